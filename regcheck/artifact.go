@@ -40,8 +40,8 @@ func (s *session) explainBlob(err error) artifact.Cause {
 	case CodeTLSFailed:
 		c.Hint = f.hint
 	case CodeAddressForbidden:
-		c.Hint = "If the address is right, ask the operator of " + program + " to allow it in the egress policy; otherwise contact the registry operator: " +
-			"downloads are redirected to a wrong address."
+		c.Hint = "If the address is right, ask the operator of " + program + " to allow it in the egress policy; " +
+			"otherwise contact the registry operator: downloads are redirected to a wrong address."
 	}
 	return c
 }
@@ -58,7 +58,8 @@ func (s *session) referenced(ctx context.Context, ref oci.Reference) outcome {
 		damaged := fail(CodeContentDamaged, Reason(f.Damage), "%s: %s%s.", shown, f.Text, found.Others()).retry(f.Retryable)
 		return failed(damaged.hinting("%s", cmp.Or(f.Hint, damaged.hint)))
 	case f.Platform:
-		return failed(fail(CodeContentNotFound, "", "%s: %s.", shown, f.Text).at("").hinting("Choose one of the platforms that its index has."))
+		missing := fail(CodeContentNotFound, "", "%s: %s.", shown, f.Text)
+		return failed(missing.at("").hinting("Choose one of the platforms that its index has."))
 	case found.Manifest != nil:
 		if f := s.noManifest(ctx, ref, found.Manifest.Reading); f != nil {
 			return failed(f)
@@ -136,7 +137,8 @@ func (s *session) warnDamaged(name string, r artifact.Result) outcome {
 		s.warn(WarnContentNotReadable, "%s", what)
 	} else {
 		e := lookupWarning(WarnContentDamaged)
-		s.warnings = append(s.warnings, Warning{e.Warning, e.Field, e.Sentence + " " + what + " " + cmp.Or(f.Hint, lookup(CodeContentDamaged, Reason(f.Damage)).Hint)})
+		hint := cmp.Or(f.Hint, lookup(CodeContentDamaged, Reason(f.Damage)).Hint)
+		s.warnings = append(s.warnings, Warning{e.Warning, e.Field, e.Sentence + " " + what + " " + hint})
 	}
 	return unknown("%s: %s%s", name, f.Text, r.Others())
 }

@@ -37,8 +37,9 @@ type Checker struct {
 	// Platform is what is examined of an index, as os/architecture or os/architecture/variant. If it is empty, that is linux/amd64, or
 	// the first one of an index that does not have it.
 	Platform string
-	// Full downloads the blobs of the examined artifact, within Limits.Download and Limits.DownloadTime, and compares their digests; otherwise they
-	// are only asked for. Progress, which may be nil, is called during that, by one goroutine at a time, with bytes.
+	// Full downloads the blobs of the examined artifact, within Limits.Download and Limits.DownloadTime, and compares their
+	// digests; otherwise they are only asked for. Progress, which may be nil, is called during that, by one goroutine at a time,
+	// with bytes.
 	Full     bool
 	Progress func(done, total int64)
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for

@@ -16,8 +16,10 @@ import (
 type depthFlags struct{ depth, platform string }
 
 func (f *depthFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.depth, "depth", "quick", "how config and layers are checked: quick (asks for them) or full (downloads and hashes them: at most 16 GiB and 15m)")
-	flags.StringVar(&f.platform, "platform", "", "platform that is checked of an image index: os/architecture[/variant] (default linux/amd64, else the first)")
+	flags.StringVar(&f.depth, "depth", "quick",
+		"how config and layers are checked: quick (asks for them) or full (downloads and hashes them: at most 16 GiB and 15m)")
+	flags.StringVar(&f.platform, "platform", "",
+		"platform that is checked of an image index: os/architecture[/variant] (default linux/amd64, else the first)")
 }
 
 // apply sets what the flags set. The function that it returns removes the progress of a download from the terminal.

@@ -33,8 +33,8 @@ func Sample(blobs []oci.Descriptor) []oci.Descriptor {
 	return sample
 }
 
-// Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It returns the
-// faults in the order of the blobs.
+// Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It
+// returns the faults in the order of the blobs.
 func (x *Examiner) Ask(ctx context.Context, blobs []oci.Descriptor) []Fault {
 	connections := maxConnections
 	if x.multiplexed {
@@ -94,7 +94,8 @@ func (x *Examiner) invalid(d oci.Descriptor) *Fault {
 	if oci.IsDigest(d.Digest) {
 		return nil
 	}
-	return &Fault{Damage: DigestMismatch, Text: "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))}
+	text := "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))
+	return &Fault{Damage: DigestMismatch, Text: text}
 }
 
 func (x *Examiner) request(c *content.Client, d oci.Descriptor) wire.Request {

@@ -88,12 +88,14 @@ func (r Result) Words() string {
 	if r.Platform != "" {
 		text += " (" + r.Platform + ")"
 	}
+	downloaded := " (" + layout.Bytes(r.Size) + " downloaded)"
 	switch {
 	case r.Asked == 0 || len(r.Faults) > 0:
 	case r.Hashed == r.Blobs && r.Hashed > 0:
-		text += ", and its " + wire.Counted(r.Blobs, "blob has its digest", "blobs have their digests") + " (" + layout.Bytes(r.Size) + " downloaded)"
+		text += ", and its " + wire.Counted(r.Blobs, "blob has its digest", "blobs have their digests") + downloaded
 	case r.Hashed > 0:
-		text += ", and " + strconv.Itoa(r.Hashed) + " of its " + r.count() + " blobs have their digests (" + layout.Bytes(r.Size) + " downloaded); the others exceed the limit of a download, and are there"
+		text += ", and " + strconv.Itoa(r.Hashed) + " of its " + r.count() + " blobs have their digests" + downloaded +
+			"; the others exceed the limit of a download, and are there"
 	case r.Asked < r.Blobs:
 		text += ", and " + strconv.Itoa(r.Asked) + " of its " + r.count() + " blobs that were asked for are there"
 	default:

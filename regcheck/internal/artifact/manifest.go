@@ -126,14 +126,16 @@ func (x *Examiner) manifest(ctx context.Context, reference string) (m oci.Manife
 	x.multiplexed = a.Conn.H2()
 	m, err := oci.ReadManifest(a.Body)
 	if a.Over || a.Packed || a.Cut != nil || err != nil {
-		return m, nil, &Fault{Text: "GET " + a.ShowURL() + " returned 200 with a body that is not a manifest, too long or cut off", Reading: r}
+		text := "GET " + a.ShowURL() + " returned 200 with a body that is not a manifest, too long or cut off"
+		return m, nil, &Fault{Text: text, Reading: r}
 	}
 	want := a.Header.Get(oci.DigestHeader)
 	if strings.Contains(reference, ":") {
 		want = reference
 	}
 	if oci.IsDigest(want) && !oci.Matches(want, a.Body) {
-		return m, nil, &Fault{Damage: DigestMismatch, Text: "the content of its manifest does not have the digest " + a.Text(want), Reading: r}
+		text := "the content of its manifest does not have the digest " + a.Text(want)
+		return m, nil, &Fault{Damage: DigestMismatch, Text: text, Reading: r}
 	}
 	return m, a, nil
 }

@@ -26,7 +26,8 @@ func choose(index []oci.Descriptor, platform string, show func(string) string) (
 	if platform != "" {
 		return d, "its index has no manifest for " + wire.CleanText(platform) + "; it has: " + platforms(index, show)
 	}
-	if i := slices.IndexFunc(index, func(d oci.Descriptor) bool { return d.Platform.OS != "unknown" }); i >= 0 { // unknown is that of attestations
+	// unknown is that of attestations
+	if i := slices.IndexFunc(index, func(d oci.Descriptor) bool { return d.Platform.OS != "unknown" }); i >= 0 {
 		return index[i], ""
 	}
 	return index[0], ""
