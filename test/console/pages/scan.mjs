@@ -83,7 +83,7 @@ test("a text is checked against a real registry, and saved", async (t) => {
   await noSecrets(page);
   await assertAccessible(page);
   await page.getByRole("button", { name: "Save the chosen" }).click();
-  await page.getByText(/stored already, as (charts|wrong-password)/).waitFor();
+  await page.getByText(/stored already, as (charts|wrong-password|after-a-refusal|after-login)/).waitFor();
   await noSecrets(page);
 
   await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "zarf" }));
