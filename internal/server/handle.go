@@ -170,7 +170,7 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 func (c *call) decodeJSON(body []byte, v any) ([]fault.Field, error) {
 	wrong, err := strictjson.Decode(body, v)
 	if err == nil {
-		c.warnOfUnknown(strictjson.Unknown(body, v))
+		c.warnOfUnknown(strictjson.Unknown(body, v, api.IgnoredFields...))
 	}
 	return wrong, err
 }

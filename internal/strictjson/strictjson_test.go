@@ -179,6 +179,7 @@ func TestUnknownReturnsPaths(t *testing.T) {
 		`{"user":"u","tls":{"ca":"x"}}`:                                    nil,
 		`{"User":1,"tls":{"CA":2,"ca":{"in":3},"later":[{"a":1}]},"-":{}}`: {"User", "tls.CA", "tls.later", "-"},
 		`{"tls":[{"a":1}],"user":{"b":2},"base":1,"Skipped":2}`:            {"base", "Skipped"},
+		`{"tls":{"status":1},"list":[{},{"status":{"a":1}}],"status":1}`:   {"status"},
 		`{"tls.ca":"x"}`: {"tls.ca"},
 		`{"tls":null}`:   nil,
 		`{}`:             nil,
@@ -187,7 +188,7 @@ func TestUnknownReturnsPaths(t *testing.T) {
 		`{"list":{"name":1},"labels":{"x":1}}`:                                       nil,
 		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`:        strings.Split("abcdefghij", ""),
 	} {
-		unknown, known := strictjson.Unknown([]byte(text), new(definition))
+		unknown, known := strictjson.Unknown([]byte(text), new(definition), "tls.status", "list[].status")
 		if diff := cmp.Diff(want, unknown); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}

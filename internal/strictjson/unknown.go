@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"iter"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,18 +16,21 @@ const maxUnknown = 10
 
 // Unknown returns the paths of members in data that v, a pointer to a struct, does not have (the first ten), and the paths
 // of all members of v; those of an array's elements have empty brackets. data must be valid for Decode. Members of an unknown object are
-// not listed.
-func Unknown(data []byte, v any) (unknown, known []string) {
+// not listed, nor are those with a path in ignored, which is written as in known.
+func Unknown(data []byte, v any, ignored ...string) (unknown, known []string) {
 	t := reflect.TypeOf(v).Elem()
-	r := unknownReader{dec: jsontext.NewDecoder(bytes.NewReader(data)), members: map[reflect.Type]map[string]reflect.Type{}}
+	r := unknownReader{dec: jsontext.NewDecoder(bytes.NewReader(data)), members: map[reflect.Type]map[string]reflect.Type{}, ignored: ignored}
 	r.value(t)
 	return r.unknown, knownPaths(t, "")
 }
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // unknownReader lists the members that the type of a value does not have. Its methods report whether there is more to read.
 type unknownReader struct {
 	dec     *jsontext.Decoder
 	members map[reflect.Type]map[string]reflect.Type // of the types read so far
+	ignored []string
 	unknown []string
 }
 
@@ -67,7 +72,9 @@ func (r *unknownReader) member(t reflect.Type) bool {
 	if member, known := r.members[t][name.String()]; known {
 		return r.value(member)
 	}
-	r.unknown = append(r.unknown, path(r.dec.StackPointer()))
+	if at := path(r.dec.StackPointer()); !slices.Contains(r.ignored, index.ReplaceAllString(at, "[]")) {
+		r.unknown = append(r.unknown, at)
+	}
 	return len(r.unknown) < maxUnknown && r.dec.SkipValue() == nil
 }
 

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
+
+// inventedFields are sent by tests of unknown fields. No public client sends them.
+var inventedFields = []string{"rememberMe", "x", "spec.caCert", "spec.syncRecovery", "metadata.permissions", "metadata.selfLink"}
 
 const responseWait = 40 * time.Second
 
@@ -98,6 +102,11 @@ func (w *wire) send(r request) (response, error) {
 	}
 	for _, problem := range instance.Contract(w.t).Problems(resp.Request, []byte(r.body), resp, body) {
 		w.t.Errorf("%s %s returned %d: %s\nbody: %.2000s", r.method, r.target, resp.StatusCode, problem, body)
+	}
+	for _, warning := range resp.Header["Warning"] {
+		if name := strings.TrimSuffix(strings.TrimPrefix(warning, `299 - "unknown field `), `"`); !slices.Contains(inventedFields, name) {
+			w.t.Errorf("%s %s: a field that public clients send is called unknown: %s", r.method, r.target, warning)
+		}
 	}
 	return response{resp.StatusCode, resp.Header, body}, nil
 }

@@ -1,0 +1,12 @@
+package api
+
+// IgnoredFields are fields that public clients send and that are ignored: a response does not name them as unknown. Those of an
+// array's elements have empty brackets.
+var IgnoredFields = []string{
+	"apiVersion", "kind", "status", "component", "createdAt", "createdBy", "unconfirmed",
+	"metadata.uid", "metadata.annotations", "metadata.labels",
+	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.lastModifiedTimestamp",
+	"channels[].status", "channels[].unconfirmed", "channels[].createdAt", "channels[].createdBy",
+	"sort",       // of UserSummaryRequest
+	"spec.roles", // of UserUpdate; PathUserRoles changes them
+}
