@@ -59,7 +59,8 @@ func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 }
 
 func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
-	asked := p.HostPort()
+	host := s.Wire.Text(p.HostPort())
+	asked := host
 	if x.ByAddress {
 		asked += " (" + x.Requested + ")"
 	}
@@ -74,7 +75,7 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 		f.seen += words + "."
 	}
 	f.retryable = x.Status >= 500 || x.Status == 0
-	return f.hinting("%s", s.words.proxy(p.HostPort(), x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
+	return f.hinting("%s", s.words.proxy(host, x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
 
 // showURL returns a URL from the network to be shown.

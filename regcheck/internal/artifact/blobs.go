@@ -98,6 +98,14 @@ func (x *Examiner) invalid(d oci.Descriptor) *Fault {
 	return &Fault{Damage: DigestMismatch, Text: text}
 }
 
+// shown returns a digest as it may be shown. A hash has short credentials only by coincidence; another digest may be any text.
+func (x *Examiner) shown(digest string) string {
+	if _, hash := oci.HashFor(digest); hash && oci.IsDigest(digest) {
+		return x.Wire.Name(digest)
+	}
+	return x.Wire.Text(digest)
+}
+
 func (x *Examiner) request(c *content.Client, d oci.Descriptor) wire.Request {
 	return wire.Request{URL: c.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
 }
@@ -116,7 +124,7 @@ func (x *Examiner) evaluate(ctx context.Context, c *content.Client, d oci.Descri
 func (x *Examiner) send(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) (*wire.Response, *Fault) {
 	a, err := c.Wire.Fetch(ctx, what, true)
 	f := &Fault{err: err}
-	name := "blob " + d.Digest + " "
+	name := "blob " + x.shown(d.Digest) + " "
 	if err != nil {
 		x.explain(f, name, err)
 		if ctx.Err() != nil {

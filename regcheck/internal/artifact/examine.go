@@ -56,8 +56,15 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 			k.At = now.Truncate(time.Second)
 		}
 	}
-	r.Known = k
+	if !slices.ContainsFunc(k.Blobs, x.repeatsSecret) {
+		r.Known = k
+	}
 	return r
+}
+
+// repeatsSecret reports whether a digest has credentials, which must not be recorded.
+func (x *Examiner) repeatsSecret(d oci.Descriptor) bool {
+	return x.shown(d.Digest) != wire.CleanText(d.Digest)
 }
 
 func indexOf(known []Known, id string) int {

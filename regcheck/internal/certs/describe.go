@@ -57,7 +57,7 @@ func ExpiresSoon(c *wire.Conn, now time.Time) string {
 	if soonest == nil || soonest.NotAfter.Sub(now) > expiresSoon || soonest.NotAfter.Before(now) {
 		return ""
 	}
-	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, soonest), c.Peer.HostPort(), day(soonest.NotAfter))
+	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, soonest), c.Text(c.Peer.HostPort()), day(soonest.NotAfter))
 }
 
 // acceptableNames returns the CAs of the server's CertificateRequest, at most three.

@@ -154,14 +154,14 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 }
 
 func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *Failure {
-	names := subjectNames(c.Text, leaf)
+	names, host := subjectNames(c.Text, leaf), c.Text(err.Host)
 	if len(names) == 0 {
 		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host, describe(c.Text, leaf)).
-			hinting("Install a certificate on the server that has the subject alternative name %q.", err.Host)
+			hinting("Install a certificate on the server that has the subject alternative name %q.", host)
 	}
-	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), err.Host)
+	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), host)
 	if plain := firstPlainName(names); plain != "" {
-		f.hinting("Set {endpoint} to a name of the certificate, such as %s, or install a certificate for %q on the server.", withHost(c, plain), err.Host)
+		f.hinting("Set {endpoint} to a name of the certificate, such as %s, or install a certificate for %q on the server.", withHost(c, plain), host)
 	}
 	return f
 }

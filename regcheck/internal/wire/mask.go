@@ -2,9 +2,11 @@ package wire
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -70,7 +72,7 @@ func (t *sentCredentials) add(value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, form := range []string{clean(value, math.MaxInt), url.QueryEscape(value), url.PathEscape(value),
-		base64.StdEncoding.EncodeToString([]byte(value))} {
+		base64.StdEncoding.EncodeToString([]byte(value)), quoted(value), inJSON(value)} {
 		form = asciiLower(strings.TrimRight(form, "="))
 		known := slices.ContainsFunc(t.forms, func(f maskedForm) bool { return f.text == form })
 		if len(form) < minMasked || known || t.expected(form) {
@@ -82,6 +84,21 @@ func (t *sentCredentials) add(value string) {
 		}
 		t.forms = append(t.forms, maskedForm{form, head})
 	}
+}
+
+// quoted returns a value as errors of Go have it.
+func quoted(value string) string {
+	text := strconv.Quote(value)
+	return text[1 : len(text)-1]
+}
+
+// inJSON returns a value as a JSON body has it that is shown as text.
+func inJSON(value string) string {
+	text, err := json.Marshal(value)
+	if err != nil || len(text) < 2 {
+		return ""
+	}
+	return string(text[1 : len(text)-1])
 }
 
 // expected reports whether a form stands in messages and names anyway.
@@ -107,8 +124,11 @@ func (t *sentCredentials) Forget(mark int) {
 func (t *sentCredentials) inText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, form := range t.forms { // whole ones first: spellings of a secret may begin alike
+		text = form.masked(text, len(form.text))
+	}
 	for _, form := range t.forms {
-		text = form.masked(text)
+		text = form.masked(text, form.head)
 	}
 	return text
 }
@@ -117,16 +137,16 @@ func (t *sentCredentials) inName(name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, form := range t.forms {
-		if form.head = len(form.text); form.head >= minMaskedInName {
-			name = form.masked(name)
+		if len(form.text) >= minMaskedInName {
+			name = form.masked(name, len(form.text))
 		}
 	}
 	return name
 }
 
-// masked masks a form in any case: the names of hosts and schemes are in lowercase.
-func (f maskedForm) masked(text string) string {
-	head, lower := f.text[:f.head], asciiLower(text)
+// masked masks a form of which the first bytes are there, in any case: the names of hosts and schemes are in lowercase.
+func (f maskedForm) masked(text string, first int) string {
+	head, lower := f.text[:first], asciiLower(text)
 	var out strings.Builder
 	for {
 		i := strings.Index(lower, head)
