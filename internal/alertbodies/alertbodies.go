@@ -13,7 +13,7 @@ const (
 	// Teams is the body for a workflow of Microsoft Teams.
 	Teams = `{"type": "message", "attachments": [{"contentType": "application/vnd.microsoft.card.adaptive", "content": {"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": [{"type": "TextBlock", "weight": "Bolder", "wrap": true, "text": "{{kind}} {{registry}}"}, {"type": "TextBlock", "wrap": true, "text": "{{message}}"}, {"type": "FactSet", "facts": [{"title": "Code", "value": "{{code}}"}, {"title": "Field", "value": "{{field}}"}, {"title": "Fix", "value": "{{hint}}"}]}]}}]}`
 
-	// Opsgenie stands for requests of Opsgenie's Alert API: a recovery closes an alert by a request of its own, which no template describes.
+	// Opsgenie stands for requests of Opsgenie's Alert API: a recovery closes an alert by another request, which no template describes.
 	Opsgenie = "{{opsgenie}}"
 
 	pagerDuty = `{"routing_key": %s, "event_action": "{{action}}", "dedup_key": "regwarden-{{incident}}", "payload": {"summary": "{{kind}} {{registry}}: {{code}}", "severity": "error", "source": "regwarden", "timestamp": "{{at}}", "class": "{{kind}}", "custom_details": {"message": "{{message}}", "hint": "{{hint}}", "field": "{{field}}", "endpoint": "{{endpoint}}"}}}`

@@ -19,7 +19,8 @@ const maxUnknown = 10
 // not listed, nor are those with a path in ignored, which is written as in known.
 func Unknown(data []byte, v any, ignored ...string) (unknown, known []string) {
 	t := reflect.TypeOf(v).Elem()
-	r := unknownReader{dec: jsontext.NewDecoder(bytes.NewReader(data)), members: map[reflect.Type]map[string]reflect.Type{}, ignored: ignored}
+	r := unknownReader{dec: jsontext.NewDecoder(bytes.NewReader(data)), members: map[reflect.Type]map[string]reflect.Type{},
+		ignored: ignored}
 	r.value(t)
 	return r.unknown, knownPaths(t, "")
 }
