@@ -7,6 +7,7 @@ var IgnoredFields = []string{
 	"metadata.uid", "metadata.annotations", "metadata.labels",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.lastModifiedTimestamp",
 	"channels[].status", "channels[].unconfirmed", "channels[].createdAt", "channels[].createdBy",
+	"spec",       // of ProjectRequest
 	"sort",       // of UserSummaryRequest
 	"spec.roles", // of UserUpdate; PathUserRoles changes them
 }

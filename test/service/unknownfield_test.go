@@ -83,6 +83,30 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	client.Do("POST", "/v1/projects", `{"metadata":{"name":"Red","labels":{"zzzz":"1"}}}`, good...).Want(http.StatusCreated)
 }
 
+// A client may change a response and send it back.
+func TestFieldsOfResponsesAreKnown(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	good := []string{"Authorization", client.Login().Authorization}
+	create := func(path, body string) string {
+		var made struct{ UID string }
+		client.Do("POST", path, body, good...).Want(http.StatusCreated).Into(&made)
+		return made.UID
+	}
+	project := "/v1/projects/" + create("/v1/projects", `{"metadata":{"name":"Red"}}`)
+	channels := project + "/alerts/RegistryHealth"
+	create(channels, `{"type":"http","isActive":true,"http":{"method":"POST","url":"https://hooks.example.com/x"}}`)
+	registry := "/v1/registries/oci/" + create(registriesPath, `{"metadata":{"name":"n"},"spec":{"endpoint":"https://registry.example.com","auth":{"type":"noAuth"}}}`)
+	for _, path := range []string{project, channels, registry + "/basic"} {
+		sent := client.Do("GET", path, "", good...).Want(http.StatusOK).Body
+		response := client.Do("PUT", path, string(sent), good...).Want(http.StatusNoContent)
+		if got := response.Header["Warning"]; got != nil {
+			t.Errorf("PUT %s of %s: Warning %q", path, sent, got)
+		}
+	}
+}
+
 func TestUnknownFieldsHaveHints(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
