@@ -101,11 +101,8 @@ const clearedRegistries = 200
 func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
 	for more := true; more; {
 		err := d.db.InTx(ctx, func(tx *store.Tx) error {
-			if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
-				return err
-			}
 			registries, err := tx.Projects.Clear(ctx, p.OrgUID, uid, clearedRegistries)
-			more = len(registries) == clearedRegistries
+			more = len(registries) > 0
 			for _, registry := range registries {
 				record := p.AuditRecord(origin, audit.RegistryDelete)
 				record.UID, record.At, record.Outcome = audit.NewUID(), d.now(), audit.Succeeded
@@ -114,9 +111,6 @@ func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin a
 			}
 			return err
 		})
-		if errors.Is(err, store.ErrNotFound) {
-			return nil // it is reported by the deletion of the project itself
-		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package registries
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -52,6 +53,43 @@ func TestConcurrentProjectDeletionAndRegistryCreation(t *testing.T) {
 			}
 			if k.URL != "" && (deleted == nil) != deletionFirst {
 				t.Errorf("deletion first %t: stored: %v; deleted: %v", deletionFirst, stored, deleted)
+			}
+		}
+	})
+}
+
+// A project is deleted with its registries while one is stored in it and another one is changed. They lock the same rows in the same
+// order: otherwise PostgreSQL would have to end one of them.
+func TestNoDeadlockWithCascade(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		k := newFixture(f, Limits{})
+		people := directory.New(k.DB, nil, k.Now)
+		for changed := range 2 {
+			project, err := people.CreateProject(t.Context(), k.Admin, audit.Origin{}, directory.NewProject{Name: fmt.Sprint("Blue ", changed)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := func(name string) RegistryInput {
+				w := input(fmt.Sprint(name, changed))
+				w.ProjectUID = project.UID
+				return w
+			}
+			uids := []string{k.mustCreate(t, in("One")), k.mustCreate(t, in("Two"))}
+			var errs [3]error
+			postgrestest.Concurrently(t, k.URL, "SELECT 1 FROM org_usage FOR UPDATE",
+				func() error { _, errs[0] = k.Create(t.Context(), k.Admin, audit.Origin{}, in("Three")); return nil },
+				func() error {
+					errs[1] = people.DeleteProject(t.Context(), k.Admin, audit.Origin{}, project.UID, true)
+					return nil
+				},
+				func() error {
+					errs[2] = k.Replace(t.Context(), k.Admin, audit.Origin{}, uids[changed], in("Changed"))
+					return nil
+				})
+			for _, err := range errs {
+				if f, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable) {
+					t.Errorf("%v", err)
+				}
 			}
 		}
 	})

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -71,10 +73,21 @@ func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 }
 
 // Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the
-// registries. Lock must come first.
+// registries. Lock must not come first: who stores a registry locks its project last.
 func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (registries []string, err error) {
-	if registries, err = all(ctx, tx.conn, scanText, sqlRegistryUIDsOfProject, orgUID, uid, limit); err != nil {
+	listed, err := all(ctx, tx.conn, scanText, sqlRegistryUIDsOfProject, orgUID, uid, limit)
+	if err != nil {
 		return nil, err
+	}
+	slices.Sort(listed)
+	for _, registry := range listed { // all before org_usage, which Delete locks
+		_, err := one(ctx, tx.conn, scanCount, sqlLockSize, orgUID, registry)
+		switch {
+		case err == nil:
+			registries = append(registries, registry)
+		case !errors.Is(err, ErrNotFound): // it was deleted since it was listed
+			return nil, err
+		}
 	}
 	for _, registry := range registries {
 		if err := Registries(tx).Delete(ctx, orgUID, registry); err != nil {
