@@ -65,7 +65,8 @@ func TestNoDeadlockWithCascade(t *testing.T) {
 		k := newFixture(f, Limits{})
 		people := directory.New(k.DB, nil, k.Now)
 		for changed := range 2 {
-			project, err := people.CreateProject(t.Context(), k.Admin, audit.Origin{}, directory.NewProject{Name: fmt.Sprint("Blue ", changed)})
+			name := fmt.Sprint("Blue ", changed)
+			project, err := people.CreateProject(t.Context(), k.Admin, audit.Origin{}, directory.NewProject{Name: name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,8 @@ func TestNoDeadlockWithCascade(t *testing.T) {
 					return nil
 				})
 			for _, err := range errs {
-				if f, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable) {
+				f, ok := errors.AsType[*fault.Error](err)
+				if err != nil && (!ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable) {
 					t.Errorf("%v", err)
 				}
 			}

@@ -97,7 +97,8 @@ func TestFieldsOfResponsesAreKnown(t *testing.T) {
 	project := "/v1/projects/" + create("/v1/projects", `{"metadata":{"name":"Red"}}`)
 	channels := project + "/alerts/RegistryHealth"
 	create(channels, `{"type":"http","isActive":true,"http":{"method":"POST","url":"https://hooks.example.com/x"}}`)
-	registry := "/v1/registries/oci/" + create(registriesPath, `{"metadata":{"name":"n"},"spec":{"endpoint":"https://registry.example.com","auth":{"type":"noAuth"}}}`)
+	registry := "/v1/registries/oci/" + create(registriesPath,
+		`{"metadata":{"name":"n"},"spec":{"endpoint":"https://registry.example.com","auth":{"type":"noAuth"}}}`)
 	for _, path := range []string{project, channels, registry + "/basic"} {
 		sent := client.Do("GET", path, "", good...).Want(http.StatusOK).Body
 		response := client.Do("PUT", path, string(sent), good...).Want(http.StatusNoContent)

@@ -161,7 +161,8 @@ func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certi
 	}
 	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), host)
 	if plain := firstPlainName(names); plain != "" {
-		f.hinting("Set {endpoint} to a name of the certificate, such as %s, or install a certificate for %q on the server.", withHost(c, plain), host)
+		f.hinting("Set {endpoint} to a name of the certificate, such as %s, or install a certificate for %q on the server.",
+			withHost(c, plain), host)
 	}
 	return f
 }
