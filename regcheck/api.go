@@ -2,7 +2,6 @@ package regcheck
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
@@ -11,8 +10,6 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // api checks by positive signs whether GET /v2/ reaches an OCI registry: a 200 alone proves nothing.
 func (s *session) api(ctx context.Context) outcome {

@@ -20,13 +20,13 @@ func IsPlatform(text string) bool { return artifact.IsPlatform(text) }
 // provider type.
 func (s *session) examine(ctx context.Context, in content.Way, repository, reference string) artifact.Result {
 	x := artifact.Examiner{Client: &s.Client, Way: in, Repository: repository, Platform: s.platform,
-		Download: s.download, Explain: s.explainBlob}
+		Download: s.download, Explain: s.explainBlob, Connections: s.blobConns}
 	r := x.Examine(ctx, reference, artifact.ReadKnown(s.known.artifacts), s.now(), s.Base.String()+repository)
 	for _, h := range r.Headers {
 		s.checkPullQuota(h)
 	}
 	if r.Known.ID != "" {
-		s.examined = append(s.examined, r.Known.String())
+		s.examined = append(s.examined, r.Known)
 	}
 	s.checkKind(r.Kind, repository+":"+reference)
 	return r
@@ -138,7 +138,7 @@ func (s *session) warnDamaged(name string, r artifact.Result) outcome {
 	} else {
 		e := lookupWarning(WarnContentDamaged)
 		hint := cmp.Or(f.Hint, lookup(CodeContentDamaged, Reason(f.Damage)).Hint)
-		s.warnings = append(s.warnings, Warning{e.Warning, e.Field, e.Sentence + " " + what + " " + hint})
+		s.addWarning(Warning{e.Warning, e.Field, e.Sentence + " " + what + " " + hint})
 	}
 	return unknown("%s: %s%s", name, f.Text, r.Others())
 }

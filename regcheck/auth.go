@@ -3,6 +3,7 @@ package regcheck
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/expiry"
@@ -123,14 +124,14 @@ func (s *session) checkDirect(ctx context.Context, header, control, scheme strin
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
-		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status))
+		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + strconv.Itoa(a.Status))
 	}
 	v := authResult{access: &content.Access{Header: header}}.withDetail(scheme + " accepted")
 	if !s.bareIsOpen() {
 		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
-			return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status) + ", as for random credentials")
+			return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + strconv.Itoa(a.Status) + ", as for random credentials")
 		}
-		return v.withDetail("checked: without credentials the status is " + itoa(s.opened.bare.Status))
+		return v.withDetail("checked: without credentials the status is " + strconv.Itoa(s.opened.bare.Status))
 	}
 	return s.controlDirect(ctx, v, control)
 }
@@ -150,7 +151,7 @@ func (s *session) controlDirect(ctx context.Context, v authResult, control strin
 		v.unverified, v.why = true, "The control request with random credentials is disabled."
 		return v
 	}
-	open := "Without credentials and with random ones the status is " + itoa(s.opened.bare.Status) + " as well."
+	open := "Without credentials and with random ones the status is " + strconv.Itoa(s.opened.bare.Status) + " as well."
 	if isOpen, known := s.knownControl(); known {
 		return s.cachedResult(v, isOpen, open)
 	}
@@ -162,10 +163,10 @@ func (s *session) controlDirect(ctx context.Context, v authResult, control strin
 		s.recordControl(true)
 		v.unverified, v.why = true, open
 	case accepted(c):
-		v.unverified, v.why = true, "With random credentials the status is "+itoa(c.Status)+"."
+		v.unverified, v.why = true, "With random credentials the status is "+strconv.Itoa(c.Status)+"."
 	default:
 		s.recordControl(false)
-		return v.withDetail("checked: random credentials return " + itoa(c.Status))
+		return v.withDetail("checked: random credentials return " + strconv.Itoa(c.Status))
 	}
 	return v.withDetail("not checked by the registry")
 }

@@ -23,7 +23,7 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 		}
 		return authResult{failure: f}
 	}
-	if s.plan.contentPath != "" {
+	if s.plan.contentPath != "" || len(s.references) > 0 {
 		return s.checkAnonymousContent(ctx)
 	}
 	switch {
@@ -95,6 +95,9 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	acc, f := s.anonymousAccess()
 	if f != nil {
 		return authResult{failure: f}
+	}
+	if s.plan.contentPath == "" {
+		return authResult{access: acc}.withDetail("anonymous access is tried with each reference")
 	}
 	r := s.Tags(ctx, acc, s.plan.contentPath)
 	if f := s.diagnoseReading(r); f != nil {

@@ -3,6 +3,7 @@ package regcheck
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
@@ -230,7 +231,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 		if err == nil && b.Status/100 == 2 && !wire.IsHTML(b) {
 			v := authResult{access: p.access()}.withDetail(rejected).withDetail("Basic accepted")
 			if !s.bareIsOpen() {
-				return v.withDetail("checked: without credentials the status is " + itoa(s.opened.bare.Status))
+				return v.withDetail("checked: without credentials the status is " + strconv.Itoa(s.opened.bare.Status))
 			}
 			return s.controlDirect(ctx, v, challenge.Basic(s.randomName(), random()))
 		}

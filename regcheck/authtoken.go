@@ -3,6 +3,7 @@ package regcheck
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
@@ -106,7 +107,7 @@ func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g c
 	if a == nil {
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}.withDetail("as identity token: the token service returned no usable response")
 	}
-	attempt := "as identity token: " + itoa(a.Status)
+	attempt := "as identity token: " + strconv.Itoa(a.Status)
 	if wire.IsExpired(a) {
 		return authResult{failure: s.expired(ctx, "%s rejected the token: %s.", by, a.Summary())}.withDetail(attempt)
 	}

@@ -95,7 +95,7 @@ var codeTable = []Entry{
 		Sentence: "The redirects of the registry do not end.",
 		Hint:     "Correct the redirect on the server, or set {endpoint} to the address that serves the API."},
 
-	{Code: CodeAuthRequired, Stages: inAuth, Field: "auth.type",
+	{Code: CodeAuthRequired, Stages: []Stage{StageAuth, StageContent}, Field: "auth.type",
 		Sentence: "The registry requires credentials, and the definition has none.",
 		Hint:     "Set {auth.username} and {auth.password}, or {auth.token}."},
 	{Code: CodeAuthFailed, Reason: ReasonRefused, Stages: inAuth, Field: "auth.password",

@@ -20,8 +20,13 @@ type contentCheck struct {
 	facts       content.Facts
 }
 
-// content reports whether the content path, or what is below it, can be read.
+// content checks the content path and all references.
 func (s *session) content(ctx context.Context) outcome {
+	return s.withReferences(ctx, s.checkContentPath(ctx))
+}
+
+// checkContentPath reports whether the content path, or what is below it, can be read.
+func (s *session) checkContentPath(ctx context.Context) outcome {
 	if s.plan.contentPath == "" {
 		return skipped("no baseContentPath is given")
 	}
@@ -203,7 +208,7 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.unverified {
 		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
-	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", product.Denied(c.plan.contentPath, r.Denial()))
+	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", product.Denied(c.plan.contentPath, r.Denial(), c.plan.reference.Repository != ""))
 }
 
 // contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may
@@ -213,7 +218,7 @@ func (s *session) contentPrivate(r content.Reading, public string) *failure {
 	f.hint = cmp.Or(s.product().Login(), f.hint)
 	if public != "" {
 		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public) + ". Otherwise: " + f.hint
-	} else {
+	} else if s.plan.reference.Repository == "" {
 		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), " +
 			"set {baseContentPath} to one of these repositories."
 	}

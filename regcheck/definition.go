@@ -3,10 +3,9 @@ package regcheck
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -36,6 +35,7 @@ type Definition struct {
 	Endpoint        string       `json:"endpoint"`
 	BasePath        string       `json:"basePath,omitempty"`
 	BaseContentPath string       `json:"baseContentPath,omitempty"`
+	References      []string     `json:"references,omitempty"` // artifacts that must be complete, as BaseContentPath may name one
 	ProviderType    ProviderType `json:"providerType,omitempty"`
 	Auth            *Auth        `json:"auth"`
 
@@ -111,35 +111,9 @@ func (a *Auth) Kind() AuthType {
 	}
 }
 
-// maxField is the length in bytes that a text may have.
-const maxField = 4096
-
 // TextProblem returns why a text is not valid as the value of a field, "" if it is valid. The problem completes a sentence
 // that begins with the name of the field.
-func TextProblem(value string) string {
-	switch {
-	case len(value) > maxField:
-		return fmt.Sprintf("must be at most %d bytes", maxField)
-	case !utf8.ValidString(value):
-		return "must be valid UTF-8"
-	case strings.HasSuffix(value, "\n") && !hasControl(strings.TrimRight(value, "\r\n")):
-		return "must not contain control characters; remove the trailing newline"
-	case hasControl(value):
-		return "must not contain control characters"
-	}
-	return ""
-}
-
-// passwordProblem is TextProblem for a password, which may have line breaks: Google's _json_key is a JSON document of several lines.
-// One at the end is most likely pasted.
-func passwordProblem(value string) string {
-	if strings.HasSuffix(value, "\n") || strings.HasSuffix(value, "\r") {
-		return "must not end in a line break; remove the trailing newline"
-	}
-	return TextProblem(strings.NewReplacer("\r", " ", "\n", " ").Replace(value))
-}
-
-func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+func TextProblem(value string) string { return endpoint.TextProblem(value) }
 
 // NoteUnknown adds members that were sent and that do not exist to Unknown, each with the nearest name of a known one. known
 // are paths such as "auth.tls.ca".

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 
 	"github.com/regwarden/regwarden/egress"
@@ -82,21 +81,7 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 func (s *session) showURL(u *url.URL) string { return s.Wire.Text(wire.ShowURL(u)) }
 
 // where lists what was tried.
-func (s *session) where(p *wire.Peer) string {
-	host := s.Wire.Text(p.HostPort())
-	var all []string
-	for i, a := range p.Addresses {
-		if i == 3 {
-			all = append(all, fmt.Sprintf("and %d more", len(p.Addresses)-i))
-			break
-		}
-		all = append(all, a.String())
-	}
-	if len(all) == 1 && all[0] == p.HostPort() || len(all) == 0 {
-		return host
-	}
-	return host + " (" + strings.Join(all, ", ") + ")"
-}
+func (s *session) where(p *wire.Peer) string { return p.Where(s.Wire.Text(p.HostPort())) }
 
 // diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
 func diagnoseTLS(x *certs.Failure) *failure {

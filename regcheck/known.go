@@ -48,7 +48,7 @@ func ReadKnown(text string) (k Known) {
 			break
 		}
 		if words[1] == "kind" {
-			k.artifacts = joinKnown(artifact.ReadKnown(rest))
+			k.artifacts = artifact.Join(artifact.ReadKnown(rest))
 			break
 		}
 		at, err := strconv.ParseInt(words[2], 10, 64)
@@ -59,14 +59,6 @@ func ReadKnown(text string) (k Known) {
 		rest = after
 	}
 	return k
-}
-
-func joinKnown(all []artifact.Known) string {
-	var parts []string
-	for _, k := range all {
-		parts = append(parts, k.String())
-	}
-	return strings.Join(parts, ";")
 }
 
 // Recheck is Check of a definition that was checked before. It does not repeat a control request that is younger than
@@ -99,12 +91,11 @@ func (s *session) recordControl(open bool) {
 	s.newControl.ControlAt, s.newControl.ControlOpen = s.now(), open
 }
 
-// knownAfter returns what a later check need not request. If the check was not valid, only what is known of artifacts is retained.
+// knownAfter returns what a later check need not request. If the check was not valid, only what is known of artifacts is retained, also
+// of those that it did not examine.
 func (s *session) knownAfter(valid bool) Known {
-	k := Known{artifacts: s.known.artifacts}
-	if len(s.examined) > 0 {
-		k.artifacts = strings.Join(s.examined, ";")
-	}
+	all := artifact.Retain(s.examined, artifact.ReadKnown(s.known.artifacts), 1+len(s.plan.references))
+	k := Known{artifacts: artifact.Join(all)}
 	if valid {
 		k.ControlAt, k.ControlOpen = s.newControl.ControlAt, s.newControl.ControlOpen
 	}

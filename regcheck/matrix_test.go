@@ -260,6 +260,12 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 	if failed == r.Valid || !r.Valid && (r.Message == "" || r.Hint == "") {
 		faults = append(faults, "a failed stage, a message and a hint belong to a report that is not valid, and to no other")
 	}
+	for _, one := range r.References {
+		if one.Valid != (one.Status == regcheck.OK || one.Status == regcheck.Unknown) || r.Valid && !one.Valid || one.Message == "" ||
+			(one.Code != "") != (one.Status == regcheck.Failed) || (one.Hint != "") != (one.Code != "") {
+			faults = append(faults, fmt.Sprintf("the result of a reference: %+v", one))
+		}
+	}
 	if r.Valid && (r.Message != "" || r.Hint != "" || r.Retryable) {
 		faults = append(faults, "a valid report has a message, a hint or a retry")
 	}

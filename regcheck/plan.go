@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const maxPEM = 256 << 10 // bytes of a field
@@ -21,6 +22,7 @@ type plan struct {
 	endpointPath string        // the part of the path that is in endpoint, not in basePath
 	contentPath  string
 	reference    oci.Reference // of contentPath, if one was written
+	references   []oci.Reference
 	provider     ProviderType
 	auth         AuthType
 	username     string
@@ -78,7 +80,13 @@ func (p *plan) authorizations() []string {
 }
 
 // visible returns what reports show of the definition.
-func (p *plan) visible() string { return p.base.String() + "\n" + p.contentPath + "\n" + p.username }
+func (p *plan) visible() string {
+	text := p.base.String() + "\n" + p.contentPath + "\n" + p.username
+	for _, r := range p.references {
+		text += "\n" + r.String()
+	}
+	return text
+}
 
 // problems are collected while a definition is read, so that all of them are reported at once.
 type problems []Problem
@@ -103,6 +111,7 @@ func (d Definition) read() (*plan, []Problem) {
 	if r, ok := oci.ReadReference(p.contentPath, p.isHost); ok {
 		p.contentPath, p.reference = r.Repository, r
 	}
+	p.readReferences(d.References, &found)
 	switch p.provider {
 	case "":
 		p.provider = Helm
@@ -118,6 +127,27 @@ func (d Definition) read() (*plan, []Problem) {
 	return p, found
 }
 
+// readReferences reads the list of artifacts that must be complete.
+func (p *plan) readReferences(written []string, found *problems) {
+	if len(written) > MaxReferences {
+		found.add("references", "must have at most %d entries", MaxReferences)
+		written = nil
+	}
+	for i, text := range written {
+		path, problem := endpoint.ReadPath(text)
+		r, ok := oci.ReadReference(path, p.isHost)
+		switch {
+		case problem != "":
+		case !ok:
+			problem = fmt.Sprintf("must be repository:tag or repository@digest, without the host, and not %q", wire.CleanText(path))
+		case slices.Contains(p.references, r):
+			problem = "is already in the list"
+		}
+		found.note(referenceField(i), problem)
+		p.references = append(p.references, r)
+	}
+}
+
 // isHost reports whether a name is the host of the registry.
 func (p *plan) isHost(name string) bool { return endpoint.APIHost(name) == p.base.Host }
 
@@ -128,7 +158,7 @@ func (a *Auth) read(p *plan, found *problems) {
 	}
 	a.readCredentials(p, found)
 	found.note("auth.username", TextProblem(a.Username))
-	found.note("auth.password", passwordProblem(a.Password.Reveal()))
+	found.note("auth.password", endpoint.PasswordProblem(a.Password.Reveal()))
 	found.note("auth.token", TextProblem(a.Token.Reveal()))
 	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
 		found.add("auth.username", "must not contain a colon (RFC 7617)")

@@ -125,7 +125,7 @@ func (w Words) complete(text string) string {
 const tlsEnabled = "{auth.tls.enabled}"
 
 // fieldInText is a field of a definition in our texts.
-var fieldInText = regexp.MustCompile(`\{(endpoint|basePath|baseContentPath|providerType|auth\.[a-zA-Z.]+)\}`)
+var fieldInText = regexp.MustCompile(`\{(endpoint|basePath|baseContentPath|references\[\d+\]|providerType|auth\.[a-zA-Z.]+)\}`)
 
 func (w Words) forbidden(f *egress.Forbidden) (reason, hint string) {
 	if w.Forbidden != nil {

@@ -44,18 +44,17 @@ type Report struct {
 	Retryable  bool   // the same definition may well be valid later
 	Registry   string // the API's base address as read
 	Stages     []StageResult
+	References []ReferenceResult // of Definition.References, in their order
 	Warnings   []Warning
 	StartedAt  time.Time
 	DurationMS int64
 	Duration   time.Duration // more precise than DurationMS; not in the JSON
 	RoundTrips int           // sequential round trips, without DNS
 
-	// CertificateExpires is when the first certificate of the endpoint expires; zero without TLS. It is not in the JSON.
-	CertificateExpires time.Time
-	// CredentialsExpire is when the token or password expires, zero if it does not contain that. It is not in the JSON.
-	CredentialsExpire time.Time
-
-	Known Known // for the next Recheck; not in the JSON
+	// These are not in the JSON.
+	CertificateExpires time.Time // of the first certificate of the endpoint; zero without TLS
+	CredentialsExpire  time.Time // of the token or password; zero if it does not contain that
+	Known              Known     // for the next Recheck
 }
 
 // StageResult is the outcome of one stage.
@@ -88,20 +87,21 @@ func (m moment) MarshalText() ([]byte, error) {
 func (m *moment) UnmarshalText(text []byte) error { return (*time.Time)(m).UnmarshalText(text) }
 
 type reportJSON struct {
-	Valid      bool          `json:"valid"`
-	Code       *Code         `json:"code"`
-	Message    *string       `json:"message"`
-	Stage      *Stage        `json:"stage"`
-	Reason     *Reason       `json:"reason"`
-	Field      *string       `json:"field"`
-	Hint       *string       `json:"hint"`
-	Retryable  bool          `json:"retryable"`
-	Registry   string        `json:"registry"`
-	Stages     []StageResult `json:"stages"`
-	Warnings   []Warning     `json:"warnings"`
-	StartedAt  moment        `json:"startedAt"`
-	DurationMS int64         `json:"durationMs"`
-	RoundTrips int           `json:"roundTrips"`
+	Valid      bool              `json:"valid"`
+	Code       *Code             `json:"code"`
+	Message    *string           `json:"message"`
+	Stage      *Stage            `json:"stage"`
+	Reason     *Reason           `json:"reason"`
+	Field      *string           `json:"field"`
+	Hint       *string           `json:"hint"`
+	Retryable  bool              `json:"retryable"`
+	Registry   string            `json:"registry"`
+	Stages     []StageResult     `json:"stages"`
+	References []ReferenceResult `json:"references"`
+	Warnings   []Warning         `json:"warnings"`
+	StartedAt  moment            `json:"startedAt"`
+	DurationMS int64             `json:"durationMs"`
+	RoundTrips int               `json:"roundTrips"`
 }
 
 type stageJSON struct {
@@ -124,7 +124,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reportJSON{
 		Valid: r.Valid, Code: orNull(r.Code), Message: orNull(r.Message), Stage: orNull(r.Stage), Reason: orNull(r.Reason),
 		Field: orNull(r.Field), Hint: orNull(r.Hint), Retryable: r.Retryable, Registry: r.Registry,
-		Stages: append([]StageResult{}, r.Stages...), Warnings: append([]Warning{}, r.Warnings...),
+		Stages: append([]StageResult{}, r.Stages...), References: append([]ReferenceResult{}, r.References...), Warnings: append([]Warning{}, r.Warnings...),
 		StartedAt: moment(r.StartedAt), DurationMS: r.DurationMS, RoundTrips: r.RoundTrips,
 	})
 }
@@ -138,7 +138,8 @@ func (r *Report) UnmarshalJSON(data []byte) error {
 	*r = Report{
 		Valid: j.Valid, Code: orEmpty(j.Code), Message: orEmpty(j.Message), Stage: orEmpty(j.Stage), Reason: orEmpty(j.Reason),
 		Field: orEmpty(j.Field), Hint: orEmpty(j.Hint), Retryable: j.Retryable, Registry: j.Registry,
-		Stages: j.Stages, Warnings: j.Warnings, StartedAt: time.Time(j.StartedAt), Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
+		Stages: j.Stages, References: j.References, Warnings: j.Warnings, StartedAt: time.Time(j.StartedAt),
+		Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
 	}
 	return nil
 }
@@ -161,16 +162,6 @@ func (s *StageResult) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes null for an empty field.
 func (w Warning) MarshalJSON() ([]byte, error) {
 	return json.Marshal(warningJSON{w.Code, orNull(w.Field), w.Message})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (w *Warning) UnmarshalJSON(data []byte) error {
-	var j warningJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	*w = Warning{j.Code, orEmpty(j.Field), j.Message}
-	return nil
 }
 
 func orNull[T ~string](s T) *T {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,9 @@ type session struct {
 	unverified bool            // auth: the registry did not check the credentials
 	unlikely   string          // the random name of a repository
 	newControl Known           // auth: results of control requests
-	examined   []string        // content: artifacts, as in Known
+	examined   []artifact.Known
+	blobConns  int               // content: connections for the blobs of an artifact; 0: the usual number
+	references []ReferenceResult // content; skipped before
 }
 
 type stage struct {
@@ -96,6 +99,9 @@ func newSession(c *Checker, p *plan) *session {
 	s.Client = content.Client{Client: tokens, Base: p.base, Login: p.login(), Limit: s.limits.Body}
 	for _, login := range p.authorizations() { // a registry may know them before they are sent
 		s.Wire.Sent.Add(login)
+	}
+	for _, ref := range p.references {
+		s.references = append(s.references, ReferenceResult{Reference: ref.String(), Status: Skipped, Message: "not examined: an earlier stage failed"})
 	}
 	s.warnOfDefinition()
 	return s
@@ -156,8 +162,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 				result.Hops = append(result.Hops, s.Wire.Text(origin.String()))
 			}
 			if out.failure != nil {
-				out.failure.into(report, st.name)
-				report.Message, report.Hint = s.words.complete(report.Message), s.words.complete(report.Hint)
+				out.failure.into(report, st.name, s.words)
 			}
 		}
 		report.Stages = append(report.Stages, result)
@@ -173,7 +178,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips, report.CertificateExpires = s.Rounds, s.expires
 	report.CredentialsExpire = expiry.NotAfter(s.plan.username, s.plan.password+s.plan.token) // at most one of them is there
-	report.Known = s.knownAfter(report.Valid)
+	report.Known, report.References = s.knownAfter(report.Valid), s.references
 	return report, nil
 }
 
@@ -187,17 +192,19 @@ func (s *session) warn(code WarningCode, format string, args ...any) {
 
 // warnAt is warn for a field other than the code's own.
 func (s *session) warnAt(code WarningCode, field, format string, args ...any) {
-	for _, w := range s.warnings {
-		if w.Code == code && w.Field == field {
-			return
-		}
-	}
 	e := lookupWarning(code)
 	message := e.Sentence
 	if format != "" {
 		message += " " + fmt.Sprintf(format, args...)
 	}
-	s.warnings = append(s.warnings, Warning{Code: code, Field: field, Message: message + " " + e.Hint})
+	s.addWarning(Warning{Code: code, Field: field, Message: message + " " + e.Hint})
+}
+
+// addWarning adds a warning unless there is one with its code and field.
+func (s *session) addWarning(w Warning) {
+	if !slices.ContainsFunc(s.warnings, func(other Warning) bool { return other.Code == w.Code && other.Field == w.Field }) {
+		s.warnings = append(s.warnings, w)
+	}
 }
 
 // failure is why a check is not valid.
@@ -223,16 +230,12 @@ func (f *failure) hinting(format string, args ...any) *failure {
 	return f
 }
 
-func (f *failure) into(r *Report, name Stage) {
+func (f *failure) into(r *Report, name Stage, words Words) {
 	r.Valid, r.Stage = false, name
-	r.Code, r.Reason, r.Field, r.Hint, r.Retryable = f.entry.Code, f.entry.Reason, f.field, f.hint, f.retryable
-	r.Message = f.entry.Sentence
-	if f.seen != "" {
-		r.Message += " " + f.seen
-	}
+	r.Code, r.Reason, r.Field, r.Hint, r.Retryable = f.entry.Code, f.entry.Reason, f.field, words.complete(f.hint), f.retryable
+	r.Message = words.complete(strings.TrimSuffix(f.entry.Sentence+" "+f.seen, " "))
 }
 
-// random returns a random text.
 func random() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // never fails (crypto/rand)

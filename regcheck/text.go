@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/regcheck/internal/layout"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -19,89 +18,84 @@ type Printer struct {
 	// Field returns how the user sets a field, as Words.Field; nil or "": only its JSON path is shown.
 	Field func(path string) string
 
-	begun bool
-	err   error
+	rows layout.Rows
 }
 
-// The marks of the stages.
 const (
-	sgrGreen, sgrRed, sgrYellow, sgrFaint, sgrBold = "32", "31", "33", "2", "1"
-
 	nameColumn = 9 // the longest stage name and two blanks
 	timeColumn = 8
 )
 
 // Start writes the head: what is checked.
 func (p *Printer) Start(registry string) {
-	p.begun = true
-	p.line(p.paint(sgrBold, wire.CleanText(registry)))
+	p.out().Line(p.out().Paint(layout.Bold, wire.CleanText(registry)))
 }
 
 // Observe writes the line of a stage that ended.
 func (p *Printer) Observe(r StageResult) {
-	mark, color := "✓", sgrGreen
-	switch r.Status {
-	case Failed:
-		mark, color = "✗", sgrRed
-	case Skipped:
-		mark, color = "–", sgrFaint
-	case Unknown:
-		mark, color = "?", sgrYellow
-	}
-	elapsed := ""
+	elapsed, branch := "", layout.Branch
 	if r.Status != Skipped {
 		elapsed = layout.Duration(r.Duration)
 	}
-	branch := "├─ "
 	if r.Name == StageContent {
-		branch = "└─ "
+		branch = layout.LastBranch
 	}
-	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, layout.Printable(string(r.Name)), timeColumn, elapsed)
-	indent := "│  " + strings.Repeat(" ", utf8.RuneCountInString(head)-3)
-	if r.Name == StageContent {
-		indent = "   " + indent[len("│  "):]
-	}
-	rows := layout.Wrap(r.Detail, p.width()-utf8.RuneCountInString(head))
-	painted := p.paint(sgrFaint, branch) + p.paint(color, mark) + strings.TrimPrefix(head, branch+mark)
-	if r.Status == Skipped {
-		painted = p.paint(sgrFaint, strings.TrimRight(head, " "))
-		if r.Detail != "" {
-			painted = p.paint(sgrFaint, head)
+	name := fmt.Sprintf("%-*s%*s", nameColumn, layout.Printable(string(r.Name)), timeColumn, elapsed)
+	p.out().Leaf(branch, layout.Mark(r.Status), name, r.Detail)
+}
+
+// references writes the lines of the references below that of the content stage.
+func (p *Printer) references(all []ReferenceResult) {
+	for i, r := range all {
+		branch := "   " + layout.Branch
+		if i == len(all)-1 {
+			branch = "   " + layout.LastBranch
 		}
+		text := r.Message
+		if r.Code != "" {
+			text = codeAndReason(r.Code, r.Reason) + ": " + text
+		}
+		if !strings.HasPrefix(text, r.Reference) {
+			text = r.Reference + ": " + text
+		}
+		p.out().Leaf(branch, layout.Mark(r.Status), "", text)
 	}
-	p.line(strings.TrimRight(painted+rows[0], " "))
-	for _, row := range rows[1:] {
-		p.line(p.paint(sgrFaint, indent[:len(indent)-len(strings.TrimLeft(indent, "│"))]) + strings.TrimLeft(indent, "│") + row)
-	}
+}
+
+func codeAndReason(code Code, reason Reason) string {
+	return strings.TrimSuffix(string(code)+" ("+string(reason)+")", " ()")
+}
+
+// out returns what writes rows.
+func (p *Printer) out() *layout.Rows {
+	p.rows.W, p.rows.Color, p.rows.Width = p.W, p.Color, p.Width
+	return &p.rows
 }
 
 // Finish writes result, field, hint and warnings, and returns the first error of a write.
 func (p *Printer) Finish(r *Report) error {
-	p.line("")
+	p.references(r.References)
+	p.out().Line("")
 	if r.Valid {
-		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), layout.Duration(r.Duration)))
+		p.out().Line(p.out().Paint(layout.Green+";"+layout.Bold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), layout.Duration(r.Duration)))
 	} else {
 		p.notValid(r)
 	}
 	for _, w := range r.Warnings {
-		p.labeled("warning", sgrYellow, string(w.Code)+": "+w.Message)
+		p.out().Labeled("warning", layout.Yellow, string(w.Code)+": "+w.Message)
 	}
-	return p.err
+	return p.rows.Err
 }
 
 // notValid writes why a definition is not valid. The details are in the tree already.
 func (p *Printer) notValid(r *Report) {
 	const result = "not valid  "
-	code := string(r.Code)
-	if r.Reason != "" {
-		code += " (" + string(r.Reason) + ")"
-	}
-	for i, row := range layout.Wrap(code, p.width()-len(result)) {
-		head := p.paint(sgrRed+";"+sgrBold, result)
+	for i, row := range layout.Wrap(codeAndReason(r.Code, r.Reason), p.out().Columns()-len(result)) {
+		head := p.out().Paint(layout.Red+";"+layout.Bold, result)
 		if i > 0 {
 			head = strings.Repeat(" ", len(result))
 		}
-		p.line(head + p.paint(sgrBold, row))
+		p.out().Line(head + p.out().Paint(layout.Bold, row))
 	}
 	message := r.Message
 	for _, s := range r.Stages {
@@ -109,13 +103,13 @@ func (p *Printer) notValid(r *Report) {
 			message = strings.TrimSuffix(message, " "+s.Detail)
 		}
 	}
-	p.labeled("", "", message)
+	p.out().Labeled("", "", message)
 	if r.Field != "" {
-		p.labeled("field", "", p.field(r.Field))
+		p.out().Labeled("field", "", p.field(r.Field))
 	}
-	p.labeled("hint", sgrBold, r.Hint)
+	p.out().Labeled("hint", layout.Bold, r.Hint)
 	if r.Retryable {
-		p.labeled("retry", "", "The same definition may be valid later.")
+		p.out().Labeled("retry", "", "The same definition may be valid later.")
 	}
 }
 
@@ -137,40 +131,7 @@ func (p *Printer) field(path string) string {
 	return path + " (" + p.Field(path) + ")"
 }
 
-// labeled writes a paragraph with a word in the margin.
-func (p *Printer) labeled(label, color, text string) {
-	const margin = 9
-	for i, row := range layout.Wrap(text, p.width()-margin) {
-		head := strings.Repeat(" ", margin)
-		if i == 0 && label != "" {
-			head = p.paint(color, fmt.Sprintf("%-*s", margin, label))
-		}
-		p.line(head + row)
-	}
-}
-
-func (p *Printer) width() int {
-	if p.Width <= 0 {
-		return 80
-	}
-	return max(p.Width, 40)
-}
-
-func (p *Printer) paint(sgr, text string) string {
-	if !p.Color || sgr == "" || text == "" {
-		return text
-	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
-}
-
-func (p *Printer) line(text string) {
-	if p.err == nil {
-		_, p.err = io.WriteString(p.W, WithoutPipelineCommand(text)+"\n")
-	}
-}
-
-// WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries and names of files could
-// be: GitHub reads "::command::" after blanks, and GitHub and Azure DevOps read "##[command]" anywhere.
+// WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries and names of files could be.
 func WithoutPipelineCommand(row string) string { return layout.WithoutPipelineCommand(row) }
 
 // FormatBytes returns a number of bytes in words, as in reports: 1.5 MiB.

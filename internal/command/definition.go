@@ -36,6 +36,7 @@ type DefinitionFlags struct {
 	PasswordStdin, TokenStdin   bool
 	caFile, certFile, keyFile   string
 	insecure                    bool
+	references                  []string
 }
 
 // AddTo adds the flags to those of a command.
@@ -43,6 +44,7 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
 	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
 	flags.StringVar(&f.content, "content", "", "repository or prefix of repositories that must be readable, or repository:tag (field baseContentPath)")
+	flags.StringArrayVar(&f.references, "reference", nil, "repository:tag or repository@digest that must be complete; repeat it for each (field references)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
 	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
 	flags.StringVar(&f.username, "username", "", "username at the registry")
@@ -197,6 +199,9 @@ func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error
 	Set(&d.Endpoint, f.endpoint)
 	Set(&d.BasePath, f.basePath)
 	Set(&d.BaseContentPath, f.content)
+	if len(f.references) > 0 {
+		d.References = slices.DeleteFunc(slices.Clone(f.references), func(r string) bool { return r == "" })
+	}
 	Set(&d.ProviderType, regcheck.ProviderType(f.Provider))
 	Set(&a.Type, regcheck.AuthType(f.authType))
 	Set(&a.Username, f.username)
@@ -249,7 +254,7 @@ func Set[T ~string](field *T, value T) {
 
 // definitionFlags has the flag of "regwarden check" that sets a field of a definition.
 var definitionFlags = map[string]string{
-	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "providerType": "--provider-type",
+	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "references": "--reference", "providerType": "--provider-type",
 	"auth.type": "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
 	"auth.tls.ca": "--ca", "auth.tls.certificate": "--cert", "auth.tls.key": "--key",
 	"auth.tls.insecureSkipVerify": "--insecure-skip-verify",
@@ -257,7 +262,10 @@ var definitionFlags = map[string]string{
 }
 
 // DefinitionFlag returns the flag that sets a field. It is a regcheck.Words.Field.
-func DefinitionFlag(path string) string { return definitionFlags[path] }
+func DefinitionFlag(path string) string {
+	list, _, _ := strings.Cut(path, "[")
+	return definitionFlags[list]
+}
 
 // flagProblem returns a problem of a definition that was given by flags.
 func flagProblem(p fault.Field) string {

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,8 +18,8 @@ const (
 	MaxAsked = 16
 	// maxWhole is the size of blobs whose content is read and compared with its digest. Most configs are smaller.
 	maxWhole = 64 << 10
-	// maxConnections limits the connections to a registry without HTTP/2.
-	maxConnections = 4
+	// MaxConnections limits the connections to a registry without HTTP/2.
+	MaxConnections = 4
 )
 
 // Sample returns the blobs to ask for: all, or the first two (config and first layer) and others at equal distances.
@@ -36,7 +37,7 @@ func Sample(blobs []oci.Descriptor) []oci.Descriptor {
 // Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It
 // returns the faults in the order of the blobs.
 func (x *Examiner) Ask(ctx context.Context, blobs []oci.Descriptor) []Fault {
-	connections := maxConnections
+	connections := cmp.Or(x.Connections, MaxConnections)
 	if x.multiplexed {
 		connections = MaxAsked
 	}

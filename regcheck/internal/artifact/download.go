@@ -25,7 +25,7 @@ func (x *Examiner) download(ctx context.Context, blobs []oci.Descriptor) (faults
 		}
 	}
 	progress := &progress{report: x.Download.Progress, total: size}
-	faults = x.each(ctx, blobs, maxConnections, func(c *content.Client, i int) *Fault {
+	faults = x.each(ctx, blobs, MaxConnections, func(c *content.Client, i int) *Fault {
 		if !within[i] {
 			return x.ask(ctx, c, blobs[i], i == 0)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +66,42 @@ func (k Known) String() string {
 	return text
 }
 
-// ReadKnown reads what String wrote, for several artifacts joined by semicolons. It ends at a part that it cannot read.
+// maxKnown is the maximum length of a text of Join. What is beyond it is read again.
+const maxKnown = 64 << 10
+
+// Join returns the text that ReadKnown reads of the artifacts, each once. An artifact that two repositories have was asked for when the
+// first of them was, and never if one of them has a fault.
+func Join(all []Known) string {
+	var text strings.Builder
+	for i, k := range all {
+		same := func(other Known) bool { return other.ID == k.ID }
+		if slices.ContainsFunc(all[:i], same) {
+			continue
+		}
+		for _, other := range all[i+1:] {
+			if same(other) && other.At.Before(k.At) {
+				k.At = other.At
+			}
+		}
+		if part := k.String(); text.Len()+len(part) < maxKnown {
+			text.WriteString(";" + part)
+		}
+	}
+	return strings.TrimPrefix(text.String(), ";")
+}
+
+// Retain adds to what was examined what was known before of other artifacts, up to a number of artifacts.
+func Retain(examined, before []Known, most int) []Known {
+	all := examined
+	for _, k := range before {
+		if len(all) < most && !slices.ContainsFunc(examined, func(e Known) bool { return e.ID == k.ID }) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// ReadKnown reads what String or Join wrote. It ends at a part that it cannot read.
 func ReadKnown(text string) (all []Known) {
 	for part := range strings.SplitSeq(text, ";") {
 		words := strings.Split(part, " ")

@@ -20,6 +20,8 @@ type Examiner struct {
 	Platform   string    // os/architecture[/variant]; empty: linux/amd64 if an index has it
 	Download   *Download // nil: blobs are only asked for
 	Explain    func(error) Cause
+	// Connections limits the connections for blobs to a registry without HTTP/2; 0: MaxConnections.
+	Connections int
 
 	multiplexed bool   // the registry uses HTTP/2
 	header      string // Authorization of requests for blobs

@@ -84,8 +84,8 @@ func (p Product) Renew(username string) string {
 const PerRepository = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these " +
 	"repositories."
 
-// Denied returns what to do about a response that denies content at a path.
-func Denied(path string, a *wire.Response) string {
+// Denied returns what to do about a response that denies content at a path, which may be known to be a repository.
+func Denied(path string, a *wire.Response, repository bool) string {
 	if better, ok := WithoutChartRepo(path); ok {
 		return ChartRepo(better)
 	}
@@ -97,7 +97,11 @@ func Denied(path string, a *wire.Response) string {
 		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, " +
 			"by its policy or that of the user in IAM."
 	}
-	return PerRepository + " Otherwise grant the user permission to pull from " + wire.CleanText(path) +
+	grant := PerRepository + " Otherwise grant"
+	if repository {
+		grant = "Grant"
+	}
+	return grant + " the user permission to pull from " + wire.CleanText(path) +
 		" (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; " +
 		"Google: artifactregistry.repositories.downloadArtifacts)."
 }

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/regwarden/regwarden/egress"
@@ -38,4 +40,20 @@ func DescribeDial(err error, program string) (words string, retryable bool) {
 	default:
 		return "the connection failed", false
 	}
+}
+
+// Where lists what was tried: the host and port as they are shown, and the addresses.
+func (p *Peer) Where(host string) string {
+	var all []string
+	for i, a := range p.Addresses {
+		if i == 3 {
+			all = append(all, fmt.Sprintf("and %d more", len(p.Addresses)-i))
+			break
+		}
+		all = append(all, a.String())
+	}
+	if len(all) == 1 && all[0] == p.HostPort() || len(all) == 0 {
+		return host
+	}
+	return host + " (" + strings.Join(all, ", ") + ")"
 }
