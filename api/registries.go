@@ -59,6 +59,7 @@ type OCIRegistrySpec struct {
 	ProviderType            string          `json:"providerType"`
 	BasePath                string          `json:"basePath,omitempty"`
 	BaseContentPath         string          `json:"baseContentPath,omitempty"`
+	References              []string        `json:"references,omitempty"`
 	Scope                   string          `json:"scope"`
 	IsSyncSupported         bool            `json:"isSyncSupported"`
 	ContainsSpectroManifest bool            `json:"containsSpectroManifest"`

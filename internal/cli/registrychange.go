@@ -160,7 +160,7 @@ func requestOf(r *api.OCIRegistry) api.OCIRegistryRequest {
 	request := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: r.Metadata.Name, Annotations: r.Metadata.Annotations, Labels: r.Metadata.Labels}}
 	request.Spec = api.OCIRegistryRequestSpec{IsSyncSupported: s.IsSyncSupported, ContainsSpectroManifest: s.ContainsSpectroManifest, IsPrivate: s.IsPrivate}
 	request.Spec.Scope = s.Scope
-	request.Spec.Definition = regcheck.Definition{Endpoint: s.Endpoint, BasePath: s.BasePath, BaseContentPath: s.BaseContentPath, ProviderType: regcheck.ProviderType(s.ProviderType),
+	request.Spec.Definition = regcheck.Definition{Endpoint: s.Endpoint, BasePath: s.BasePath, BaseContentPath: s.BaseContentPath, References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
 		Auth: &regcheck.Auth{Type: regcheck.AuthType(a.Type), Username: a.Username, Password: a.Password, Token: a.Token,
 			TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate, Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, Key: a.TLS.Key}}}
 	return request

@@ -99,6 +99,7 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	add("endpoint", d.Endpoint)
 	add("basePath", d.BasePath)
 	add("baseContentPath", d.BaseContentPath)
+	add("references", strings.Join(d.References, ", "))
 	add("providerType", d.ProviderType)
 	add("scope", d.Scope)
 	add("isPrivate", onlyIf(d.IsPrivate))

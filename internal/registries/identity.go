@@ -23,6 +23,9 @@ func identityOf(d regcheck.Definition) store.RegistryIdentity {
 	}
 	open := []any{d.Registry(), strings.Trim(d.BaseContentPath, "/"), cmp.Or(d.ProviderType, regcheck.Helm), a.Kind(), a.Username,
 		tls.Enabled, tls.InsecureSkipVerify, tls.CA, tls.Certificate}
+	if len(d.References) > 0 {
+		open = append(open, d.References)
+	}
 	full := slices.Concat(open, []any{a.Password.Reveal(), a.Token.Reveal(), tls.Key.Reveal()})
 	return store.RegistryIdentity{Open: textOf(open), Full: secret.String(textOf(full))}
 }

@@ -234,3 +234,20 @@ func TestSearchForANameBeginsAtTheLastNumber(t *testing.T) {
 		t.Errorf("another address: %s", name)
 	}
 }
+
+// References identify a definition; without any it has the same identity as before there were references.
+func TestReferencesIdentify(t *testing.T) {
+	d := foundIn("https://ghcr.io", "acme", "ada", "one")
+	without := identityOf(d)
+	if want := `["https://ghcr.io/v2/","acme","helm","basic","ada",false,false,"",""]`; without.Open != want {
+		t.Errorf("%s, want %s", without.Open, want)
+	}
+	d.References = []string{}
+	if identityOf(d) != without {
+		t.Error("an empty list changes the identity")
+	}
+	d.References = []string{"acme/a:1"}
+	if id := identityOf(d); id.Open == without.Open || id.Full == without.Full {
+		t.Errorf("references do not change the identity: %+v", id)
+	}
+}

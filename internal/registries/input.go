@@ -72,6 +72,7 @@ func (input RegistryInput) row() store.Registry {
 	return store.Registry{
 		Name: input.Name, Canonical: auth.Canonical(input.Name), Annotations: input.Annotations, Labels: input.Labels,
 		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: input.Scope, BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
+		References:    d.References,
 		SyncSupported: input.SyncSupported, SpectroManifest: input.SpectroManifest, Private: input.Private,
 		AuthType: string(a.Type), Username: a.Username,
 		TLSEnabled: a.TLS.Enabled, TLSSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
@@ -98,7 +99,7 @@ func masked(r store.Registry) regcheck.Definition {
 // definitionOf returns a stored definition for the engine, with the secrets that were read.
 func definitionOf(r store.Registry) regcheck.Definition {
 	return regcheck.Definition{
-		Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath,
+		Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath, References: r.References,
 		ProviderType: regcheck.ProviderType(r.ProviderType),
 		Auth: &regcheck.Auth{
 			Type: regcheck.AuthType(r.AuthType), Username: r.Username, Password: r.Secrets.Password, Token: r.Secrets.Token,

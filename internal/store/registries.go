@@ -20,6 +20,7 @@ type Registry struct {
 	Endpoint, ProviderType, Scope           string
 	SyncSupported, SpectroManifest, Private bool
 	BasePath, BaseContentPath               string
+	References                              []string
 	AuthType, Username                      string
 	TLSEnabled, TLSSkipVerify               bool
 	CA, Certificate                         string
@@ -49,13 +50,13 @@ const (
 		has_password, has_token, has_key, bytes, identity, identity_secrets, identity_version`
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled, r.tls_skip_verify,
-		r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate
+		r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate, d.content_references
 		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
 		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $5)`
-	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate, content_references)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlRegistry        = selectRegistry + ` AND r.uid = $2`
 	sqlRegistryByName  = selectRegistry + ` AND r.canonical = $2`
 	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7, provider_type = $8,
@@ -63,7 +64,8 @@ const (
 		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, bytes = $22,
 		identity = $23, identity_secrets = $24, identity_version = version + 1
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
-	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
+	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7,
+		content_references = $8
 		WHERE org_uid = $2 AND registry_uid = $1`
 	// Every transaction locks a registry first, then org_usage, then registry_watch, then registry_sync: on PostgreSQL, two with different
 	// orders would wait for each other, and all other changes of the organization for them.
@@ -135,7 +137,11 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	if err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, query, r.UID, r.OrgUID, ciphertext, annotations, labels, r.CA, r.Certificate)
+	references, err := toJSON(r.References)
+	if err != nil {
+		return err
+	}
+	return tx.changeOne(ctx, query, r.UID, r.OrgUID, ciphertext, annotations, labels, r.CA, r.Certificate, references)
 }
 
 // encryptedRegistry is the text that is encrypted. Only here are its strings plain, because they must be written.
@@ -176,7 +182,7 @@ func scanRegistry(row scanner, r *Registry, ciphertext *[]byte) error {
 	return row.Scan(&r.UID, &r.OrgUID, &r.Name, &r.Canonical, &r.Version, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint,
 		&r.ProviderType, &r.Scope, truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private}, &r.BasePath, &r.BaseContentPath,
 		&r.AuthType, &r.Username, truth{&r.TLSEnabled}, truth{&r.TLSSkipVerify}, truth{&r.HasPassword}, truth{&r.HasToken}, truth{&r.HasKey},
-		ciphertext, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate)
+		ciphertext, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate, fromJSON[[]string]{&r.References})
 }
 
 // scanPlainRegistry reads a registry without its secrets.

@@ -25,6 +25,9 @@ func (r Registry) size() int64 {
 		r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()} {
 		size += len(text)
 	}
+	for _, reference := range r.References {
+		size += len(reference)
+	}
 	for _, pairs := range []map[string]string{r.Annotations, r.Labels} {
 		for name, value := range pairs {
 			size += len(name) + len(value)

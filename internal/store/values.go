@@ -67,8 +67,8 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// pairs stores names and values as JSON, NULL when there are none.
-func pairs(of map[string]string) (any, error) {
+// toJSON stores texts as JSON, NULL when there are none.
+func toJSON[T map[string]string | []string](of T) (any, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
@@ -78,21 +78,24 @@ func pairs(of map[string]string) (any, error) {
 
 // annotationsAndLabels returns pairs of both.
 func annotationsAndLabels(of, labelsOf map[string]string) (annotations, labels any, err error) {
-	if annotations, err = pairs(of); err != nil {
+	if annotations, err = toJSON(of); err != nil {
 		return nil, nil, err
 	}
-	labels, err = pairs(labelsOf)
+	labels, err = toJSON(labelsOf)
 	return annotations, labels, err
 }
 
-// stringMap scans stored pairs; NULL becomes nil.
-type stringMap struct{ to *map[string]string }
+type stringMap = fromJSON[map[string]string]
 
-func (m stringMap) Scan(value any) error {
+// fromJSON scans what toJSON stored; NULL becomes the zero value.
+type fromJSON[T any] struct{ to *T }
+
+func (f fromJSON[T]) Scan(value any) error {
 	var stored sql.NullString
+	var zero T
+	*f.to = zero
 	if err := stored.Scan(value); err != nil || !stored.Valid {
-		*m.to = nil
 		return err
 	}
-	return json.Unmarshal([]byte(stored.String), m.to)
+	return json.Unmarshal([]byte(stored.String), f.to)
 }

@@ -47,12 +47,12 @@ func TestStoredRegistries(t *testing.T) {
 	certificate := testca.New(t, "Clients").Issue(t, testca.Options{Client: true})
 	auth := object{"type": "basic", "username": " ada ", "password": "pässword", "tls": object{"enabled": true, "insecureSkipVerify": true,
 		"ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": certificate.Key}}
-	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "providerType": "zarf", "scope": "tenant",
+	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "references": []any{"/a/b:1", "a/c:2"}, "providerType": "zarf", "scope": "tenant",
 		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "unknown": object{"a": 1}})
 	uid := admin.make(registriesPath+"?skipPackSync=false", newRegistry("My Reg/x", sent))
 
 	shown := func() (r object) { admin.get(at(uid), &r); return r }
-	want := object{"endpoint": sent["endpoint"], "providerType": "zarf", "basePath": "/v2/", "baseContentPath": "/a/b/", "scope": "tenant",
+	want := object{"endpoint": sent["endpoint"], "providerType": "zarf", "basePath": "/v2/", "baseContentPath": "/a/b/", "references": []any{"/a/b:1", "a/c:2"}, "scope": "tenant",
 		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "auth": object{"type": "basic", "username": " ada ", "password": "********",
 			"tls": object{"enabled": true, "insecureSkipVerify": true, "ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": "********"}}}
 	first := shown()

@@ -21,7 +21,7 @@ func fullRegistry(org store.Org, name string) store.Registry {
 	return store.Registry{
 		UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: strings.ToLower(name), Version: 1, CreatedAt: start, UpdatedAt: start,
 		Endpoint: " https://Registry.example.com/ ", ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true, Private: true,
-		BasePath: "/v2/", BaseContentPath: "a/b,c", AuthType: "basic", Username: "ada",
+		BasePath: "/v2/", BaseContentPath: "a/b,c", References: []string{"a/b:1", "<&>"}, AuthType: "basic", Username: "ada",
 		TLSEnabled: true, TLSSkipVerify: true, CA: "ca\n", Certificate: "certificate\r\n",
 		Annotations: map[string]string{"a": "1"}, Labels: map[string]string{"b": "", "ü": "\x00"},
 		Secrets: store.RegistrySecrets{Password: "päss \"word\" <&>", Token: "token", Key: "-----BEGIN KEY\n"},
