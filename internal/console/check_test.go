@@ -54,7 +54,9 @@ func TestReportHasNoMarkup(t *testing.T) {
 	cookie := w.mustLogin()
 	const markup = `<img src=x onerror="alert(1)">`
 	report := regcheck.Report{Code: markup, Message: markup, Stage: markup, Reason: markup, Field: markup, Hint: markup, Retryable: true, Registry: "javascript:" + markup,
-		Stages:   []regcheck.StageResult{{Name: markup, Status: markup, Detail: markup, Hops: []string{markup}}, {Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 5, RoundTrips: 2, Hops: []string{"https://a.test", "https://b.test"}}},
+		Stages: []regcheck.StageResult{{Name: markup, Status: markup, Detail: markup, Hops: []string{markup}}, {Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 5, RoundTrips: 2, Hops: []string{"https://a.test", "https://b.test"}}},
+		References: []regcheck.ReferenceResult{{Reference: "a/b:1" + markup, Status: markup, Code: markup, Reason: markup, Message: markup, Hint: markup},
+			{Reference: "a/c:2", Status: regcheck.Failed, Code: regcheck.CodeContentNotFound, Reason: regcheck.ReasonTagUnknown, Message: "m", Hint: "push it"}},
 		Warnings: []regcheck.Warning{{Code: markup, Field: markup, Message: markup}}}
 	page := w.mustRecord(t, audit.Record{Action: audit.RegistryDiagnose, Outcome: audit.NotValid, Object: markup, Reason: markup}, &report)
 	form := "report=" + strings.TrimPrefix(page, pathCheck+"/") + "&authType=basic&password=hunter2&endpoint=" + url.QueryEscape(markup)
@@ -65,7 +67,8 @@ func TestReportHasNoMarkup(t *testing.T) {
 		if got.Code != http.StatusOK || got.err != nil || strings.Contains(got.Body.String(), "<img") || strings.Contains(got.Body.String(), "hunter2") {
 			t.Errorf("%d, %v: %s", got.Code, got.err, got.Body)
 		}
-		for _, want := range []string{"Not valid", "&lt;img", "The same definition may be valid later.", "<td>5 ms, 2 round trips<", "By way of https://a.test, https://b.test<"} {
+		for _, want := range []string{"Not valid", "&lt;img", "The same definition may be valid later.", "<td>5 ms, 2 round trips<", "By way of https://a.test, https://b.test<",
+			`<th scope="row">a/b:1&lt;img`, `<th scope="row">a/c:2</th><td><span class="state failing">`, "<code>tagUnknown</code><br>push it"} {
 			if !strings.Contains(got.Body.String(), want) {
 				t.Errorf("%q is not in the page", want)
 			}

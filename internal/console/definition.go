@@ -26,14 +26,11 @@ func definitionFields(d regcheck.Definition) []field {
 	if !a.TLS.Enabled {
 		a.TLS = regcheck.TLS{}
 	}
-	skip := ""
-	if a.TLS.InsecureSkipVerify {
-		skip = "true"
-	}
 	return []field{
 		{Name: "endpoint", Label: "Endpoint", Value: d.Endpoint, Hint: "For example https://harbor.example.com", Required: true},
 		{Name: "basePath", Label: "Base path", Value: d.BasePath, Hint: "Path of the API before /v2/, if it has one"},
 		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath, Hint: "Repository or prefix of repositories that must be readable, or repository:tag"},
+		{Name: "references", Label: "References", Type: "textarea", Value: strings.Join(d.References, "\n"), Hint: "Artifacts that must be complete: repository:tag, one a line"},
 		{Name: "providerType", Label: "Provider type", Type: "select", Value: string(d.ProviderType),
 			Options: []option{{string(regcheck.Helm), "Helm"}, {string(regcheck.Zarf), "Zarf"}, {string(regcheck.Pack), "Pack"}}},
 		{Name: "authType", Label: "Authentication", Type: "select", Value: string(a.Kind()),
@@ -44,7 +41,7 @@ func definitionFields(d regcheck.Definition) []field {
 		{Name: "ca", Label: "CA certificate", Type: "textarea", Value: a.TLS.CA, Hint: "PEM, trusted in addition to the certificates of the system"},
 		{Name: "certificate", Label: "Client certificate", Type: "textarea", Value: a.TLS.Certificate, Hint: "PEM"},
 		{Name: "key", Label: "Client key", Type: "textarea", Secret: true, Hint: unchanged(a.TLS.Key)},
-		{Name: "insecureSkipVerify", Label: "Skip TLS verification", Type: "checkbox", Value: skip, Hint: "Insecure: another server can then receive the credentials"},
+		{Name: "insecureSkipVerify", Label: "Skip TLS verification", Type: "checkbox", Value: checked[a.TLS.InsecureSkipVerify], Hint: "Insecure: another server can then receive the credentials"},
 	}
 }
 
@@ -73,7 +70,7 @@ func (c *call) definition() regcheck.Definition {
 		a.Token = secret.String(c.PostFormValue("token"))
 	}
 	return regcheck.Definition{Endpoint: c.PostFormValue("endpoint"), BasePath: c.PostFormValue("basePath"), BaseContentPath: c.PostFormValue("baseContentPath"),
-		ProviderType: regcheck.ProviderType(c.PostFormValue("providerType")), Auth: &a}
+		References: strings.Fields(c.PostFormValue("references")), ProviderType: regcheck.ProviderType(c.PostFormValue("providerType")), Auth: &a}
 }
 
 // text returns the value of a textarea, in which browsers end lines with CRLF.
@@ -98,7 +95,7 @@ func inForm(err error) error {
 
 // formName returns the name in the form of the field with a JSON path, also of a stored definition.
 func formName(path string) string {
-	path = strings.TrimPrefix(strings.TrimPrefix(path, "spec."), "metadata.")
+	path, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "spec."), "metadata."), "[") // references[0]
 	if name, ok := definitionPaths[path]; ok {
 		return name
 	}

@@ -28,7 +28,7 @@ func TestDefinitionForm(t *testing.T) {
 	for _, auth := range []regcheck.Auth{
 		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: "u", Password: "hunter2"}, {Type: regcheck.Token, Username: "u", Token: "hunter2", TLS: tls},
 	} {
-		want := regcheck.Definition{Endpoint: "https://a.test", BasePath: "b", BaseContentPath: "c", ProviderType: regcheck.Pack, Auth: &auth}
+		want := regcheck.Definition{Endpoint: "https://a.test", BasePath: "b", BaseContentPath: "c", References: []string{"c/d:1", "c/e:2"}, ProviderType: regcheck.Pack, Auth: &auth}
 		values := url.Values{}
 		for _, f := range definitionFields(want) {
 			if strings.Contains(fmt.Sprint(f), "hunter2") {
@@ -56,12 +56,12 @@ func TestDefinitionForm(t *testing.T) {
 // All problems that the engine may report are shown at a field of the form, and name its fields by their labels.
 func TestDefinitionProblems(t *testing.T) {
 	refused := fault.InvalidFields(fault.Field{Field: "spec.auth.tls.key", Problem: "does not match auth.tls.certificate"}, fault.Field{Field: "auth.type", Problem: "is wrong"},
-		fault.Field{Field: "baseContentPath", Problem: "is wrong"}, fault.Field{Field: "metadata.name", Problem: "is wrong"})
+		fault.Field{Field: "baseContentPath", Problem: "is wrong"}, fault.Field{Field: "spec.references[1]", Problem: "is wrong"}, fault.Field{Field: "metadata.name", Problem: "is wrong"})
 	page := newForm("", "", definitionFields(regcheck.Definition{})...).refused(sentForm(nil), inForm(refused))
 	if diff := cmp.Diff([]string{"name is wrong"}, page.Problems); diff != "" {
 		t.Error(diff)
 	}
-	for name, want := range map[string]string{"key": "does not match Client certificate", "authType": "is wrong", "baseContentPath": "is wrong"} {
+	for name, want := range map[string]string{"key": "does not match Client certificate", "authType": "is wrong", "baseContentPath": "is wrong", "references": "is wrong"} {
 		if f, err := page.Field(name); err != nil || f.Error != want {
 			t.Errorf("%s: %q, %v", name, f.Error, err)
 		}

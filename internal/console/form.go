@@ -47,6 +47,8 @@ func (f *form) Field(name string) (field, error) {
 	return field{}, errors.New("the form has no field " + name)
 }
 
+var checked = map[bool]string{true: "true"} // the value of a checkbox
+
 // ID is the id of the input.
 func (f field) ID() string { return "field-" + f.Name }
 

@@ -21,10 +21,8 @@ type registryFormPage struct {
 }
 
 func registryForm(button, action string, r registries.Registry) *form {
-	synced := field{Name: "isSyncSupported", Label: "Synchronize content", Type: "checkbox", Hint: "Lists the repositories and tags of the registry regularly"}
-	if r.SyncSupported {
-		synced.Value = "true"
-	}
+	synced := field{Name: "isSyncSupported", Label: "Synchronize content", Type: "checkbox", Value: checked[r.SyncSupported],
+		Hint: "Lists the repositories and tags of the registry regularly"}
 	name := field{Name: "name", Label: "Name", Value: r.Name, Required: true}
 	version := field{Name: fieldVersion, Value: strconv.FormatInt(r.Version, 10)}
 	return newForm(button, action, append([]field{name, synced, version}, definitionFields(r.Definition)...)...)

@@ -48,8 +48,9 @@ func TestEditRegistry(t *testing.T) {
 	certificate, key := mustReadPair(t)
 	uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{
 		Name: "before", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}, Scope: "tenant", Private: true, SpectroManifest: true, SyncSupported: true,
-		Definition: regcheck.Definition{Endpoint: "https://r.example.com", BasePath: "base", BaseContentPath: "charts", ProviderType: regcheck.Helm, Auth: &regcheck.Auth{
-			Type: regcheck.Basic, Username: "ada", Password: "the stored password", TLS: regcheck.TLS{Enabled: true, CA: certificate, Certificate: certificate, Key: secret.String(key)}}}})
+		Definition: regcheck.Definition{Endpoint: "https://r.example.com", BasePath: "base", BaseContentPath: "charts",
+			References: []string{"charts/a:1", "charts/b:2"}, ProviderType: regcheck.Helm, Auth: &regcheck.Auth{
+				Type: regcheck.Basic, Username: "ada", Password: "the stored password", TLS: regcheck.TLS{Enabled: true, CA: certificate, Certificate: certificate, Key: secret.String(key)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,9 @@ func cliOf(d regcheck.Definition) string {
 			lines = append(lines, flag.name+" "+shellWord(flag.value))
 		}
 	}
+	for _, reference := range d.References {
+		lines = append(lines, "--reference "+shellWord(reference))
+	}
 	for _, flag := range []struct {
 		text string
 		used bool

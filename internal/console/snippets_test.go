@@ -42,7 +42,7 @@ func TestSnippetsForShells(t *testing.T) {
 	for _, auth := range []regcheck.Auth{
 		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: hostile, Password: "hunter2", TLS: files}, {Type: regcheck.Token, Username: hostile, Token: "hunter2"},
 	} {
-		d := regcheck.Definition{Endpoint: "https://a.test:1/" + hostile, BasePath: hostile, BaseContentPath: "-x", ProviderType: regcheck.Pack, Auth: &auth}
+		d := regcheck.Definition{Endpoint: "https://a.test:1/" + hostile, BasePath: hostile, BaseContentPath: "-x", References: []string{"a/b:1", hostile}, ProviderType: regcheck.Pack, Auth: &auth}
 		var got regcheck.Definition
 		if err := json.Unmarshal([]byte(runInShell(t, curlOf(d))), &got); err != nil {
 			t.Fatal(err)
@@ -63,6 +63,7 @@ func TestSnippetsForShells(t *testing.T) {
 		if auth.Username != "" {
 			words = append(words, "--username", auth.Username)
 		}
+		words = append(words, "--reference", "a/b:1", "--reference", hostile)
 		if auth.TLS.Enabled {
 			words = append(words, "--ca", caFile, "--cert", certificateFile, "--key", keyFile, "--insecure-skip-verify")
 		}
