@@ -15,7 +15,8 @@ func Key(d regcheck.Definition) string {
 	if !a.TLS.Enabled {
 		a.TLS = regcheck.TLS{}
 	}
-	text, err := json.Marshal([]any{d.Registry(), strings.Trim(d.BaseContentPath, "/"), d.ProviderType, a, a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
+	text, err := json.Marshal([]any{d.Registry(), strings.Trim(d.BaseContentPath, "/"), strings.Join(d.References, " "), d.ProviderType, a,
+		a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
 	if err != nil {
 		panic(err) // no type of a definition fails to marshal
 	}

@@ -152,7 +152,8 @@ func foundDefinition(f *scanner.File, at model.Source, sent api.OCIRegistryReque
 	auth := sent.Auth
 	secret := auth.Password.Reveal() + auth.Token.Reveal()
 	switch {
-	case scanner.HasVariable(auth.Username + secret + auth.TLS.Key.Reveal() + auth.TLS.CA + sent.BasePath + sent.BaseContentPath):
+	case scanner.HasVariable(auth.Username + secret + auth.TLS.Key.Reveal() + auth.TLS.CA + sent.BasePath + sent.BaseContentPath +
+		strings.Join(sent.References, "")):
 		r.Reason, r.Detail = model.UnresolvedTemplate, "A value is a template. Read the file in which it is filled in."
 	case scanner.IsMask(auth.Password.Reveal()) || scanner.IsMask(auth.Token.Reveal()) || scanner.IsMask(auth.TLS.Key.Reveal()):
 		r.Reason, r.Detail = model.UnresolvedMasked, "The API masks stored secrets. Set the secret itself, or check the stored registry with its uid."
