@@ -208,7 +208,8 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.unverified {
 		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
-	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", product.Denied(c.plan.contentPath, r.Denial(), c.plan.reference.Repository != ""))
+	hint := product.Denied(c.plan.contentPath, r.Denial(), c.plan.reference.Repository != "")
+	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", hint)
 }
 
 // contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may

@@ -94,8 +94,7 @@ func (s *session) recordControl(open bool) {
 // knownAfter returns what a later check need not request. If the check was not valid, only what is known of artifacts is retained, also
 // of those that it did not examine.
 func (s *session) knownAfter(valid bool) Known {
-	all := artifact.Retain(s.examined, artifact.ReadKnown(s.known.artifacts), 1+len(s.plan.references))
-	k := Known{artifacts: artifact.Join(all)}
+	k := Known{artifacts: artifact.Join(artifact.Retain(s.examined, artifact.ReadKnown(s.known.artifacts), 1+len(s.references)))}
 	if valid {
 		k.ControlAt, k.ControlOpen = s.newControl.ControlAt, s.newControl.ControlOpen
 	}

@@ -59,10 +59,9 @@ func (s *session) withReferences(ctx context.Context, path outcome) outcome {
 		}
 		return failed(failures[0])
 	}
+	path.detail += "; "
 	if s.plan.contentPath == "" {
 		path = passed("")
-	} else {
-		path.detail += "; "
 	}
 	partly := slices.DeleteFunc(slices.Clone(s.references), func(r ReferenceResult) bool { return r.Status != Unknown })
 	if len(partly) > 0 {

@@ -124,8 +124,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reportJSON{
 		Valid: r.Valid, Code: orNull(r.Code), Message: orNull(r.Message), Stage: orNull(r.Stage), Reason: orNull(r.Reason),
 		Field: orNull(r.Field), Hint: orNull(r.Hint), Retryable: r.Retryable, Registry: r.Registry,
-		Stages: append([]StageResult{}, r.Stages...), References: append([]ReferenceResult{}, r.References...), Warnings: append([]Warning{}, r.Warnings...),
-		StartedAt: moment(r.StartedAt), DurationMS: r.DurationMS, RoundTrips: r.RoundTrips,
+		Stages: append([]StageResult{}, r.Stages...), References: append([]ReferenceResult{}, r.References...),
+		Warnings: append([]Warning{}, r.Warnings...), StartedAt: moment(r.StartedAt), DurationMS: r.DurationMS, RoundTrips: r.RoundTrips,
 	})
 }
 

@@ -101,7 +101,7 @@ func newSession(c *Checker, p *plan) *session {
 		s.Wire.Sent.Add(login)
 	}
 	for _, ref := range p.references {
-		s.references = append(s.references, ReferenceResult{Reference: ref.String(), Status: Skipped, Message: "not examined: an earlier stage failed"})
+		s.references = append(s.references, ReferenceResult{Reference: ref.String(), Status: Skipped, Message: "not examined"})
 	}
 	s.warnOfDefinition()
 	return s

@@ -131,7 +131,7 @@ func (p *Printer) field(path string) string {
 	return path + " (" + p.Field(path) + ")"
 }
 
-// WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries and names of files could be.
+// WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries could be.
 func WithoutPipelineCommand(row string) string { return layout.WithoutPipelineCommand(row) }
 
 // FormatBytes returns a number of bytes in words, as in reports: 1.5 MiB.

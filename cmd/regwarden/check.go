@@ -178,7 +178,8 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 }
 
 // notWithFrom are the flags whose values --from finds in the file.
-var notWithFrom = []string{"endpoint", "base-path", "content", "reference", "auth-type", "username", "password-stdin", "token-stdin", "registry", "org"}
+var notWithFrom = []string{"endpoint", "base-path", "content", "reference", "auth-type",
+	"username", "password-stdin", "token-stdin", "registry", "org"}
 
 // runFrom checks the definition that a consumer uses for a reference.
 func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checker, args []string) error {

@@ -44,7 +44,8 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
 	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
 	flags.StringVar(&f.content, "content", "", "repository or prefix of repositories that must be readable, or repository:tag (field baseContentPath)")
-	flags.StringArrayVar(&f.references, "reference", nil, "repository:tag or repository@digest that must be complete; repeat it for each (field references)")
+	flags.StringArrayVar(&f.references, "reference", nil,
+		"repository:tag or repository@digest that must be complete; repeat it for each (field references)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
 	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
 	flags.StringVar(&f.username, "username", "", "username at the registry")
@@ -254,8 +255,9 @@ func Set[T ~string](field *T, value T) {
 
 // definitionFlags has the flag of "regwarden check" that sets a field of a definition.
 var definitionFlags = map[string]string{
-	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "references": "--reference", "providerType": "--provider-type",
-	"auth.type": "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
+	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "references": "--reference",
+	"providerType": "--provider-type",
+	"auth.type":    "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
 	"auth.tls.ca": "--ca", "auth.tls.certificate": "--cert", "auth.tls.key": "--key",
 	"auth.tls.insecureSkipVerify": "--insecure-skip-verify",
 	"auth.tls.enabled":            "", // implied by the other flags of TLS

@@ -30,7 +30,7 @@ func definitionFields(d regcheck.Definition) []field {
 		{Name: "endpoint", Label: "Endpoint", Value: d.Endpoint, Hint: "For example https://harbor.example.com", Required: true},
 		{Name: "basePath", Label: "Base path", Value: d.BasePath, Hint: "Path of the API before /v2/, if it has one"},
 		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath, Hint: "Repository or prefix of repositories that must be readable, or repository:tag"},
-		{Name: "references", Label: "References", Type: "textarea", Value: strings.Join(d.References, "\n"), Hint: "Artifacts that must be complete: repository:tag, one a line"},
+		{Name: "references", Label: "References", Type: "textarea", Value: strings.Join(d.References, "\n"), Hint: "repository:tag, one a line"},
 		{Name: "providerType", Label: "Provider type", Type: "select", Value: string(d.ProviderType),
 			Options: []option{{string(regcheck.Helm), "Helm"}, {string(regcheck.Zarf), "Zarf"}, {string(regcheck.Pack), "Pack"}}},
 		{Name: "authType", Label: "Authentication", Type: "select", Value: string(a.Kind()),
@@ -70,7 +70,7 @@ func (c *call) definition() regcheck.Definition {
 		a.Token = secret.String(c.PostFormValue("token"))
 	}
 	return regcheck.Definition{Endpoint: c.PostFormValue("endpoint"), BasePath: c.PostFormValue("basePath"), BaseContentPath: c.PostFormValue("baseContentPath"),
-		References: strings.Fields(c.PostFormValue("references")), ProviderType: regcheck.ProviderType(c.PostFormValue("providerType")), Auth: &a}
+		References: strings.Fields(c.text("references")), ProviderType: regcheck.ProviderType(c.PostFormValue("providerType")), Auth: &a}
 }
 
 // text returns the value of a textarea, in which browsers end lines with CRLF.

@@ -106,8 +106,8 @@ func registrySpec(r registries.Registry) api.OCIRegistrySpec {
 	d := r.Definition
 	return api.OCIRegistrySpec{
 		Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
-		References: d.References, Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
-		Auth: registryAuth(*d.Auth),
+		References: d.References, Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest,
+		IsPrivate: r.Private, Auth: registryAuth(*d.Auth),
 	}
 }
 

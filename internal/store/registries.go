@@ -55,7 +55,8 @@ const (
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
 		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $5)`
-	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate, content_references)
+	sqlInsertRegistryDetails = `INSERT INTO registry_details
+		(registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate, content_references)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlRegistry        = selectRegistry + ` AND r.uid = $2`
 	sqlRegistryByName  = selectRegistry + ` AND r.canonical = $2`
