@@ -1,9 +1,12 @@
 package regcheck_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/regwarden/regwarden/egress"
@@ -81,5 +84,37 @@ func TestRoundTripsOfContent(t *testing.T) {
 				t.Errorf("%d round trips and %d requests, want at most %d and %d: %v", report.RoundTrips, len(g.Requests()), row.rounds, row.requests, g.Requests())
 			}
 		})
+	}
+}
+
+// oneConnection opens one connection. Others are still being opened when the check ends.
+type oneConnection struct {
+	egress.Dialer
+	dials atomic.Int32
+}
+
+func (d *oneConnection) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.dials.Add(1) > 1 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return d.Dialer.DialContext(ctx, network, address)
+}
+
+// A request that waits for the connection of another one takes as many round trips as with a connection that is opened for it, so the
+// number does not depend on which is faster.
+func TestWaitForAConnectionIsARoundTrip(t *testing.T) {
+	g := regchecktest.Start(t, "htpasswd-http")
+	one := matrixRow{Definition: json.RawMessage(withContent(goodLogin, "charts/nginx"))}
+	c := checker(g, egress.Policy{}, one)
+	single := &oneConnection{Dialer: g}
+	c.Dialer = single
+	report, err := c.Check(t.Context(), mustDefinition(t, g, one), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := report.Stages[len(report.Stages)-1]
+	if !report.Valid || single.dials.Load() < 2 || content.RoundTrips != 4 { // tags, manifest, connection or wait, blobs
+		t.Errorf("valid %t, %d connections, %d round trips: %s", report.Valid, single.dials.Load(), content.RoundTrips, content.Detail)
 	}
 }

@@ -127,7 +127,7 @@ func (p *Peer) openInBackground() (*Conn, error) {
 // attempt records the events of a request in the transport.
 type attempt struct {
 	conn    *Conn       // that carries it; nil before there is one
-	cost    int         // round trips for opening conn
+	cost    int         // round trips until conn was open, or free
 	wrote   atomic.Bool // the request
 	started atomic.Bool // the first byte of a response came
 	interim int
@@ -137,8 +137,11 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { // again when net/http repeats the request
 			a.wrote.Store(false)
-			if a.conn = connOf(info.Conn); !info.Reused {
+			switch a.conn = connOf(info.Conn); {
+			case !info.Reused:
 				a.cost = a.conn.Cost
+			case !info.WasIdle && !a.conn.H2():
+				a.cost = 1 // another request ended before a connection of its own was open
 			}
 		},
 		WroteHeaders:         func() { a.wrote.Store(true) },
