@@ -1,6 +1,7 @@
 package regcheck_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -87,18 +88,46 @@ func TestRoundTripsOfContent(t *testing.T) {
 	}
 }
 
-// oneConnection opens one connection. Others are still being opened when the check ends.
+// oneConnection opens one connection. Others are still being opened when the check ends, and the first has no response for a blob before
+// another one was asked for.
 type oneConnection struct {
 	egress.Dialer
-	dials atomic.Int32
+	dials  atomic.Int32
+	second chan struct{}
 }
 
 func (d *oneConnection) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.dials.Add(1) > 1 {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	switch d.dials.Add(1) {
+	case 1:
+		conn, err := d.Dialer.DialContext(ctx, network, address)
+		return &heldConn{Conn: conn, until: d.second}, err
+	case 2:
+		close(d.second)
 	}
-	return d.Dialer.DialContext(ctx, network, address)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// heldConn delays what it reads after a request for a blob.
+type heldConn struct {
+	net.Conn
+	until chan struct{}
+	blob  atomic.Bool
+}
+
+func (c *heldConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("/blobs/")) {
+		c.blob.Store(true)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *heldConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.blob.Load() {
+		<-c.until
+	}
+	return n, err
 }
 
 // A request that waits for the connection of another one takes as many round trips as with a connection that is opened for it, so the
@@ -107,7 +136,7 @@ func TestWaitForAConnectionIsARoundTrip(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd-http")
 	one := matrixRow{Definition: json.RawMessage(withContent(goodLogin, "charts/nginx"))}
 	c := checker(g, egress.Policy{}, one)
-	single := &oneConnection{Dialer: g}
+	single := &oneConnection{Dialer: g, second: make(chan struct{})}
 	c.Dialer = single
 	report, err := c.Check(t.Context(), mustDefinition(t, g, one), nil)
 	if err != nil {
