@@ -28,8 +28,8 @@ const (
 	rankVersion
 )
 
-// attached is a tag of what belongs to the artifact with a digest: signatures of cosign, and referrers (distribution specification, "Referrers
-// Tag Schema").
+// attached matches tags of what belongs to the artifact with a digest: signatures of cosign, and referrers (distribution
+// specification, "Referrers Tag Schema").
 var attached = regexp.MustCompile(`^sha256-[0-9a-f]{64}(\.[a-z]+)?$`)
 
 func rank(tag string) int {
