@@ -26,8 +26,11 @@ main.addEventListener("submit", async (event) => {
   running = true;
   clear();
   const save = event.submitter?.getAttribute("formaction");
-  await (save ? store(save) : check());
-  running = false;
+  try {
+    await (save ? store(save) : check());
+  } finally {
+    running = false; // else an error of this script would disable the form
+  }
 });
 
 async function store(address) {
