@@ -280,6 +280,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(`(?m)\b(now|\d+[ydhm] ago|in \d+[ydhm])( {2,}|$)`), "AGE  "},
 	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
 	{regexp.MustCompile(`"roundTrips": ?[1-9]\d*`), `"roundTrips": N`}, // without HTTP/2, by which connection is free for the second blob
+	{regexp.MustCompile(`\b[1-9]\d* round trips`), "N round trips"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
