@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -165,7 +164,10 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}
 	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", currentVersion().Version)
-	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
+	if tlsConfig != nil {
+		return listen(ctx, s.HTTPServer(), limited.WithTLS(tlsConfig), log)
+	}
+	return listen(ctx, s.HTTPServer(), limited, log)
 }
 
 // newServer connects the parts of the service on an open store.
@@ -216,10 +218,7 @@ func limitMemory(log *slog.Logger) {
 }
 
 // listen serves until ctx ends, then waits for running requests.
-func listen(ctx context.Context, server *http.Server, listener net.Listener, tlsConfig *tls.Config, log *slog.Logger) error {
-	if tlsConfig != nil {
-		listener = tls.NewListener(listener, tlsConfig)
-	}
+func listen(ctx context.Context, server *http.Server, listener net.Listener, log *slog.Logger) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

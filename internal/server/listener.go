@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/connlimit"
 )
 
 // ConnLimits limit the resources that clients can use without an account. All fields are required.
@@ -54,6 +56,11 @@ const (
 	refusedInAll = iota
 	refusedPerSource
 )
+
+// WithTLS returns a listener of TLS connections. Unfinished handshakes are limited to an eighth of the connections.
+func (l *Listener) WithTLS(config *tls.Config) net.Listener {
+	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/8, 1), headerTimeout)
+}
 
 // NewListener returns l with limits.
 func NewListener(l net.Listener, limits ConnLimits) *Listener {
@@ -99,7 +106,7 @@ func (l *Listener) admit(conn net.Conn) *limitedConn {
 	if proxy {
 		share = l.limits.Bytes
 	}
-	return &limitedConn{Conn: conn, listener: l, source: name, from: from, share: share}
+	return &limitedConn{Conn: conn, listener: l, source: name, proxy: proxy, from: from, share: share}
 }
 
 // peer returns the source of a connection, and whether it is a proxy. An address that is not an IP address is a Unix
@@ -139,11 +146,20 @@ type limitedConn struct {
 	net.Conn
 	listener *Listener
 	source   string
+	proxy    bool
 	from     *source
 	share    int64 // of Listener.bytes, for all connections of the source
 
 	pending atomic.Int64
 	closed  sync.Once
+}
+
+// Source implements connlimit.Sourced.
+func (c *limitedConn) Source() string {
+	if c.proxy {
+		return ""
+	}
+	return c.source
 }
 
 // Read returns errTooManyBytes if the received bytes exceed a limit.

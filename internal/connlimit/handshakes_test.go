@@ -1,0 +1,171 @@
+package connlimit
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/selfsigned"
+)
+
+// sourced is a connection with a source of its own, so that one address has many.
+type sourced struct {
+	net.Conn
+	source string
+}
+
+func (s sourced) Source() string { return s.source }
+
+// sources gives accepted connections the sources in turn.
+type sources struct {
+	net.Listener
+	names []string
+	next  atomic.Int64
+}
+
+func (s *sources) Accept() (net.Conn, error) {
+	conn, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return sourced{conn, s.names[int(s.next.Add(1)-1)%len(s.names)]}, nil
+}
+
+// listenTLS returns a listener whose connections have names as sources, in turn, and a function that connects to it.
+func listenTLS(t *testing.T, limit int, timeout time.Duration, names ...string) (*Handshakes, func() net.Conn) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile, err := selfsigned.Files(t.TempDir(), inner.Addr().String(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := NewHandshakes(&sources{Listener: inner, names: names}, &tls.Config{Certificates: []tls.Certificate{certificate}}, limit, timeout)
+	t.Cleanup(func() { _ = h.Close() })
+	return h, func() net.Conn {
+		t.Helper()
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		return conn
+	}
+}
+
+// answered reports whether the server continues the handshake that a client begins and does not finish.
+func answered(conn net.Conn, within time.Duration) bool {
+	_, _ = io.WriteString(conn, clientHello)
+	_ = conn.SetReadDeadline(time.Now().Add(within))
+	n, _ := conn.Read(make([]byte, 1))
+	return n == 1
+}
+
+// clientHello is the first message of a client.
+var clientHello = func() string {
+	client, server := net.Pipe()
+	go func() {
+		_ = tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake() // ends with the pipe
+		_ = client.Close()
+	}()
+	defer server.Close()
+	hello := make([]byte, 4096)
+	n, _ := server.Read(hello)
+	return string(hello[:n])
+}()
+
+const soon = 300 * time.Millisecond
+
+// Unfinished handshakes of one source are limited, and do not delay those of another.
+func TestUnfinishedHandshakesOfOneSourceAreBounded(t *testing.T) {
+	h, connect := listenTLS(t, 18, 20*time.Second, "a", "a", "a", "b")
+	first, second, third := connect(), connect(), connect()
+	if !answered(first, 5*time.Second) || !answered(second, 5*time.Second) {
+		t.Fatal("the first handshakes of a source are not answered")
+	}
+	if answered(third, soon) {
+		t.Error("a third handshake of 18 is answered, too")
+	}
+	other := tls.Client(connect(), &tls.Config{InsecureSkipVerify: true})
+	if err := other.Handshake(); err != nil {
+		t.Errorf("another source: %v", err)
+	}
+	_ = first.Close() // its slot is the third one's
+	_ = third.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if n, err := third.Read(make([]byte, 1)); n != 1 {
+		t.Errorf("the waiting handshake does not continue: %v", err)
+	}
+	for range 2 { // the failed and the finished one
+		if _, err := h.Accept(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHandshakeThatDoesNotEndFails(t *testing.T) {
+	h, connect := listenTLS(t, 1, soon, "a")
+	conn := connect()
+	if !answered(conn, 5*time.Second) {
+		t.Fatal("no answer")
+	}
+	failed, err := h.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := failed.(*tls.Conn).Handshake(); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("the handshake ended with %v", err)
+	}
+	h.slots.mu.Lock()
+	defer h.slots.mu.Unlock()
+	if h.slots.free != 1 {
+		t.Error("its slot is not free")
+	}
+}
+
+// Sessions are resumed, and data arrives: the listener changes nothing of the connection.
+func TestFinishedHandshakesAreReturned(t *testing.T) {
+	h, connect := listenTLS(t, 1, 20*time.Second, "a")
+	config := &tls.Config{InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	for i := range 3 {
+		client := tls.Client(connect(), config)
+		go func() {
+			conn, err := h.Accept()
+			if err == nil {
+				_, _ = io.Copy(conn, io.LimitReader(conn, 5))
+				_ = conn.Close()
+			}
+		}()
+		_, _ = io.WriteString(client, "hello")
+		if got, err := io.ReadAll(client); err != nil || !bytes.Equal(got, []byte("hello")) {
+			t.Fatalf("connection %d received %q, %v", i, got, err)
+		}
+		if resumed := client.ConnectionState().DidResume; resumed != (i > 0) {
+			t.Errorf("connection %d resumed a session: %t", i, resumed)
+		}
+	}
+}
+
+func TestCloseEndsAccept(t *testing.T) {
+	h, _ := listenTLS(t, 1, time.Second, "a")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.Accept()
+		ended <- err
+	}()
+	_ = h.Close()
+	if err := <-ended; err == nil {
+		t.Error("Accept returned a connection after Close")
+	}
+}
