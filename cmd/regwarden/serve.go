@@ -273,7 +273,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, erro
 }
 
 func storeOptions(c Config) (store.Options, error) {
-	options := store.Options{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile}
+	options := store.Options{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile, AllowNewer: c.AllowNewer}
 	if text := os.Getenv(envMasterKey); text != "" {
 		key, err := seal.ParseMasterKey(secret.String(text))
 		if err != nil {

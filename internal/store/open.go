@@ -60,7 +60,7 @@ func setUp(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error)
 	if ring == nil && o.Existing {
 		return nil, sqldb.ErrEmpty
 	}
-	if err := db.Migrate(ctx, migrations); err != nil {
+	if err := db.Migrate(ctx, migrations, o.AllowNewer); err != nil {
 		return nil, err
 	}
 	if ring == nil {
@@ -81,5 +81,5 @@ func CreateTables(ctx context.Context, db *sqldb.Raw) error {
 	if wrapped != nil {
 		return fmt.Errorf("%w: a regwarden server was started on it; create another database, or drop its tables", ErrNotEmpty)
 	}
-	return db.Migrate(ctx, migrations)
+	return db.Migrate(ctx, migrations, false)
 }

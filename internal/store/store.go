@@ -27,6 +27,7 @@ var (
 // Options define where the store is: in a file of DataDir, or in a PostgreSQL database.
 type Options struct {
 	DatabaseURL   secret.String  // postgres://…; empty: SQLite in DataDir
+	AllowNewer    bool           // open a store that a newer program migrated
 	Existing      bool           // sqldb.ErrEmpty where there is no store yet; nothing is created
 	DataDir       string         // required except for PostgreSQL with a given key; created with mode 0700 when it is missing
 	MasterKeyFile string         // empty: master.key in DataDir; created at the first start

@@ -34,7 +34,7 @@ const schema = `CREATE TABLE schema_floor (id BIGINT PRIMARY KEY CHECK (id = 1),
 	CREATE TABLE counter (id BIGINT PRIMARY KEY, last BIGINT NOT NULL);
 	INSERT INTO counter (id, last) VALUES (1, 0);`
 
-func setup(ctx context.Context, db *Raw) error { return db.Migrate(ctx, migrations) }
+func setup(ctx context.Context, db *Raw) error { return db.Migrate(ctx, migrations, false) }
 
 func mustOpen(t *testing.T, o Options) *DB {
 	t.Helper()

@@ -1,8 +1,10 @@
 package sqldb
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,22 +170,50 @@ func settings(t *testing.T, server *postgrestest.Server) {
 
 func newerDatabase(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
-	open := func() error {
-		db, err := Open(t.Context(), Options{URL: secret.String(url)}, setup)
+	refuseNewer(t, Options{URL: secret.String(url)}, func(query string) { execDirectly(t, url, query) })
+}
+
+func TestNewerDatabaseInAFile(t *testing.T) {
+	dir := t.TempDir()
+	refuseNewer(t, Options{Dir: dir}, func(query string) {
+		file, err := OpenFile(filepath.Join(dir, FileName), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		if _, err := file.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// refuseNewer opens a database that a newer program migrated, which needs consent, and one that an older program cannot use at all.
+func refuseNewer(t *testing.T, o Options, exec func(query string)) {
+	open := func(allowNewer bool) error {
+		db, err := Open(t.Context(), o, func(ctx context.Context, db *Raw) error { return db.Migrate(ctx, migrations, allowNewer) })
 		if err != nil {
 			return err
 		}
 		return db.Close()
 	}
-	if err := open(); err != nil {
+	if err := open(false); err != nil {
 		t.Fatal(err)
 	}
-	execDirectly(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
-	if err := open(); err != nil {
-		t.Errorf("a newer database with additional tables: %v", err)
+	exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	err := open(false)
+	if !errors.Is(err, ErrTooNew) {
+		t.Fatalf("a newer database: %v", err)
 	}
-	execDirectly(t, url, "UPDATE schema_floor SET least = 9999")
-	if err := open(); !errors.Is(err, ErrTooNew) {
+	for _, text := range []string{"version 9999", "up to 1", "start that one", "--allow-newer-database"} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not contain %q: %v", text, err)
+		}
+	}
+	if err := open(true); err != nil {
+		t.Errorf("a newer database with additional tables, allowed: %v", err)
+	}
+	exec("UPDATE schema_floor SET least = 9999")
+	if err := open(true); !errors.Is(err, ErrTooNew) || strings.Contains(err.Error(), "--allow-newer-database") {
 		t.Errorf("a newer database that cannot be used: %v", err)
 	}
 }

@@ -55,24 +55,71 @@ func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Migrate runs the migrations that did not run yet, of files in migrations/sqlite or migrations/postgres. A database
-// that is newer than this program is used as it is, since migrations only add: while servers are upgraded one after the
-// other, the old ones continue, and may be started again. A migration that breaks with this records that in schema_floor.
-func (r *Raw) Migrate(ctx context.Context, files fs.FS) error {
-	migrations, err := r.migrationsOf(files)
+// Migrate runs the migrations that did not run yet, of files in migrations/sqlite or migrations/postgres. ErrTooNew: a newer program
+// has changed the database. With allowNewer such a database is used as it is, since migrations only add; a migration that breaks with
+// this records that in schema_floor.
+func (r *Raw) Migrate(ctx context.Context, files fs.FS, allowNewer bool) error {
+	provider, err := r.provider(files)
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
-	}
-	provider, err := goose.NewProvider(r.dialect.goose, r.DB, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations...))
-	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
-	}
-	sources := provider.ListSources()
-	if err := r.checkFloor(ctx, sources[len(sources)-1].Version); err != nil {
 		return err
+	}
+	if err := r.checkFloor(ctx, newestOf(provider)); err != nil {
+		return err
+	}
+	there, err := r.HasTable(ctx, versionTable)
+	if err != nil {
+		return err
+	}
+	if there && !allowNewer {
+		version, err := r.newestVersion(ctx)
+		if err != nil {
+			return err
+		}
+		if err := checkVersion(version, provider); err != nil {
+			return fmt.Errorf("%w; to go back to this one as docs/upgrades.md describes, add --allow-newer-database", err)
+		}
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the tables: %w", Translate(err))
+	}
+	return nil
+}
+
+func (r *Raw) provider(files fs.FS) (*goose.Provider, error) {
+	migrations, err := r.migrationsOf(files)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(r.dialect.goose, r.DB, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations...))
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	return provider, nil
+}
+
+// newestOf returns the newest migration that this program has.
+func newestOf(provider *goose.Provider) int64 {
+	sources := provider.ListSources()
+	return sources[len(sources)-1].Version
+}
+
+// newestVersion returns the newest migration that ran on the database.
+func (r *Raw) newestVersion(ctx context.Context) (version int64, err error) {
+	err = r.QueryRowContext(ctx, sqlNewestVersion).Scan(&version)
+	if err != nil {
+		err = fmt.Errorf("read the version of the tables: %w", Translate(err))
+	}
+	return version, err
+}
+
+const (
+	versionTable     = "goose_db_version"
+	sqlNewestVersion = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
+)
+
+func checkVersion(version int64, provider *goose.Provider) error {
+	if newest := newestOf(provider); version > newest {
+		return fmt.Errorf("%w (its schema has version %d, this regwarden knows versions up to %d)", ErrTooNew, version, newest)
 	}
 	return nil
 }
@@ -103,8 +150,8 @@ func (r *Raw) migrationsOf(files fs.FS) ([]*goose.Migration, error) {
 	return migrations, nil
 }
 
-// ErrTooNew is returned for a database that a newer program changed in a way that this one cannot work with.
-var ErrTooNew = errors.New("the store was changed by a newer regwarden and cannot be used by this one; start the newer one")
+// ErrTooNew is returned for a database that a newer program changed.
+var ErrTooNew = errors.New("the database was changed by a newer regwarden: start that one, or restore the backup from before the upgrade")
 
 // checkFloor compares the newest migration that this program has with the oldest that the database can be used with.
 func (r *Raw) checkFloor(ctx context.Context, newest int64) error {
