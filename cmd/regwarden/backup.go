@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func newBackup() *cobra.Command {
 }
 
 func newRestore() *cobra.Command {
-	settings, backupKeyFile := newSettings(), ""
+	settings, r := newSettings(), restoration{}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup into a data directory",
@@ -52,42 +53,65 @@ func newRestore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return backupUsage(restore(cmd, options, args[0], backupKeyFile))
+		return backupUsage(r.run(cmd, options, args[0]))
 	}
-	settings.addTo(cmd.Flags(), slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return name == "master-key-file" })...)
-	cmd.Flags().StringVar(&backupKeyFile, "master-key-file", "", "file of the master key at the time of the backup (default: the current key)")
+	own := []string{"master-key-file", "allow-newer-database"} // the first has another meaning here
+	settings.addTo(cmd.Flags(), slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return slices.Contains(own, name) })...)
+	cmd.Flags().StringVar(&r.keyFile, "master-key-file", "", "file of the master key at the time of the backup (default: the current key)")
+	cmd.Flags().BoolVar(&r.AllowUnauthenticated, "allow-unauthenticated", false, "accept a backup without an authentication code, as older versions wrote")
 	return cmd
 }
 
-// restore restores a backup. keyFile is the file of its master key, empty for the current key.
-func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error {
-	if keyFile == "" {
-		return store.Restore(cmd.Context(), o, backup, seal.MasterKey{})
-	}
-	inPlace, err := exists(o.MasterKeyFile)
-	if err != nil {
-		return err
-	}
-	if o.MasterKey.IsZero() && !inPlace {
-		place := o.MasterKeyFile
-		o.MasterKeyFile = keyFile
-		if err := store.Restore(cmd.Context(), o, backup, seal.MasterKey{}); err != nil {
+// restoration are the flags of a restore. keyFile is the file of the backup's master key, empty for the current key.
+type restoration struct {
+	store.RestoreOptions
+	keyFile string
+}
+
+func (r restoration) run(cmd *cobra.Command, o store.Options, backup string) error {
+	place := ""
+	if r.keyFile != "" {
+		inPlace, err := exists(o.MasterKeyFile)
+		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n", keyFile, place)
-		return err
+		if o.MasterKey.IsZero() && !inPlace {
+			place, o.MasterKeyFile = o.MasterKeyFile, r.keyFile
+		} else if r.FormerKey, err = seal.LoadMasterKey(r.keyFile); err != nil {
+			return err
+		}
 	}
-	former, err := seal.LoadMasterKey(keyFile)
+	at, err := store.Restore(cmd.Context(), o, backup, r.RestoreOptions)
 	if err != nil {
 		return err
 	}
-	return store.Restore(cmd.Context(), o, backup, former)
+	return errors.Join(printRestored(cmd.ErrOrStderr(), backup, at), r.printKey(cmd.ErrOrStderr(), place))
+}
+
+// printRestored prints when an authenticated backup was written: another backup of the same store may have taken its name.
+func printRestored(out io.Writer, backup string, at time.Time) (err error) {
+	if at.IsZero() {
+		_, err = fmt.Fprintf(out, "warning: %s has no authentication code, so whether it was changed after it was written is unknown. Backups written from now on have one.\n", backup)
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Restored the backup that was written at %s.\n", at.Format(time.RFC3339))
+	return err
+}
+
+// printKey prints what to do with the key of the backup if no key was in its place.
+func (r restoration) printKey(out io.Writer, place string) (err error) {
+	if place != "" {
+		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n", r.keyFile, place)
+	}
+	return err
 }
 
 // backupUsage marks errors that the caller can correct as usage errors.
 func backupUsage(err error) error {
-	if errors.Is(err, sqldb.ErrFileExists) || errors.Is(err, sqldb.ErrNoBackup) || errors.Is(err, sqldb.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
-		return command.AsUsage(err)
+	for _, usage := range []error{sqldb.ErrFileExists, sqldb.ErrNoBackup, sqldb.ErrTooNew, sqldb.ErrNoFile, os.ErrNotExist, seal.ErrWrongKey} {
+		if errors.Is(err, usage) {
+			return command.AsUsage(err)
+		}
 	}
 	return err
 }

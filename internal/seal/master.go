@@ -50,10 +50,18 @@ func (m MasterKey) Format(f fmt.State, verb rune) { m.text.Format(f, verb) }
 // LogValue masks the key in structured logs.
 func (m MasterKey) LogValue() slog.Value { return m.text.LogValue() }
 
-func (m MasterKey) cipher() (tink.AEAD, error) {
+func (m MasterKey) bytes() ([]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(m.text.Reveal())
 	if err != nil || len(raw) != masterKeySize {
 		return nil, errors.New("master key is required")
+	}
+	return raw, nil
+}
+
+func (m MasterKey) cipher() (tink.AEAD, error) {
+	raw, err := m.bytes()
+	if err != nil {
+		return nil, err
 	}
 	return subtle.NewXChaCha20Poly1305(raw)
 }

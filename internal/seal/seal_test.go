@@ -184,3 +184,32 @@ func TestMasterKeyTextIsNeverPrinted(t *testing.T) {
 		}
 	}
 }
+
+func TestMACOfMasterKey(t *testing.T) {
+	sum := func(key seal.MasterKey, purpose string) (code, id string) {
+		mac, id, err := key.MAC(purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(mac.Sum(nil)), id
+	}
+	key := seal.NewMasterKey()
+	code, id := sum(key, "a")
+	for name, c := range map[string]struct {
+		key     seal.MasterKey
+		purpose string
+		same    bool
+	}{
+		"the same":        {key, "a", true},
+		"another purpose": {key, "b", false},
+		"another key":     {seal.NewMasterKey(), "a", false},
+	} {
+		otherCode, otherID := sum(c.key, c.purpose)
+		if (otherCode == code) != c.same || (otherID == id) != c.same {
+			t.Errorf("%s: equal code %v, equal id %v", name, otherCode == code, otherID == id)
+		}
+	}
+	if _, _, err := (seal.MasterKey{}).MAC("a"); err == nil {
+		t.Error("a code without a key")
+	}
+}

@@ -80,7 +80,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 
 	again := t.TempDir()
 	masterKeyOf(t, dir, again)
-	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, seal.MasterKey{}); err != nil {
+	if _, err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, store.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	restored := mustOpen(t, store.Options{DataDir: again})
@@ -160,7 +160,7 @@ func TestRestoreRejects(t *testing.T) {
 			to := t.TempDir()
 			file := c.prepare(t, to)
 			before := listFiles(t, to)
-			if err := store.Restore(t.Context(), store.Options{DataDir: to}, file, seal.MasterKey{}); !errors.Is(err, c.want) {
+			if _, err := store.Restore(t.Context(), store.Options{DataDir: to}, file, store.RestoreOptions{}); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if after := listFiles(t, to); after != before {
@@ -175,7 +175,7 @@ func TestRestoreRejects(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, seal.MasterKey{}); !errors.Is(err, sqldb.ErrLocked) {
+		if _, err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, store.RestoreOptions{}); !errors.Is(err, sqldb.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -231,7 +231,7 @@ func TestFilesBelongToTheOwnerOfTheDirectory(t *testing.T) {
 	if err := os.Chown(filepath.Join(again, "master.key"), want, -1); err != nil { // as the operator copied it
 		t.Fatal(err)
 	}
-	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, seal.MasterKey{}); err != nil {
+	if _, err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, store.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, directory := range []string{dir, again} {

@@ -33,27 +33,41 @@ func openKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, 
 // unwrapByFile decrypts the keyring with the key file. When a rotation was killed after its commit, the next key file
 // decrypts the keyring and replaces the key file.
 func unwrapByFile(wrapped []byte, o Options) (*seal.Keyring, error) {
-	master, err := seal.LoadMasterKey(o.keyFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("the master key of this store is missing: %w", err)
-	}
+	keys, err := o.masterKeys()
 	if err != nil {
 		return nil, err
 	}
-	ring, err := unwrap(master, wrapped, o)
-	if !errors.Is(err, seal.ErrWrongKey) {
+	ring, err := unwrap(keys[0], wrapped, o)
+	if !errors.Is(err, seal.ErrWrongKey) || len(keys) == 1 {
 		return ring, err
 	}
-	next, nextErr := seal.NextMasterKey(o.keyFile())
-	if nextErr != nil {
-		return nil, err
-	}
-	ring, nextErr = seal.Unwrap(next, wrapped)
+	ring, nextErr := seal.Unwrap(keys[1], wrapped)
 	if nextErr != nil {
 		return nil, err
 	}
 	_, err = seal.AdoptNextMasterKey(o.keyFile(), o.now())
 	return ring, err
+}
+
+var errNoMasterKey = errors.New("the master key of this store is missing")
+
+// masterKeys returns the given master key, or the one in the key file and that of a rotation that was not completed.
+func (o Options) masterKeys() ([]seal.MasterKey, error) {
+	if !o.MasterKey.IsZero() {
+		return []seal.MasterKey{o.MasterKey}, nil
+	}
+	key, err := seal.LoadMasterKey(o.keyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", errNoMasterKey, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys := []seal.MasterKey{key}
+	if next, err := seal.NextMasterKey(o.keyFile()); err == nil {
+		keys = append(keys, next)
+	}
+	return keys, nil
 }
 
 // wrappedKeyring returns nil when there is no table, or the row was never written.

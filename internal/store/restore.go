@@ -4,49 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// Restore copies a backup to a data directory that has no database, after verifying that it is complete and that the
-// master key, which must exist already, decrypts it. A backup made before that key was rotated in needs the key of
-// its time as former; the restored store is encrypted with the key in place. Nothing is changed otherwise. No server may
-// run on the directory: sqldb.ErrLocked. sqldb.ErrNoFile for a store in PostgreSQL.
-func Restore(ctx context.Context, o Options, backup string, former seal.MasterKey) error {
-	if o.DatabaseURL != "" {
-		return sqldb.ErrNoFile
-	}
-	o, err := o.absolute()
-	if err != nil {
-		return err
-	}
-	var ring *seal.Keyring
-	check := func(ctx context.Context, db *sqldb.Raw) (err error) {
-		ring, err = backupKeyring(ctx, o, former, db)
-		return err
-	}
-	var rewrap func(context.Context, *sqldb.Raw) error
-	if !former.IsZero() {
-		rewrap = func(ctx context.Context, db *sqldb.Raw) error { return rewrapBackup(ctx, o, ring, db) }
-	}
-	return sqldb.Restore(ctx, o.DataDir, backup, check, rewrap)
+// Backup writes a consistent copy of the database to a new file, and an authentication code at its end. It writes none that could not be
+// restored: with tables that are not its own (sqldb.ErrOtherSchema), or without the master key. See sqldb.DB.Backup.
+func (db *DB) Backup(ctx context.Context, target string) error {
+	return db.DB.Backup(ctx, target, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
+		if err := copied.CheckSchema(ctx, migrations); err != nil {
+			return seal.MasterKey{}, fmt.Errorf("%w; a backup could not be restored: correct this first", err)
+		}
+		return db.options.masterKeyOf(ctx, copied)
+	})
 }
 
-// backupKeyring decrypts the keyring of a backup with the former master key if there is one, else with the key in place.
-func backupKeyring(ctx context.Context, o Options, former seal.MasterKey, db *sqldb.Raw) (*seal.Keyring, error) {
-	if !former.IsZero() {
-		o.MasterKey = former
+// masterKeyOf returns the master key that decrypts the keyring of a copy: a rotation may end while the copy is written.
+func (o Options) masterKeyOf(ctx context.Context, db *sqldb.Raw) (seal.MasterKey, error) {
+	wrapped, err := wrappedKeyring(ctx, db)
+	if err != nil {
+		return seal.MasterKey{}, err
 	}
-	ring, err := openKeyring(ctx, o, db)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, seal.ErrWrongKey):
-		return nil, fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, such as master.key.<time> after a rotation", err)
-	case err == nil && ring == nil:
-		return nil, fmt.Errorf("%w: it has no keyring", sqldb.ErrNoBackup)
+	keys, err := o.masterKeys()
+	if err != nil {
+		return seal.MasterKey{}, err
 	}
-	return ring, err
+	for _, key := range keys {
+		if _, err := seal.Unwrap(key, wrapped); err == nil {
+			return key, nil
+		}
+	}
+	return seal.MasterKey{}, fmt.Errorf("%w: it was rotated during the backup; repeat the backup with the new key", seal.ErrWrongKey)
+}
+
+// RestoreOptions are choices of Restore.
+type RestoreOptions struct {
+	FormerKey            seal.MasterKey // of a backup from before the key in place was rotated in
+	AllowUnauthenticated bool           // accept a backup without an authentication code, as older programs wrote
+}
+
+// Restore copies a backup to a data directory that has no database, after verifying that a holder of the master key, which must exist
+// already, wrote it, that it is complete, and that its tables are those of its version. It returns when the backup was written: zero
+// for one that is not authenticated. A backup made before the key was rotated in needs FormerKey; the restored store is encrypted
+// with the key in place. Nothing is changed otherwise. No server may run on the directory: sqldb.ErrLocked. sqldb.ErrNoFile for a
+// store in PostgreSQL.
+func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (at time.Time, err error) {
+	if o.DatabaseURL != "" {
+		return at, sqldb.ErrNoFile
+	}
+	if o, err = o.absolute(); err != nil {
+		return at, err
+	}
+	backupKey := o
+	if !r.FormerKey.IsZero() {
+		backupKey.MasterKey = r.FormerKey
+	}
+	var ring *seal.Keyring
+	restoration := sqldb.Restoration{Keys: backupKey.masterKeys, AllowUnauthenticated: r.AllowUnauthenticated, Migrations: migrations,
+		Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
+			ring, err = openKeyring(ctx, backupKey, db)
+			if err == nil && ring == nil {
+				err = fmt.Errorf("%w: it has no keyring", sqldb.ErrNoBackup)
+			}
+			return err
+		}}
+	if !r.FormerKey.IsZero() {
+		restoration.Change = func(ctx context.Context, db *sqldb.Raw) error { return rewrapBackup(ctx, o, ring, db) }
+	}
+	at, err = sqldb.Restore(ctx, o.DataDir, backup, restoration)
+	if errors.Is(err, seal.ErrWrongKey) || errors.Is(err, errNoMasterKey) {
+		err = fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, such as master.key.<time> after a rotation", err)
+	}
+	return at, err
 }
 
 // rewrapBackup encrypts the keyring of a backup with the master key in place.

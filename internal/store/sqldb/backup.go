@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/filelock"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -20,10 +20,10 @@ var (
 	ErrNoFile     = errors.New("the store is in PostgreSQL; back it up and restore it with the tools of PostgreSQL: pg_basebackup, pg_dump")
 )
 
-// Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. The file has
-// its name, and is durable, only when Backup returns nil. ErrFileExists: there is a file of that name. ErrNoFile: the database
-// is not a file.
-func (db *DB) Backup(ctx context.Context, target string) (err error) {
+// Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. It calls key with the copy,
+// and authenticates it with the key that this returns. The file has its name, and is durable, only when Backup returns nil.
+// ErrFileExists: there is a file of that name. ErrNoFile: the database is not a file.
+func (db *DB) Backup(ctx context.Context, target string, key func(context.Context, *Raw) (seal.MasterKey, error)) (err error) {
 	s, isFile := db.engine.(*sqliteDB)
 	if !isFile {
 		return ErrNoFile
@@ -39,7 +39,7 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the backup file: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close(), ignoreMissing(os.Remove(part))) }()
+	defer func() { err = errors.Join(err, file.Close(), removePart(part)) }()
 	source, err := OpenFile(filepath.Join(s.dir, FileName), false)
 	if err != nil {
 		return fmt.Errorf("open the database to copy it: %w", err)
@@ -48,10 +48,29 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers continue
 		return fmt.Errorf("copy the database: %w", Translate(err))
 	}
+	if err := authenticateCopy(ctx, file, key); err != nil {
+		return err
+	}
 	if err := file.Sync(); err != nil {
 		return fmt.Errorf("write the backup to disk: %w", err)
 	}
 	return publish(part, target)
+}
+
+// authenticateCopy appends the authentication code to the copy of a database.
+func authenticateCopy(ctx context.Context, file *os.File, key func(context.Context, *Raw) (seal.MasterKey, error)) error {
+	var master seal.MasterKey
+	err := readOnly(ctx, file.Name(), func(ctx context.Context, db *Raw) (err error) {
+		master, err = key(ctx, db)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := appendTrailer(file, master, time.Now()); err != nil {
+		return fmt.Errorf("write the authentication code of the backup: %w", err)
+	}
+	return nil
 }
 
 // createPart creates and locks the file that a backup is written to, and replaces one that a killed backup left. SQLite would
@@ -122,95 +141,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// Restore copies a backup to a data directory that has no database. It verifies a copy, then calls check with it, then
-// change, if that is not nil, which may write to it. Nothing is changed when one of them returns an error. No server may run on the
-// directory: ErrLocked.
-func Restore(ctx context.Context, dir, backup string, check, change func(context.Context, *Raw) error) (err error) {
-	source, err := os.Open(backup) // #nosec G304 -- the operator names the file
-	if err != nil {
-		return fmt.Errorf("open the backup: %w", err)
-	}
-	defer func() { _ = source.Close() }()
-	server, err := LockServer(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.Release()) }()
-	opening, err := lockDir(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, opening.Release()) }()
-
-	target := filepath.Join(dir, FileName)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%s %w; move it to another directory", target+suffix, ErrFileExists))
-		}
-	}
-	part := target + ".part"
-	if err := copyFile(source, part); err != nil {
-		return fmt.Errorf("copy the backup: %w", err)
-	}
-	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
-	if err = verify(ctx, part, check); errors.Is(err, ErrNoBackup) {
-		err = fmt.Errorf("%s %w", backup, err)
-	}
-	if err == nil && change != nil {
-		err = withFile(ctx, part, false, change) // the end of the last connection writes the log into the file
-	}
-	if err != nil {
-		return err
-	}
-	return publish(part, target)
-}
-
-// verify calls check with the database file at path if every page of it is intact.
-func verify(ctx context.Context, path string, check func(context.Context, *Raw) error) error {
-	err := withFile(ctx, path, true, func(ctx context.Context, db *Raw) error {
-		if err := checkIntegrity(ctx, db); err != nil {
-			return err
-		}
-		return check(ctx, db)
-	})
-	return errors.Join(err, ignoreMissing(os.Remove(path+"-wal")), ignoreMissing(os.Remove(path+"-shm")))
-}
-
-func withFile(ctx context.Context, path string, readOnly bool, use func(context.Context, *Raw) error) error {
-	db, err := OpenFile(path, readOnly)
-	if err != nil {
-		return fmt.Errorf("open the backup: %w", err)
-	}
-	return errors.Join(use(ctx, db), db.Close())
-}
-
-// copyFile creates a durable copy of mode 0600, and replaces what an interrupted restore left.
-func copyFile(source io.Reader, to string) error {
-	if err := ignoreMissing(os.Remove(to)); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in the operator's directory
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, source)
-	return errors.Join(err, seal.GiveToOwnerOf(filepath.Dir(to), file), file.Sync(), file.Close())
-}
-
-// checkIntegrity makes SQLite read every page and index. For a file that is not a database the query fails.
-func checkIntegrity(ctx context.Context, db *Raw) error {
-	var result string
-	err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result)
-	if isDamaged(err) {
-		return ErrNoBackup
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoBackup, err)
-	}
-	if result != "ok" {
-		return fmt.Errorf("%w: %s", ErrNoBackup, result)
-	}
-	return nil
 }

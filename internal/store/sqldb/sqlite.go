@@ -127,6 +127,16 @@ func OpenFile(path string, readOnly bool) (*Raw, error) {
 	return &Raw{DB: db, dialect: sqliteDialect, unlock: func() error { return nil }}, nil
 }
 
+// openMemory opens an empty database in memory.
+func openMemory() (*Raw, error) {
+	db, err := sql.Open("sqlite", "file::memory:?_dqs=0")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	return &Raw{DB: db, dialect: sqliteDialect, unlock: func() error { return nil }}, nil
+}
+
 func openFile(path string, connections int, readOnly bool) (*sql.DB, error) {
 	path, err := filepath.Abs(path) // SQLite takes some relative names for URIs
 	if err != nil {
@@ -139,7 +149,8 @@ func openFile(path string, connections int, readOnly bool) (*sql.DB, error) {
 		"_defensive":    {"1"},
 		"_dqs":          {"0"}, // "text" in double quotes is a name, never a string
 		// A container's root may have no directory for temporary files, which a statement can need at any time.
-		"_pragma": {"temp_store(memory)"},
+		// Definitions of tables in a file that was changed may call only harmless functions.
+		"_pragma": {"temp_store(memory)", "trusted_schema(off)"},
 	}
 	if readOnly {
 		settings.Set("_query_only", "1")

@@ -1,0 +1,193 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
+)
+
+const trailerBytes = 140 // of the line at the end of a backup
+
+// backedUp returns a data directory with a store, and a backup of it.
+func backedUp(t *testing.T) (dir, backup string) {
+	t.Helper()
+	dir, backup = t.TempDir(), filepath.Join(t.TempDir(), "backup.db")
+	if err := mustOpen(t, store.Options{DataDir: dir}).Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	return dir, backup
+}
+
+// changeFile runs statements on a database file that no other process has open.
+func changeFile(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sqldb.OpenFile(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range append([]string{"PRAGMA journal_mode = DELETE"}, statements...) {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutCode returns a copy of a backup as an older program wrote it.
+func withoutCode(t *testing.T, backup string) string {
+	t.Helper()
+	content := mustRead(t, backup)
+	return writeFile(t, filepath.Join(t.TempDir(), "old.db"), content[:len(content)-trailerBytes])
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func restoreInto(t *testing.T, keyOf, backup string, o store.RestoreOptions) (to string, at time.Time, err error) {
+	t.Helper()
+	to = t.TempDir()
+	masterKeyOf(t, keyOf, to)
+	before := listFiles(t, to)
+	at, err = store.Restore(t.Context(), store.Options{DataDir: to}, backup, o)
+	if after := listFiles(t, to); err != nil && after != before {
+		t.Errorf("the directory was changed from\n%s to\n%s", before, after)
+	}
+	return to, at, err
+}
+
+// TestRestoreAuthenticates changes single bytes of a backup: no option makes Restore accept it.
+func TestRestoreAuthenticates(t *testing.T) {
+	dir, backup := backedUp(t)
+	whole := mustRead(t, backup)
+	content, code := whole[:len(whole)-trailerBytes], whole[len(whole)-trailerBytes:]
+	changed := bytes.Clone(content)
+	changed[len(changed)/2] ^= 1
+	_, other := backedUp(t)
+	otherCode := mustRead(t, other)
+	otherCode = otherCode[len(otherCode)-trailerBytes:]
+	for name, c := range map[string]struct {
+		file []byte
+		want error
+	}{
+		"a changed page":            {append(changed, code...), sqldb.ErrNoBackup},
+		"a changed time":            {append(bytes.Clone(content), bytes.Replace(code, []byte("v1 20"), []byte("v1 21"), 1)...), sqldb.ErrNoBackup},
+		"a page more":               {append(append(bytes.Clone(content), make([]byte, 4096)...), code...), sqldb.ErrNoBackup},
+		"bytes appended":            {append(bytes.Clone(whole), "\n"...), sqldb.ErrNoBackup},
+		"a page appended":           {append(bytes.Clone(whole), make([]byte, 4096)...), sqldb.ErrNoBackup},
+		"cut by a byte":             {whole[:len(whole)-1], sqldb.ErrNoBackup},
+		"cut in the middle":         {whole[:len(whole)/2], sqldb.ErrNoBackup},
+		"the code of another store": {append(bytes.Clone(content), otherCode...), seal.ErrWrongKey},
+		"only the code":             {code, sqldb.ErrNoBackup},
+		"nothing":                   {nil, sqldb.ErrNoBackup},
+	} {
+		for _, allow := range []bool{false, true} {
+			path := writeFile(t, filepath.Join(t.TempDir(), "backup.db"), c.file)
+			if _, _, err := restoreInto(t, dir, path, store.RestoreOptions{AllowUnauthenticated: allow}); !errors.Is(err, c.want) {
+				t.Errorf("%s (allowed: %v): %v, want %v", name, allow, err, c.want)
+			}
+		}
+	}
+	began := time.Now()
+	to, at, err := restoreInto(t, dir, backup, store.RestoreOptions{})
+	if err != nil || at.After(began) || began.Sub(at) > time.Minute {
+		t.Errorf("the backup itself: %v, %v", at, err)
+	}
+	mustOpen(t, store.Options{DataDir: to})
+}
+
+// TestRestoreNeedsConsentWithoutCode restores what an older program wrote.
+func TestRestoreNeedsConsentWithoutCode(t *testing.T) {
+	dir, backup := backedUp(t)
+	old := withoutCode(t, backup)
+	if _, _, err := restoreInto(t, dir, old, store.RestoreOptions{}); !errors.Is(err, sqldb.ErrNoBackup) || !strings.Contains(err.Error(), "--allow-unauthenticated") {
+		t.Errorf("without the option: %v", err)
+	}
+	changeFile(t, old, "ANALYZE") // as an operator may
+	to, at, err := restoreInto(t, dir, old, store.RestoreOptions{AllowUnauthenticated: true})
+	if err != nil || !at.IsZero() {
+		t.Errorf("with the option: %v, %v", at, err)
+	}
+	mustOpen(t, store.Options{DataDir: to})
+}
+
+// TestRestoreComparesTables changes what SQLite would run or miss.
+func TestRestoreComparesTables(t *testing.T) {
+	dir, backup := backedUp(t)
+	for _, c := range []struct {
+		change, says string
+		want         error
+	}{
+		{"CREATE TRIGGER t AFTER INSERT ON sessions BEGIN UPDATE users SET role = 'admin'; END", `"trigger t" is not its own`, sqldb.ErrNoBackup},
+		{"CREATE VIEW v AS SELECT * FROM users", `"view v" is not its own`, sqldb.ErrNoBackup},
+		{"CREATE TABLE t (x)", `"table t" is not its own`, sqldb.ErrNoBackup},
+		{"CREATE INDEX i ON users (role)", `"index i" is not its own`, sqldb.ErrNoBackup},
+		{"CREATE VIRTUAL TABLE t USING fts5(x)", `"table t" is not its own`, sqldb.ErrNoBackup},
+		{"DROP TABLE login_throttles", `"table login_throttles" is missing`, sqldb.ErrNoBackup},
+		{"DROP INDEX audits_at", `"index audits_at" is missing`, sqldb.ErrNoBackup},
+		{"ALTER TABLE users ADD COLUMN more TEXT DEFAULT (hex(randomblob(8)))", `"table users" is different`, sqldb.ErrNoBackup},
+		{"ALTER TABLE goose_db_version RENAME TO v; CREATE VIEW goose_db_version AS SELECT * FROM v", "table goose_db_version", sqldb.ErrNoBackup},
+		{"DELETE FROM goose_db_version WHERE version_id = 3", "list of migrations is not complete", sqldb.ErrNoBackup},
+		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)", "version 99999", sqldb.ErrTooNew},
+	} {
+		old := withoutCode(t, backup)
+		changeFile(t, old, c.change)
+		_, _, err := restoreInto(t, dir, old, store.RestoreOptions{AllowUnauthenticated: true})
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.change, err)
+		}
+	}
+}
+
+// TestBackupComparesTables: a backup that could not be restored is not written.
+func TestBackupComparesTables(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.ExecContext(t.Context(), "CREATE INDEX mine ON users (email)"); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	if err := db.Backup(t.Context(), filepath.Join(to, "backup.db")); !errors.Is(err, sqldb.ErrOtherSchema) || !strings.Contains(err.Error(), `"index mine"`) {
+		t.Errorf("%v", err)
+	}
+	if left := listFiles(t, to); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// TestRestoreRemovesTheLogOfAKilledOne: SQLite would add its pages to another backup.
+func TestRestoreRemovesTheLogOfAKilledOne(t *testing.T) {
+	dir, backup := backedUp(t)
+	to := t.TempDir()
+	masterKeyOf(t, dir, to)
+	part := filepath.Join(to, sqldb.FileName+".part")
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		writeFile(t, part+suffix, []byte("of a killed restore"))
+	}
+	if _, err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, store.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(part + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
