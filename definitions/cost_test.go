@@ -1,0 +1,160 @@
+// The race detector makes this ten times slower, and it starts no goroutine that shares anything; make test-plain runs it.
+
+//go:build !race && unix
+
+package definitions
+
+import (
+	"flag"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+var costs = flag.Bool("costs", false, "measure the cost of each hostile file three times, and print it (make bench-scan-cost)")
+
+// Bounds of what reading a file costs. The service reads files of others, so that the cost of a file must depend on its size alone, and
+// hardly on what it has. A file of 1 MiB that is parsed and has as much as possible takes 0.2 to 0.5 s here: the bound leaves room for a slower
+// machine, and a product of two numbers that grow with the file exceeds it many times.
+const (
+	smallFile   = 256 << 10
+	largeFile   = 1 << 20 // of 4 times the size
+	maxCPU      = 1.0     // seconds of CPU time for a file of 1 MiB, also of the garbage collector
+	maxRatio    = 5.0     // of the CPU times: 4 is linear, and the rest is sorting and growing
+	leastCPU    = 0.05    // seconds, below which the CPU time of the small file is not compared: it is mostly noise
+	maxHeap     = 32.0    // MiB that are in use at the same time, for a file of 1 MiB
+	maxMeasured = 3       // measurements, of which the least counts: other processes share the caches
+)
+
+// hostileFile is a row of a table of files that are made to be expensive. To add one, add it to a table that a test gives to testCosts, or call
+// testCost. generate returns a file of about the size; it is called for two sizes.
+type hostileFile struct {
+	name, file string // file decides the format where the content does not
+	generate   func(size int) []byte
+	options    model.Options
+}
+
+// testCosts reads the files of a table, each in a test of its own.
+func testCosts(t *testing.T, files []hostileFile) {
+	for _, f := range files {
+		t.Run(f.name, func(t *testing.T) { f.test(t) })
+	}
+}
+
+// testCost fails if reading a file of 1 MiB costs more than the bounds, or more than maxRatio times as much as one of a quarter of the size.
+func testCost(t *testing.T, name, fileName string, generate func(size int) []byte) {
+	testCosts(t, []hostileFile{{name: name, file: fileName, generate: generate}})
+}
+
+func (f hostileFile) test(t *testing.T) {
+	small, large := f.generate(smallFile), f.generate(largeFile)
+	if n := len(large); n < largeFile*9/10 || n > largeFile*11/10 {
+		t.Fatalf("the generator returned %d bytes instead of %d", n, largeFile)
+	}
+	least, most := leastCost, leastCost
+	for n := 0; n < maxMeasured && (n == 0 || *costs || exceeded(least, most) != ""); n++ {
+		if least = least.min(f.measure(t, small)); least.cpu > maxCPU { // the large file might take minutes
+			t.Fatalf("%.1f s of CPU time for 256 KiB", least.cpu)
+		}
+		most = most.min(f.measure(t, large))
+	}
+	if *costs {
+		t.Logf("%6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", most.cpu, ratio(least, most), most.heap, most.allocated)
+	}
+	if problem := exceeded(least, most); problem != "" {
+		t.Errorf("%s: %.3f s for 256 KiB; %.3f s, %.1f MiB of heap and %.1f MiB allocated for 1 MiB", problem, least.cpu, most.cpu, most.heap, most.allocated)
+	}
+}
+
+func ratio(small, large cost) float64 { return large.cpu / max(small.cpu, leastCPU) }
+
+// exceeded returns which bound is exceeded, "" if none is.
+func exceeded(small, large cost) string {
+	switch {
+	case large.cpu > maxCPU:
+		return "too much CPU time"
+	case ratio(small, large) > maxRatio:
+		return "CPU time grows faster than the file"
+	case large.heap > maxHeap:
+		return "too much memory"
+	}
+	return ""
+}
+
+// cost is what reading a file takes.
+type cost struct {
+	cpu             float64 // seconds
+	heap, allocated float64 // MiB: at the same time, and in all
+}
+
+var leastCost = cost{math.Inf(1), math.Inf(1), math.Inf(1)}
+
+func (c cost) min(other cost) cost {
+	return cost{min(c.cpu, other.cpu), min(c.heap, other.heap), min(c.allocated, other.allocated)}
+}
+
+// measure reads a file as the service does.
+func (f hostileFile) measure(t *testing.T, data []byte) cost {
+	t.Helper()
+	tree := fstest.MapFS{f.file: {Data: data}}
+	debug.FreeOSMemory() // also ends a garbage collection
+	before, beforeHeap := allocated(), heapInUse()
+	peak := watchHeap()
+	began := cpuTime(t)
+	s := NewScanner(f.options)
+	if err := s.AddFile("", tree, f.file); err != nil {
+		t.Fatal(err)
+	}
+	result := s.Result()
+	result.Validate()
+	used := cpuTime(t) - began
+	heap := peak() - beforeHeap
+	return cost{used.Seconds(), heap / (1 << 20), float64(allocated()-before) / (1 << 20)}
+}
+
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}
+
+func heapInUse() float64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
+
+// watchHeap returns a function that ends the watch and returns the most bytes that were in use.
+func watchHeap() (peak func() float64) {
+	stop, result := make(chan struct{}), make(chan float64)
+	go func() {
+		most := heapInUse()
+		for tick := time.NewTicker(time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				most = max(most, heapInUse())
+			case <-stop:
+				tick.Stop()
+				result <- max(most, heapInUse())
+				return
+			}
+		}
+	}()
+	return func() float64 { close(stop); return <-result }
+}
