@@ -28,6 +28,10 @@ func TestLimits(t *testing.T) {
 		"values in flow":    "[" + repeat("?,", maxNodes),
 		"UTF-16":            "\xff\xfe" + repeat("-\x00 \x00", maxNodes),
 		"documents":         repeat("--- a\n", maxDocuments+1),
+		"tags":              "%TAG !a! tag:a,\n---\na: b\n",
+		"tags in UTF-16":    "\xff\xfe%\x00T\x00A\x00G\x00 \x00",
+		"tags after a BOM":  "\ufeff%TAG !a! tag:a,\n---\na: b\n",
+		"later tags":        "a: b\n...\u2028%TAG !a! tag:a,\n---\na: b\n",
 		"depth in flow":     repeat("[", maxDepth+2) + repeat("]", maxDepth+2),
 		"depth in blocks":   repeat("- ", maxDepth+2) + "a",
 		"aliases":           laughs,
@@ -38,6 +42,9 @@ func TestLimits(t *testing.T) {
 		if documents, err := YAML([]byte(text)); !errors.Is(err, ErrLimit) || documents != nil {
 			t.Errorf("%s: %d documents, %v", name, len(documents), err)
 		}
+	}
+	if _, err := YAML([]byte("a: b %TAG\n")); err != nil {
+		t.Error("a text with %TAG is refused", err)
 	}
 	for name, text := range map[string]string{
 		"values": "[" + repeat("1,", maxNodes) + "1]",

@@ -42,6 +42,9 @@ func (r *yamlReader) read(data []byte) error {
 		if r.nodes+values(part) > maxNodes {
 			return fmt.Errorf("%w: more than %d values", ErrLimit, maxNodes)
 		}
+		if hasTagDirective(part) {
+			return fmt.Errorf("%w: it has a line that begins with %%TAG", ErrLimit)
+		}
 		if err := r.readPart(part, line); errors.Is(err, ErrLimit) {
 			return err
 		} else if err != nil {
@@ -110,6 +113,26 @@ func hasContent(data []byte) bool {
 		}
 	}
 	return false
+}
+
+// hasTagDirective reports whether a line begins with %TAG, or whether UTF-16 has it anywhere. The parser compares each such line with all others,
+// and puts its text into every tag that uses it. Files of registry definitions have none.
+func hasTagDirective(data []byte) bool {
+	directive := []byte("%TAG")
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return bytes.Contains(bytes.ReplaceAll(data, []byte{0}, nil), directive)
+	}
+	for from := 0; ; {
+		next := bytes.Index(data[from:], directive)
+		if next < 0 {
+			return false
+		}
+		at := from + next
+		if at == 0 || bytes.IndexByte([]byte("\n\r\x85\xa8\xa9\xbf"), data[at-1]) >= 0 { // the last byte of a line break or byte order mark
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // values returns at least how many values the text of a document has, and not many more, without parsing it: the parser would
