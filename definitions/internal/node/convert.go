@@ -6,12 +6,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// converter makes a Node of what the YAML parser returns, with a third of its memory. Aliases count as often as they are used, so that
-// a visit of the whole tree has at most maxNodes steps.
+// converter makes a Node of what the YAML parser returns, with a third of its memory. What aliases stand for counts as often as it is used, so
+// that a visit of the whole tree and of its texts has not many more steps than the file has bytes.
 type converter struct {
+	*yamlReader
 	anchors map[*yaml.Node]*anchored
-	line    int  // lines before the document
-	nodes   *int // of the file
+	line    int // lines before the document
 }
 
 // anchored is a value that aliases may refer to.
@@ -27,32 +27,35 @@ func (c *converter) convert(from *yaml.Node, depth int) (n *Node, height int, er
 	case from.Kind == yaml.AliasNode:
 		return c.alias(from, depth)
 	}
-	if err := c.count(1); err != nil {
-		return nil, 0, err
-	}
+	c.nodes++
 	if from.Anchor != "" {
 		c.anchors[from] = &anchored{}
 	}
-	n = &Node{Line: c.line + from.Line, size: 1}
 	switch from.Kind {
 	case yaml.MappingNode:
-		n.kind = object
+		n = newList(c.line+from.Line, object)
 		height, err = c.members(n, from, depth)
 	case yaml.SequenceNode:
-		n.kind = array
+		n = newList(c.line+from.Line, array)
 		height, err = c.elements(n, from, depth)
 	default:
-		n.kind = scalarKind(from.Tag)
-		n.block = from.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
-		if n.kind != null {
-			n.value = from.Value
-			n.size += int32(weight(from.Value)) // #nosec G115 -- a file has at most 8 MiB
-		}
+		n = c.scalar(from)
 	}
 	if from.Anchor != "" {
 		*c.anchors[from] = anchored{n, height}
 	}
+	from.Content = nil // the memory is not needed twice
 	return n, height, err
+}
+
+func (c *converter) scalar(from *yaml.Node) *Node {
+	n := newScalar(c.line+from.Line, scalarKind(from.Tag), "")
+	n.block = from.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	if n.kind != null {
+		n.value = from.Value
+		n.texts = int32(len(from.Value)) // #nosec G115 -- a file has at most 8 MiB
+	}
+	return n
 }
 
 func scalarKind(tag string) kind {
@@ -67,15 +70,16 @@ func scalarKind(tag string) kind {
 	return text
 }
 
-func (c *converter) count(n int) error {
-	if *c.nodes += n; *c.nodes > maxNodes {
-		return fmt.Errorf("%w: more than %d values", ErrLimit, maxNodes)
+// costOfNode is as how many bytes of text a value counts that an alias repeats.
+const costOfNode = 8
+
+// repeat counts what an alias stands for. All aliases of a file may stand for as much as the file has, and small files for more.
+func (c *converter) repeat(nodes, texts int32) error {
+	if c.repeated += int(nodes)*costOfNode + int(texts); c.repeated > c.size+smallRepetition {
+		return fmt.Errorf("%w: its aliases repeat more than %d KiB", ErrLimit, (c.size+smallRepetition)>>10)
 	}
 	return nil
 }
-
-// weight returns as how many further values a text counts, since an alias may repeat a long text.
-func weight(text string) int { return len(text) >> 8 }
 
 func (c *converter) alias(from *yaml.Node, depth int) (*Node, int, error) {
 	target := c.anchors[from.Alias]
@@ -85,7 +89,7 @@ func (c *converter) alias(from *yaml.Node, depth int) (*Node, int, error) {
 	if depth+target.height > maxDepth {
 		return nil, 0, tooDeep(c.line + from.Line)
 	}
-	return target.node, target.height, c.count(target.node.Size())
+	return target.node, target.height, c.repeat(target.node.size, target.node.texts)
 }
 
 func (c *converter) elements(n *Node, from *yaml.Node, depth int) (height int, err error) {
@@ -96,6 +100,7 @@ func (c *converter) elements(n *Node, from *yaml.Node, depth int) (height int, e
 			return 0, err
 		}
 		n.size += item.size
+		n.texts += item.texts
 		n.items = append(n.items, item)
 		height = max(height, h+1)
 	}
@@ -113,19 +118,21 @@ func (c *converter) members(n *Node, from *yaml.Node, depth int) (height int, er
 		}
 		height = max(height, h+1)
 		n.size += value.size
+		n.texts += value.texts
 		if key.Tag == "!!merge" {
-			merged = append(append(merged, value), value.items...)
+			merged = append(append(merged, value), value.Items()...)
 			continue
 		}
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
-			if err := c.count(weight(key.Value)); err != nil {
+			if err := c.repeat(1, int32(len(key.Value))); err != nil { // #nosec G115 -- a file has at most 8 MiB
 				return 0, err
 			}
 		}
 		if key.Kind != yaml.ScalarNode {
 			return 0, fmt.Errorf("line %d: a key is not a scalar", key.Line)
 		}
+		n.texts += int32(len(key.Value)) // #nosec G115 -- a file has at most 8 MiB
 		n.pairs = append(n.pairs, Pair{key.Value, c.line + key.Line, value})
 	}
 	return height, c.merge(n, merged)
@@ -141,19 +148,17 @@ func (c *converter) merge(n *Node, from []*Node) error {
 		own[p.Key] = true
 	}
 	for _, other := range from {
-		if err := c.count(len(other.pairs)); err != nil {
+		if err := c.repeat(other.size, other.texts); err != nil {
 			return err
 		}
-		for _, p := range other.pairs {
+		for _, p := range other.Pairs() {
 			if own[p.Key] {
 				continue
 			}
 			own[p.Key] = true
 			n.pairs = append(n.pairs, p)
 			n.size += p.Value.size
-			if err := c.count(p.Value.Size()); err != nil {
-				return err
-			}
+			n.texts += p.Value.texts
 		}
 	}
 	return nil

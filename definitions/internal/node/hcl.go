@@ -12,7 +12,7 @@ import (
 // form: block "a" "b" { } is {"block": {"a": {"b": {}}}}, and what occurs several times is a key that occurs several times. Values that are
 // not literals are expressions, without their text.
 func HCL(data []byte) (*Node, error) {
-	r := hclReader{text: string(data), line: 1}
+	r := hclReader{text: string(data), line: 1, most: maxNodesOf(len(data))}
 	root := newObject(1)
 	if err := r.body(root, 0); err != nil {
 		return nil, fmt.Errorf("line %d: %w", r.line, err)
@@ -24,6 +24,7 @@ type hclReader struct {
 	text  string // what is left
 	line  int
 	nodes int
+	most  int // nodes
 
 	unterminated bool // whether a text in quotes has no end
 }
@@ -81,8 +82,8 @@ func (r *hclReader) identifier() string {
 
 // limit counts a value.
 func (r *hclReader) limit(depth int) error {
-	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
-		return fmt.Errorf("%w: more than %d values, or nested more than %d times", ErrLimit, maxNodes, maxDepth)
+	if r.nodes++; r.nodes > r.most || depth > maxDepth {
+		return fmt.Errorf("%w: more than %d values, or nested more than %d times", ErrLimit, r.most, maxDepth)
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func (r *hclReader) number() string {
 
 // list reads [a, b]. A list with "for" is an expression.
 func (r *hclReader) list(depth int) (*Node, error) {
-	list := &Node{Line: r.line, kind: array, size: 1}
+	list := newList(r.line, array)
 	r.advance(1)
 	for {
 		r.blank(true)

@@ -57,28 +57,28 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.nodes++; r.nodes > maxNodes {
-		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxNodes)
+	if r.nodes++; r.nodes > maxNodesOf(len(r.data)) {
+		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxNodesOf(len(r.data)))
 	}
-	n := &Node{Line: r.here(), size: 1}
+	line := r.here()
 	if depth > maxDepth {
-		return nil, tooDeep(n.Line)
+		return nil, tooDeep(line)
 	}
 	switch token.Kind() {
 	case '{':
-		n.kind = object
+		n := newList(line, object)
 		return n, r.members(n, depth)
 	case '[':
-		n.kind = array
+		n := newList(line, array)
 		return n, r.elements(n, depth)
 	case '"':
-		n.kind, n.value = text, token.String()
+		return newScalar(line, text, token.String()), nil
 	case 't', 'f':
-		n.kind, n.value = boolean, token.String()
+		return newScalar(line, boolean, token.String()), nil
 	case '0':
-		n.kind, n.value = number, token.String()
+		return newScalar(line, number, token.String()), nil
 	}
-	return n, nil
+	return newScalar(line, null, ""), nil
 }
 
 func (r *jsonReader) members(n *Node, depth int) error {
@@ -92,8 +92,7 @@ func (r *jsonReader) members(n *Node, depth int) error {
 		if err != nil {
 			return err
 		}
-		n.size += value.size
-		n.pairs = append(n.pairs, Pair{key, line, value})
+		n.addMember(line, key, value)
 	}
 	_, err := r.decoder.ReadToken()
 	return err

@@ -9,10 +9,17 @@ import (
 
 // Limits of a file. A legitimate list of 5,000 Kubernetes objects stays below them.
 const (
-	maxNodes     = 500_000 // an alias counts as all values of its target
+	maxNodes     = 500_000
 	maxDepth     = 100
 	maxDocuments = 10_000
+
+	smallNodes      = 40_000    // values that a small file may have
+	bytesPerNode    = 6         // of a larger file: the values of files that programs write have more
+	smallRepetition = 128 << 10 // bytes that the aliases of a small file may stand for
 )
+
+// maxNodesOf limits the values of a file by its size, since a value takes 100 to 200 bytes of memory.
+func maxNodesOf(size int) int { return min(smallNodes+size/bytesPerNode, maxNodes) }
 
 // ErrLimit means that a file exceeds a limit.
 var ErrLimit = errors.New("file exceeds a limit")
@@ -45,13 +52,19 @@ const (
 // Node is a value. All methods accept nil, which is a missing value. Values that a file repeats with aliases are the same Node.
 type Node struct {
 	Line   int
+	size   int32 // values of the tree
+	texts  int32 // bytes of its keys and texts, if it is of YAML
 	kind   kind
 	inline bool // a table or array of TOML that is the value of a key
 	block  bool // whether it is a text that YAML has in lines of its own
-	size   int32
 	value  string
-	pairs  []Pair
-	items  []*Node
+	*list  // nil if it is a scalar
+}
+
+// list is what objects and arrays have.
+type list struct {
+	pairs []Pair
+	items []*Node
 }
 
 // Pair is a member of an object.
@@ -72,7 +85,7 @@ func (n *Node) Size() int {
 // Pairs returns the members of an object in the order of the file, with those of YAML's merge keys (<<) last; nothing for
 // another kind of value.
 func (n *Node) Pairs() []Pair {
-	if n == nil {
+	if n == nil || n.list == nil {
 		return nil
 	}
 	return n.pairs
@@ -99,7 +112,7 @@ func (n *Node) member(key string) *Node {
 
 // Items returns the elements of an array, nothing for another kind of value.
 func (n *Node) Items() []*Node {
-	if n == nil {
+	if n == nil || n.list == nil {
 		return nil
 	}
 	return n.items

@@ -105,7 +105,7 @@ func (r *tomlReader) table(root *Node, header *unstable.Node) *Node {
 		if header.Kind == unstable.ArrayTable && key.IsLast() {
 			kind = array
 		}
-		at = r.member(at, key.Node(), &Node{kind: kind}, depth)
+		at = r.member(at, key.Node(), newList(0, kind), depth)
 		if kind == array {
 			r.limit(depth)
 			at.items = append(at.items, newObject(r.line))
@@ -125,7 +125,7 @@ func (r *tomlReader) put(table *Node, pair *unstable.Node, depth int) {
 			table.addMember(line, string(key.Node().Data), r.value(pair.Value(), depth))
 			return
 		}
-		table = r.member(table, key.Node(), &Node{kind: object, inline: true}, depth)
+		table = r.member(table, key.Node(), inline(0, object), depth)
 	}
 }
 
@@ -160,13 +160,13 @@ func (r *tomlReader) value(n *unstable.Node, depth int) *Node {
 	case unstable.Bool:
 		return newScalar(r.line, boolean, string(n.Data))
 	case unstable.Array:
-		list := &Node{Line: r.line, kind: array, inline: true}
+		list := inline(r.line, array)
 		for items := n.Children(); items.Next(); {
 			list.items = append(list.items, r.value(items.Node(), depth+1))
 		}
 		return list
 	case unstable.InlineTable:
-		table := &Node{Line: r.line, kind: object, inline: true}
+		table := inline(r.line, object)
 		for pairs := n.Children(); pairs.Next(); {
 			r.put(table, pairs.Node(), depth+1)
 		}
@@ -174,6 +174,12 @@ func (r *tomlReader) value(n *unstable.Node, depth int) *Node {
 	default: // times too: no program that is read has any
 		return newScalar(r.line, number, string(n.Data))
 	}
+}
+
+func inline(line int, k kind) *Node {
+	n := newList(line, k)
+	n.inline = true
+	return n
 }
 
 // IsInline reports whether a table or array of TOML is written as the value of a key, not under a header of its own.

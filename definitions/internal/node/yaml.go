@@ -15,7 +15,7 @@ import (
 // YAML reads all documents of a file, without empty ones. Documents that cannot be read are a SyntaxErrors; the others are returned with it.
 // A file that exceeds a limit has none.
 func YAML(data []byte) ([]*Node, error) {
-	r := yamlReader{}
+	r := yamlReader{size: len(data)}
 	if err := r.read(data); err != nil {
 		return nil, err
 	}
@@ -28,7 +28,9 @@ func YAML(data []byte) ([]*Node, error) {
 type yamlReader struct {
 	documents []*Node
 	errors    SyntaxErrors
-	nodes     int
+	nodes     int // without those of aliases
+	repeated  int // values and bytes of text that aliases stand for
+	size      int // of the file
 }
 
 func (r *yamlReader) read(data []byte) error {
@@ -39,8 +41,8 @@ func (r *yamlReader) read(data []byte) error {
 		if parts++; parts > maxDocuments {
 			return fmt.Errorf("%w: more than %d documents", ErrLimit, maxDocuments)
 		}
-		if r.nodes+values(part) > maxNodes {
-			return fmt.Errorf("%w: more than %d values", ErrLimit, maxNodes)
+		if r.nodes+values(part) > maxNodesOf(r.size) {
+			return fmt.Errorf("%w: more than %d values", ErrLimit, maxNodesOf(r.size))
 		}
 		if hasTagDirective(part) {
 			return fmt.Errorf("%w: it has a line that begins with %%TAG", ErrLimit)
@@ -69,7 +71,7 @@ func (r *yamlReader) readPart(part []byte, line int) error {
 		if len(document.Content) == 0 {
 			continue
 		}
-		c := converter{anchors: map[*yaml.Node]*anchored{}, line: line, nodes: &r.nodes}
+		c := converter{yamlReader: r, anchors: map[*yaml.Node]*anchored{}, line: line}
 		root, _, err := c.convert(document.Content[0], 0)
 		if err != nil {
 			return err
@@ -141,8 +143,12 @@ func values(data []byte) int {
 	count := 4
 	for i, b := range data {
 		switch b {
-		case '\n', '\r', 0x85, 0xa8, 0xa9, '[', '{':
+		case '\n', '\r', '[', '{':
 			count++
+		case 0x85, 0xa8, 0xa9:
+			if i > 0 && (data[i-1] == 0xc2 || data[i-1] == 0x80 || data[i-1] == 0) || i+1 < len(data) && data[i+1] == 0 {
+				count++
+			}
 		case ',', '?':
 			count += 2
 		case '-':

@@ -94,7 +94,10 @@ var helmfileTemplate = regexp.MustCompile(`(?m)^(repositories|releases|helmDefau
 type helmfile struct {
 	*scanner.File
 	repositories []*chartRepository
-	defaults     *node.Node // helmDefaults
+	byName       map[string]*chartRepository // the first of each name
+	logins       map[string]*chartRepository // the last that logs in at each registry
+	defaults     map[string]bool             // what helmDefaults sets
+	configs      map[string]*dockerauth.Config
 }
 
 // chartRepository is an item of "repositories".
@@ -130,14 +133,13 @@ func readHelmfile(f *scanner.File) {
 		f.Scanner.Problem(f.At(0, ""), model.ProblemTemplate, "The helmfile is a template. Scan the output of: helmfile build")
 		return
 	}
-	h := helmfile{File: f}
+	h := helmfile{File: f, byName: map[string]*chartRepository{}, logins: map[string]*chartRepository{}, configs: map[string]*dockerauth.Config{}}
 	for _, document := range documents {
 		if defaults := document.Get("helmDefaults"); defaults != nil {
-			h.defaults = defaults
+			h.defaults = map[string]bool{"plainHttp": defaults.Get("plainHttp").Bool(), "insecureSkipTLSVerify": defaults.Get("insecureSkipTLSVerify").Bool()}
 		}
 		for _, n := range document.Get("repositories").Items() {
-			r := &chartRepository{n, n.Get("name").Text(), n.Get("url").Text(), n.Get("oci").Bool()}
-			h.repositories = append(h.repositories, r)
+			h.index(&chartRepository{n, n.Get("name").Text(), n.Get("url").Text(), n.Get("oci").Bool()})
 		}
 	}
 	for _, r := range h.repositories {
@@ -147,6 +149,17 @@ func readHelmfile(f *scanner.File) {
 		for _, n := range document.Get("releases").Items() {
 			h.addRelease(n)
 		}
+	}
+}
+
+func (h *helmfile) index(r *chartRepository) {
+	h.repositories = append(h.repositories, r)
+	if h.byName[r.name] == nil {
+		h.byName[r.name] = r
+	}
+	if r.logsIn() {
+		endpoint, _, _ := scanner.ReadAddress(r.address)
+		h.logins[endpoint] = r
 	}
 }
 
@@ -178,7 +191,7 @@ func (h *helmfile) addRelease(n *node.Node) {
 	}
 	e := scanner.Entry{Registry: model.Registry{Format: model.Helmfile, Consumer: model.Helm}, At: at, Address: scanner.CutTag(chart)}
 	alias, name, found := strings.Cut(chart, "/")
-	r := h.find(alias)
+	r := h.byName[alias]
 	switch {
 	case scanner.IsTemplate(chart) || r != nil && scanner.IsTemplate(r.address):
 		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
@@ -199,18 +212,10 @@ func (h *helmfile) addRelease(n *node.Node) {
 	}
 }
 
-// find returns the first repository of this name, nil if there is none.
-func (h *helmfile) find(name string) *chartRepository {
-	if i := slices.IndexFunc(h.repositories, func(r *chartRepository) bool { return r.name == name }); i >= 0 {
-		return h.repositories[i]
-	}
-	return nil
-}
-
 // add adds the registry of a repository, or of a release, whose chart need not be in a repository.
 func (h *helmfile) add(e scanner.Entry, r *chartRepository, release *node.Node) {
 	isSet := func(key, inRepository string) bool {
-		return release.Get(key).Bool() || h.defaults.Get(key).Bool() || r != nil && r.node.Get(inRepository).Bool()
+		return release.Get(key).Bool() || h.defaults[key] || r != nil && r.node.Get(inRepository).Bool()
 	}
 	e.Definition.Auth = &regcheck.Auth{}
 	h.addCredentials(&e, r)
@@ -232,12 +237,8 @@ func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
 		h.useRegistryConfig(e, own)
 		return
 	}
-	var login *chartRepository
-	for _, r := range h.repositories {
-		if r.logsIn() && sameRegistry(r.address, e.Address) {
-			login = r
-		}
-	}
+	endpoint, _, _ := scanner.ReadAddress(e.Address)
+	login := h.logins[endpoint]
 	if login == nil {
 		e.Notices = append(e.Notices, helmAnonymous)
 		return
@@ -248,21 +249,22 @@ func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
 	login.credentials(e)
 }
 
-func sameRegistry(a, b string) bool {
-	first, _, _ := scanner.ReadAddress(a)
-	second, _, _ := scanner.ReadAddress(b)
-	return first == second
-}
-
 // useRegistryConfig chooses the credentials from a file such as docker's, which the repository names.
 func (h *helmfile) useRegistryConfig(e *scanner.Entry, r *chartRepository) {
-	data, err := h.OnMachine(r.text("registryConfig"))
-	if err != nil {
-		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
-		return
+	name := r.text("registryConfig")
+	config, known := h.configs[name]
+	if !known {
+		data, err := h.OnMachine(name)
+		if err != nil {
+			scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
+			return
+		}
+		if config, err = dockerauth.Parse(data, false); err != nil {
+			config = nil
+		}
+		h.configs[name] = config
 	}
-	config, err := dockerauth.Parse(data, false)
-	if err != nil {
+	if config == nil {
 		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
 		return
 	}
