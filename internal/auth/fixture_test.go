@@ -13,6 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
@@ -100,7 +101,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	if w.Service, err = New(t.Context(), db, config); err != nil {
 		t.Fatal(err)
 	}
-	w.passwords.bulk.holdBack = 0
+	w.passwords.bulk.HoldBack = 0
 	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: Canonical(goodOrg), CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)
@@ -255,3 +256,25 @@ func mustJSON(t *testing.T, value any) string {
 }
 
 func secretOf(text []byte) secret.String { return secret.String(text) }
+
+// mustOccupy takes all slots for hashing, which must be free.
+func mustOccupy(t *testing.T, slots *fairqueue.Limiter) (release func()) {
+	t.Helper()
+	releases := make([]func(), slots.Workers)
+	for i := range releases {
+		var err error
+		if releases[i], err = slots.Acquire(t.Context(), fairqueue.Caller{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind == fault.Unavailable && f.RetryAfter > 0
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
@@ -103,9 +104,9 @@ func (s *Service) tryLogin(ctx context.Context, origin audit.Origin, c Credentia
 	}
 	admit := attempt.reserve
 	if reserved {
-		admit = admitAlways
+		admit = fairqueue.AdmitAlways
 	} else if err := attempt.check(); err != nil {
-		return store.Session{}, s.passwords.bulk.refuse(ctx, err)
+		return store.Session{}, s.passwords.bulk.Refuse(ctx, err)
 	}
 	matches, newHash, err := s.passwords.verify(ctx, attempt.hashCaller(), c.Password, found.user.PasswordHash, admit)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 )
@@ -55,10 +56,10 @@ func (a *loginAttempt) replaceReference(ctx context.Context, tx *store.Tx, sessi
 }
 
 // hashCaller returns the position of the attempt in the queue for hashing.
-func (a *loginAttempt) hashCaller() hashCaller {
-	c := hashCaller{share: unknownLogins, source: string(a.source), account: string(a.account)}
+func (a *loginAttempt) hashCaller() fairqueue.Caller {
+	c := fairqueue.Caller{Share: unknownLogins, Source: string(a.source), Account: string(a.account)}
 	if ownAllowance(a.state.Pair) {
-		c.share = knownLogins
+		c.Share = knownLogins
 	}
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/secret"
@@ -49,11 +50,25 @@ func (c HashCost) atLeast(least HashCost) bool {
 	return c.MemoryKiB >= least.MemoryKiB && c.Time >= least.Time && c.Parallelism >= least.Parallelism
 }
 
+// Shares of the slots for hashing.
+const (
+	knownLogins    = iota // from a source with an earlier success with the account
+	unknownLogins         // from any other source
+	administration        // passwords of users that administrators create or change; their source is the organization
+)
+
+// newBulkhead limits hashing. Known logins have half of the slots under load, and half of the queue.
+func newBulkhead(c Config) *fairqueue.Limiter {
+	return fairqueue.New(fairqueue.Config{Workers: c.LoginWorkers, Queue: c.LoginQueue, Wait: c.LoginWait,
+		Turns: []int{knownLogins, unknownLogins, knownLogins, administration},
+		Busy:  "Too many passwords are being hashed at once. Retry after the time in Retry-After."})
+}
+
 // Passwords hashes and checks passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
 type Passwords struct {
 	cost      HashCost
 	compute   func(hashing.Input) ([]byte, error)
-	bulk      *bulkhead
+	bulk      *fairqueue.Limiter
 	dummyHash phc // verified for an unknown user, at the same cost
 }
 
@@ -64,21 +79,21 @@ func newPasswords(c Config) (*Passwords, error) {
 	dummyHash := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(dummyHash.salt)
 	_, _ = rand.Read(dummyHash.tag)
-	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), dummyHash: dummyHash}, nil
+	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c), dummyHash: dummyHash}, nil
 }
 
 // Load returns how many passwords are being hashed and how many callers wait.
-func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
+func (p *Passwords) Load() (running, waiting int) { return p.bulk.Load() }
 
 // Hash returns the PHC string of a password that an administrator sets, or a fault of kind Unavailable when too many
 // callers wait or hashing fails. Organizations take turns.
 func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.String) (string, error) {
-	return p.hashFor(ctx, hashCaller{share: administration, source: orgUID}, password)
+	return p.hashFor(ctx, fairqueue.Caller{Share: administration, Source: orgUID}, password)
 }
 
-func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.String) (string, error) {
+func (p *Passwords) hashFor(ctx context.Context, c fairqueue.Caller, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, c, admitAlways, func() (err error) {
+	err := p.bulk.Do(ctx, c, fairqueue.AdmitAlways, func() (err error) {
 		hashed, err = p.hash(password)
 		return err
 	})
@@ -88,13 +103,13 @@ func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.S
 // verify reports whether a password has the stored hash. Without a stored hash, it takes the same time and returns
 // false. If the stored hash is weaker than the configured cost, it also returns a new hash of a correct password, else
 // the stored one.
-func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit admission) (bool, string, error) {
+func (p *Passwords) verify(ctx context.Context, c fairqueue.Caller, password secret.String, stored string, admit fairqueue.Admission) (bool, string, error) {
 	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
 	if err != nil {
 		return false, "", fmt.Errorf("parse a stored password hash: %w", err)
 	}
 	matches, newHash := false, stored
-	err = p.bulk.do(ctx, c, admit, func() error {
+	err = p.bulk.Do(ctx, c, admit, func() error {
 		same, err := p.matches(expected, password)
 		matches = same && stored != ""
 		if matches && !expected.cost.atLeast(p.cost) {

@@ -75,7 +75,7 @@ func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin aud
 	}
 	attempt.reference = input.reference
 	if err := attempt.check(); err != nil {
-		return changeRefused, s.passwords.bulk.refuse(ctx, err)
+		return changeRefused, s.passwords.bulk.Refuse(ctx, err)
 	}
 	matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), input.current, user.PasswordHash, attempt.reserve)
 	if err != nil {

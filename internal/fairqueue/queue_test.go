@@ -1,4 +1,4 @@
-package auth
+package fairqueue
 
 import (
 	"fmt"
@@ -9,16 +9,27 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Shares of the tests: the first has half of the turns.
+const (
+	first = iota
+	second
+	third
+)
+
+var testTurns = []int{first, second, first, third}
+
+func anySource(string) bool { return true }
+
 // parseCaller reads "share source account".
-func parseCaller(text string) hashCaller {
+func parseCaller(text string) Caller {
 	words := strings.Fields(text)
-	names := map[string]share{"known": knownLogins, "unknown": unknownLogins, "admin": administration}
-	return hashCaller{share: names[words[0]], source: words[1], account: words[2]}
+	names := map[string]int{"known": first, "unknown": second, "admin": third}
+	return Caller{Share: names[words[0]], Source: words[1], Account: words[2]}
 }
 
 func repeated(n int, caller string) []string { return slices.Repeat([]string{caller}, n) }
 
-func TestFairQueue(t *testing.T) {
+func TestQueue(t *testing.T) {
 	for _, row := range []struct {
 		name      string
 		limit     int
@@ -39,6 +50,8 @@ func TestFairQueue(t *testing.T) {
 		{name: "one source fills the queue", limit: 4, arrive: repeated(6, "unknown a 1"), refused: 2, served: repeated(4, "unknown a 1")},
 		{name: "a source with few displaces one with many", limit: 4, arrive: slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown b 2")),
 			displaced: repeated(2, "unknown a 1"), refused: 1, served: []string{"unknown a 1", "unknown b 2", "unknown a 1", "unknown b 2"}},
+		{name: "an account with few displaces one of its source with many", limit: 4, arrive: slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown a 2")),
+			displaced: repeated(2, "unknown a 1"), refused: 1, served: []string{"unknown a 1", "unknown a 2", "unknown a 1", "unknown a 2"}},
 		{name: "many sources with one each are not displaced by another", limit: 4, arrive: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1", "unknown e 1"},
 			refused: 1, served: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}},
 		{name: "known logins have half of the queue", limit: 4, arrive: append([]string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}, repeated(3, "known a 2")...),
@@ -49,7 +62,7 @@ func TestFairQueue(t *testing.T) {
 			displaced: []string{"unknown a 1"}, refused: 2, served: []string{"known a 2"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			q := fairQueue{limit: row.limit}
+			q := newQueue(row.limit, testTurns)
 			refused := 0
 			var displaced, served []string
 			for _, text := range row.arrive {
@@ -61,7 +74,7 @@ func TestFairQueue(t *testing.T) {
 					displaced = append(displaced, nameOf(gone))
 				}
 			}
-			for w := q.pop(); w != nil; w = q.pop() {
+			for w := q.pop(anySource); w != nil; w = q.pop(anySource) {
 				served = append(served, nameOf(w))
 			}
 			if !slices.Equal(served, row.served) || !slices.Equal(displaced, row.displaced) || refused != row.refused {
@@ -72,15 +85,15 @@ func TestFairQueue(t *testing.T) {
 }
 
 func nameOf(w *waiter) string {
-	return fmt.Sprintf("%s %s %s", []string{"known", "unknown", "admin"}[w.share], w.source, w.account)
+	return fmt.Sprintf("%s %s %s", []string{"known", "unknown", "admin"}[w.Share], w.Source, w.Account)
 }
 
-// TestFairQueueInvariants has callers arrive, cancel and be served in any order. Each of them ends once, the queue
+// TestQueueInvariants has callers arrive, cancel and be served in any order. Each of them ends once, the queue
 // never exceeds its limit, and a waiter is served within a bounded number of turns, whatever others do.
-func TestFairQueueInvariants(t *testing.T) {
+func TestQueueInvariants(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const sources = 4
-		q := fairQueue{limit: rapid.IntRange(1, 20).Draw(r, "limit")}
+		q := newQueue(rapid.IntRange(1, 20).Draw(r, "limit"), testTurns)
 		var waiting []*waiter
 		end := func(w *waiter) {
 			i := slices.Index(waiting, w)
@@ -92,8 +105,8 @@ func TestFairQueueInvariants(t *testing.T) {
 		turns := map[*waiter]int{} // since it became the first of its source
 		r.Repeat(map[string]func(*rapid.T){
 			"arrive": func(r *rapid.T) {
-				c := hashCaller{share: share(rapid.IntRange(0, int(shares)-1).Draw(r, "share")), source: fmt.Sprint(rapid.IntRange(1, sources).Draw(r, "source")),
-					account: fmt.Sprint(rapid.IntRange(1, 3).Draw(r, "account"))}
+				c := Caller{Share: rapid.IntRange(0, 2).Draw(r, "share"), Source: fmt.Sprint(rapid.IntRange(1, sources).Draw(r, "source")),
+					Account: fmt.Sprint(rapid.IntRange(1, 3).Draw(r, "account"))}
 				full := q.length() == q.limit
 				added, displaced := q.push(c)
 				if displaced != nil {
@@ -117,7 +130,7 @@ func TestFairQueueInvariants(t *testing.T) {
 				end(w)
 			},
 			"serve": func(r *rapid.T) {
-				w := q.pop()
+				w := q.pop(anySource)
 				if (w == nil) != (len(waiting) == 0) {
 					r.Fatalf("served %v of %d", w, len(waiting))
 				}
@@ -126,10 +139,10 @@ func TestFairQueueInvariants(t *testing.T) {
 				}
 				end(w)
 				for _, other := range waiting { // whose source was not served
-					if turns[other]++; other.share == w.share && other.source == w.source {
+					if turns[other]++; other.Share == w.Share && other.Source == w.Source {
 						turns[other] = 0
 					}
-					if most := len(shareTurns) * sources; turns[other] > most {
+					if most := len(testTurns) * sources; turns[other] > most {
 						r.Fatalf("%s was passed over %d times", nameOf(other), turns[other])
 					}
 				}

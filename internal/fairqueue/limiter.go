@@ -1,0 +1,195 @@
+// Package fairqueue limits how many callers do something at once, and lets the others wait in a queue in which they take turns.
+package fairqueue
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// Config is how a Limiter limits callers.
+type Config struct {
+	Workers   int           // callers at once
+	PerSource int           // of those, with one source; 0: all of them
+	Queue     int           // callers that wait
+	Wait      time.Duration // for a slot
+	HoldBack  time.Duration // see Refuse; default: Wait, at most a second
+	// Turns is the order in which waiting shares get free slots. Each share is one or more times in it, and has this part of the queue.
+	// Default: one share, 0.
+	Turns []int
+	Busy  string // the message for callers that are refused
+}
+
+// Limiter is a bulkhead: it limits how many callers run at once and how many may wait for a slot. So a burst of them uses a bounded
+// amount of memory and does not slow other requests. A queue decides which caller is next. It is safe for concurrent use.
+type Limiter struct {
+	Config // must not be changed during use
+
+	heldBack atomic.Int64
+
+	mu      sync.Mutex
+	running int
+	sources map[string]int // running callers by source
+	queue   queue          // has no caller that may run while a slot is free
+}
+
+// New returns a Limiter without callers.
+func New(c Config) *Limiter {
+	if c.HoldBack == 0 {
+		c.HoldBack = min(c.Wait, time.Second)
+	}
+	if len(c.Turns) == 0 {
+		c.Turns = []int{0}
+	}
+	return &Limiter{Config: c, sources: map[string]int{}, queue: newQueue(c.Queue, c.Turns)}
+}
+
+// Admission decides in the slot whether work runs. waited reports whether the caller was in the queue.
+type Admission func(ctx context.Context, waited bool) error
+
+// Do runs work in a slot and returns its error. Without running it, it returns the error of admit, or a fault of kind
+// Unavailable when the queue is full, the caller is displaced from it or waits too long.
+func (l *Limiter) Do(ctx context.Context, c Caller, admit Admission, work func() error) error {
+	waited, err := l.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer l.leave(c)
+	if err := admit(ctx, waited); err != nil {
+		return err
+	}
+	return work()
+}
+
+// Acquire returns the function that frees the slot of a caller, or an error as Do.
+func (l *Limiter) Acquire(ctx context.Context, c Caller) (release func(), err error) {
+	if _, err := l.enter(ctx, c); err != nil {
+		return nil, err
+	}
+	return func() { l.leave(c) }, nil
+}
+
+// AdmitAlways admits every caller.
+func AdmitAlways(context.Context, bool) error { return nil }
+
+// enter returns once the caller has a slot, or with an error. waited reports whether the caller was in the queue.
+func (l *Limiter) enter(ctx context.Context, c Caller) (waited bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	w, err := l.join(c)
+	if err != nil {
+		return false, l.Refuse(ctx, err)
+	}
+	if w == nil {
+		return false, nil
+	}
+	return true, l.await(ctx, w)
+}
+
+// await waits for the slot of a caller in the queue.
+func (l *Limiter) await(ctx context.Context, w *waiter) (err error) {
+	timeout := time.NewTimer(l.Wait)
+	defer timeout.Stop()
+	select {
+	case granted := <-w.granted:
+		return l.Refuse(ctx, l.unlessGranted(granted))
+	case <-timeout.C:
+		err = l.busy()
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if l.withdraw(w) {
+		return err
+	}
+	granted := <-w.granted // decided at the same moment
+	if granted && ctx.Err() != nil {
+		l.leave(w.Caller)
+		return ctx.Err()
+	}
+	return l.unlessGranted(granted)
+}
+
+// join takes a free slot (no waiter, no error) or adds the caller to the queue.
+func (l *Limiter) join(c Caller) (*waiter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running < l.Workers && l.mayRun(c.Source) {
+		l.begin(c)
+		return nil, nil
+	}
+	added, displaced := l.queue.push(c)
+	if displaced != nil {
+		displaced.granted <- false
+	}
+	return added, l.unlessGranted(added != nil)
+}
+
+// mayRun reports whether a source may have another slot.
+func (l *Limiter) mayRun(source string) bool {
+	return l.PerSource == 0 || l.sources[source] < l.PerSource
+}
+
+func (l *Limiter) begin(c Caller) {
+	l.running++
+	l.sources[c.Source]++
+}
+
+// withdraw removes a waiter from the queue and reports whether it was still queued.
+func (l *Limiter) withdraw(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.remove(w)
+}
+
+// leave frees the slot of a caller, and gives it to the next waiter.
+func (l *Limiter) leave(c Caller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running--
+	if l.sources[c.Source]--; l.sources[c.Source] == 0 {
+		delete(l.sources, c.Source)
+	}
+	if next := l.queue.pop(l.mayRun); next != nil {
+		l.begin(next.Caller)
+		next.granted <- true
+	}
+}
+
+// Load returns the number of running and of waiting callers.
+func (l *Limiter) Load() (running, waiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running, l.queue.length()
+}
+
+// maxHeldBack bounds the number of delayed refusals: each keeps the memory of a request.
+const maxHeldBack = 1024
+
+// Refuse returns err after a delay of at most one second. Without the delay, clients that repeat refused attempts on
+// some hundred connections would take the CPU time of other callers.
+func (l *Limiter) Refuse(ctx context.Context, err error) error {
+	defer l.heldBack.Add(-1)
+	if l.heldBack.Add(1) > maxHeldBack || err == nil {
+		return err
+	}
+	timer := time.NewTimer(l.HoldBack)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+func (l *Limiter) unlessGranted(granted bool) error {
+	if granted {
+		return nil
+	}
+	return l.busy()
+}
+
+func (l *Limiter) busy() error { return fault.Busy(l.Busy, max(l.Wait, time.Second)) }

@@ -1,0 +1,227 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// mustOccupy takes all slots, which must be free.
+func mustOccupy(t *testing.T, b *Limiter) (release func()) {
+	t.Helper()
+	for range b.Workers {
+		if _, err := b.enter(t.Context(), Caller{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for range b.Workers {
+			b.leave(Caller{})
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind == fault.Unavailable && f.RetryAfter > 0
+}
+
+func TestLimiterBoundsWorkAndQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 2, Queue: 3, Wait: 2 * time.Second, Turns: testTurns})
+		release := make(chan struct{})
+		var running, most, refused atomic.Int64
+		var wait sync.WaitGroup
+		for range 10 {
+			wait.Go(func() {
+				err := b.Do(t.Context(), Caller{}, AdmitAlways, func() error {
+					most.Store(max(most.Load(), running.Add(1)))
+					<-release
+					running.Add(-1)
+					return nil
+				})
+				if isBusy(err) {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(time.Second + 1)
+		synctest.Wait()
+		if running.Load() != 2 || refused.Load() != 5 {
+			t.Errorf("%d run, %d were refused", running.Load(), refused.Load())
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if refused.Load() != 8 {
+			t.Errorf("%d were refused after the wait", refused.Load())
+		}
+		close(release)
+		wait.Wait()
+		if running, waiting := b.Load(); most.Load() != 2 || waiting != 0 || running != 0 {
+			t.Errorf("%d ran at once; left: %d waiting, %d slots", most.Load(), waiting, running)
+		}
+	})
+}
+
+// TestLimiterServesInTurns has an attacker fill the queue before others arrive. Sources are served in turns, and
+// others displace the attacker's callers.
+func TestLimiterServesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 1, Queue: 8, Wait: time.Minute, Turns: testTurns})
+		b.HoldBack = 0
+		release := mustOccupy(t, b)
+		var order []string
+		var refused []string
+		var wait sync.WaitGroup
+		arrive := func(name string, c Caller) {
+			wait.Go(func() {
+				if err := b.Do(t.Context(), c, AdmitAlways, func() error { order = append(order, name); return nil }); isBusy(err) {
+					refused = append(refused, name)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range 9 {
+			arrive(fmt.Sprint("attacker", i), Caller{Share: second, Source: "attacker", Account: fmt.Sprint(i)})
+		}
+		arrive("user", Caller{Share: second, Source: "user", Account: "h"})
+		arrive("owner", Caller{Share: first, Source: "attacker", Account: "o"})
+		arrive("admin", Caller{Share: third, Source: "org"})
+		release()
+		wait.Wait()
+		if got, want := fmt.Sprint(order), "[owner attacker0 admin user attacker1 attacker2 attacker3 attacker4]"; got != want {
+			t.Errorf("served %v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(refused), "[attacker8 attacker7 attacker6 attacker5]"; got != want {
+			t.Errorf("refused %v, want %v", got, want)
+		}
+	})
+}
+
+// TestRefusedCallersAreHeldBack refuses more callers than are held back at once. All of them get an error in the end.
+func TestRefusedCallersAreHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 1, Queue: 1, Wait: time.Minute, Turns: testTurns})
+		const more = 10
+		var refused atomic.Int64
+		var wait sync.WaitGroup
+		for range maxHeldBack + more {
+			wait.Go(func() {
+				if isBusy(b.Refuse(t.Context(), b.busy())) {
+					refused.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := refused.Load(); n != more {
+			t.Errorf("%d got an error at once, want %d", n, more)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := refused.Load(); n != maxHeldBack+more || b.heldBack.Load() != 0 {
+			t.Errorf("%d got an error after a second; %d are held back", n, b.heldBack.Load())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if began := time.Now(); !isBusy(b.Refuse(ctx, b.busy())) || b.Refuse(t.Context(), nil) != nil || time.Since(began) != 0 {
+			t.Error("a canceled caller, or one that was not refused, is held back")
+		}
+		wait.Wait()
+	})
+}
+
+func TestCanceledCallerDoesNotRun(t *testing.T) {
+	b := New(Config{Workers: 1, Queue: 1, Wait: time.Minute, Turns: testTurns})
+	release := mustOccupy(t, b)
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error)
+	go func() {
+		result <- b.Do(ctx, Caller{}, AdmitAlways, func() error { t.Error("ran for a canceled caller"); return nil })
+	}()
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	release()
+	failed := errors.New("failed")
+	if err := b.Do(t.Context(), Caller{}, AdmitAlways, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestLimiterLosesNoSlot has callers arrive, cancel and time out at the moments when slots become free.
+func TestLimiterLosesNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 2, Queue: 6, Wait: 10 * time.Millisecond, Turns: testTurns})
+		var wait sync.WaitGroup
+		for i := range 400 {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i/7) * time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%30)*time.Millisecond)
+				defer cancel()
+				c := Caller{Share: i % 3, Source: fmt.Sprint(i % 5), Account: fmt.Sprint(i % 11)}
+				_ = b.Do(ctx, c, AdmitAlways, func() error { time.Sleep(5 * time.Millisecond); return nil })
+			})
+		}
+		wait.Wait()
+		if running, waiting := b.Load(); running != 0 || waiting != 0 {
+			t.Errorf("left: %d slots, %d waiting", running, waiting)
+		}
+	})
+}
+
+// TestLimiterReservesSlotsForOtherSources has one source try to take all slots. The next caller of another one runs at once, and the
+// source gets a slot again when it leaves one.
+func TestLimiterReservesSlotsForOtherSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 2, PerSource: 1, Queue: 8, Wait: time.Minute})
+		var running []string
+		release := map[string]chan bool{}
+		var wait sync.WaitGroup
+		arrive := func(name, source, account string) {
+			release[name] = make(chan bool)
+			wait.Go(func() {
+				err := b.Do(t.Context(), Caller{Source: source, Account: account}, AdmitAlways, func() error {
+					running = append(running, name)
+					<-release[name]
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		arrive("attack1", "attacker", "1")
+		arrive("attack2", "attacker", "1")
+		arrive("attack3", "attacker", "1")
+		arrive("colleague", "attacker", "2")
+		arrive("user1", "user", "3")
+		arrive("user2", "user", "3")
+		if got, want := fmt.Sprint(running), "[attack1 user1]"; got != want {
+			t.Errorf("%s run, want %s", got, want)
+		}
+		for _, name := range []string{"user1", "user2", "attack1", "attack2", "colleague", "attack3"} {
+			close(release[name])
+			synctest.Wait()
+		}
+		if got, want := fmt.Sprint(running), "[attack1 user1 user2 attack2 colleague attack3]"; got != want {
+			t.Errorf("served %s, want %s", got, want)
+		}
+		wait.Wait()
+		if running, waiting := b.Load(); running != 0 || waiting != 0 || len(b.sources) != 0 {
+			t.Errorf("left: %d slots, %d waiting, %d sources", running, waiting, len(b.sources))
+		}
+	})
+}
