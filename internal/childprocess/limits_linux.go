@@ -1,4 +1,4 @@
-package hashing
+package childprocess
 
 import (
 	"os"
@@ -17,7 +17,7 @@ const (
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // lowerPriority lowers the priority of all threads. It names the process group, since on Linux a process id means one
-// thread. If lowering is not permitted, hashing runs at the usual priority.
+// thread. If lowering is not permitted, the child runs at the usual priority.
 func lowerPriority() {
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || unix.Getpgrp() != os.Getpid() {
@@ -27,5 +27,11 @@ func lowerPriority() {
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, min(niceness+nicer, nicest))
 }
 
-// forbidCoreDumps prevents writing data derived from passwords to disk.
-func forbidCoreDumps() { _ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) }
+// apply sets limits that the process cannot raise again. It writes no core dump, which would have data of requests, and opens nothing.
+func (l Limits) apply() {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 0, unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_CPU: uint64(l.CPU.Seconds())} {
+		if limit > 0 || resource == unix.RLIMIT_CORE || resource == unix.RLIMIT_NOFILE {
+			_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}) // fails if the limit is lower already
+		}
+	}
+}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package hashing
+package childprocess
 
 import "syscall"
 
@@ -8,4 +8,4 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 
 func lowerPriority() {}
 
-func forbidCoreDumps() {}
+func (Limits) apply() {}

@@ -1,46 +1,38 @@
 package hashing
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
-	"os/exec"
-	"sync"
+	"runtime"
+	"runtime/debug"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/childprocess"
 )
 
 const (
-	idleTime = 10 * time.Second // after which an idle child process is ended
-	timeout  = 30 * time.Second // a call takes milliseconds
-	attempts = 2                // the second one uses a new child process
+	attempts = 2                      // the second one uses a new child process
+	silence  = 900 * time.Millisecond // of a child process, so that a login is over within two seconds
 )
 
-// Process computes in a child process, which is started on demand and ended when it was idle for 10 seconds, since its
-// memory derives from passwords. It is safe for concurrent use. It does not limit concurrent calls.
+// Process computes in a child process. It is safe for concurrent use. It does not limit concurrent calls.
 type Process struct {
-	executable string
-	args       []string
-	log        *slog.Logger
-
-	mu    sync.Mutex
-	child *child // nil when none is running
-	calls int    // in progress
-	idle  *time.Timer
-
-	timeout time.Duration // per call; then the child process is killed
+	process *childprocess.Process[Input, []byte]
 }
 
 // NewProcess returns a Process whose child is executable with args. The child has to call Serve with its standard input
 // and output.
 func NewProcess(log *slog.Logger, executable string, args ...string) *Process {
-	p := &Process{executable: executable, args: args, log: log, timeout: timeout}
-	p.idle = time.AfterFunc(idleTime, p.Close)
-	return p
+	return &Process{childprocess.New[Input, []byte](childprocess.Config{
+		Executable: executable, Args: args, Silence: silence, Log: log, Failed: "password hashing process failed"})}
 }
 
-// Compute computes in the child process. If the child ends during the call, it is replaced once.
+// Compute computes in the child process. If the child ends during the call or does not respond, it is replaced once.
 func (p *Process) Compute(in Input) (tag []byte, err error) {
 	for range attempts {
-		if tag, err = p.try(in); err == nil {
+		if tag, err = p.process.Call(context.Background(), in); err == nil {
 			return tag, nil
 		}
 	}
@@ -48,61 +40,18 @@ func (p *Process) Compute(in Input) (tag []byte, err error) {
 }
 
 // Close ends the child process unless calls are in progress. The next call starts another one.
-func (p *Process) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.child != nil && p.calls == 0 {
-		p.child.end()
-		p.child = nil
-	}
+func (p *Process) Close() { p.process.Close() }
+
+// Serve runs the child process until in ends.
+func Serve(in io.Reader, out io.Writer) {
+	debug.SetGCPercent(-1) // computeLean collects
+	childprocess.Serve(in, out, childprocess.Limits{}, computeLean)
 }
 
-func (p *Process) try(in Input) (tag []byte, err error) {
-	c, err := p.begin()
-	if err != nil {
-		return nil, err
-	}
-	defer p.finish()
-	hanging := time.AfterFunc(p.timeout, c.end)
-	defer hanging.Stop()
-	if tag, err = c.compute(in); err != nil {
-		p.discard(c, err)
-	}
-	return tag, err
-}
-
-// begin returns the running child, or starts one.
-func (p *Process) begin() (*child, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.child == nil {
-		c, err := start(exec.Command(p.executable, p.args...)) // #nosec G204 -- the program itself
-		if err != nil {
-			return nil, err
-		}
-		p.child = c
-	}
-	p.calls++
-	p.idle.Stop()
-	return p.child, nil
-}
-
-func (p *Process) finish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.calls--; p.calls == 0 {
-		p.idle.Reset(idleTime)
-	}
-}
-
-// discard ends a child that failed, so that the next call starts another one.
-func (p *Process) discard(c *child, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.child != c { // discarded by another call
-		return
-	}
-	p.child = nil
-	c.end()
-	p.log.Warn("password hashing process failed", "error", err, "state", c.cmd.ProcessState.String())
+// computeLean releases the memory of finished computations before it allocates its own. So the process never uses more
+// memory than the largest number of concurrent calls needed.
+func computeLean(in Input) []byte {
+	runtime.GC()
+	tag, _ := Compute(in)
+	return tag
 }

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -54,83 +52,13 @@ func TestProcessComputesConcurrently(t *testing.T) {
 	all.Wait()
 }
 
-func TestIdleProcessIsEnded(t *testing.T) {
-	p := newTestProcess(t)
-	wantTag(t, p, 1)
-	first := p.child
-	if !p.idle.Reset(0) {
-		t.Error("the idle process was not ended")
-	}
-	<-first.ended
-	wantTag(t, p, 2)
-	if p.child == first {
-		t.Error("no new process was started")
-	}
-}
-
-// TestCallsInProgressKeepTheProcess closes while a call is in progress.
-func TestCallsInProgressKeepTheProcess(t *testing.T) {
-	p := newTestProcess(t)
-	c, err := p.begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Close()
-	if p.child != c || p.idle.Stop() {
-		t.Error("a process with calls in progress was ended, or will be")
-	}
-	p.finish()
-}
-
-// TestKilledProcessIsReplaced kills the process repeatedly during calls.
-func TestKilledProcessIsReplaced(t *testing.T) {
-	p := newTestProcess(t)
-	for range 10 {
-		wantTag(t, p, 0)
-		killed := p.child
-		var all sync.WaitGroup
-		for number := range 4 {
-			all.Go(func() { wantTag(t, p, number) })
-		}
-		all.Go(func() { _ = killed.cmd.Process.Kill() })
-		all.Wait()
-		wantTag(t, p, 5)
-	}
-}
-
-func TestUnresponsiveProcessIsReplaced(t *testing.T) {
-	p := newTestProcess(t)
-	wantTag(t, p, 1)
-	if err := p.child.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	p.timeout = 2 * time.Second
-	wantTag(t, p, 2)
-}
-
-// TestStopSignalsDoNotEndTheProcess sends the signals that a terminal and systemd send to all processes of a service.
-func TestStopSignalsDoNotEndTheProcess(t *testing.T) {
-	p := newTestProcess(t)
-	wantTag(t, p, 1)
-	before := p.child
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		if err := before.cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantTag(t, p, 2)
-	if p.child != before {
-		t.Error("the process ended")
-	}
-}
-
 func TestProcessThatCannotRun(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	if tag, err := NewProcess(log, t.TempDir()+"/missing").Compute(input(1)); !errors.Is(err, fs.ErrNotExist) || tag != nil {
 		t.Errorf("missing file: %x, %v", tag, err)
 	}
 	p := NewProcess(log, os.Args[0], "-test.list=^$")
-	if tag, err := p.Compute(input(1)); err == nil || tag != nil || p.child != nil {
+	if tag, err := p.Compute(input(1)); err == nil || tag != nil {
 		t.Errorf("a process that does not call Serve: %x, %v", tag, err)
 	}
 }
