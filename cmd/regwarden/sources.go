@@ -38,6 +38,7 @@ func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
 
 // options returns how to read, and a usage error for values that do not exist. formatFlag is the flag of the format.
 func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.Options, err error) {
+	o.FileTime = model.DefaultFileTime
 	if f.format != "" {
 		if o.Format, err = definitions.KnownFormat(f.format); err != nil {
 			return o, command.AsUsage(fmt.Errorf("%s: %w", formatFlag, err))

@@ -157,7 +157,15 @@ type Summary struct {
 
 // Validate sets DefinitionProblems of complete definitions, which needs no check, and Summary.
 func (r *Result) Validate() {
+	r.ValidateWhile(func() bool { return true })
+}
+
+// ValidateWhile is Validate for a caller with little time: when more returns false, the other definitions have no DefinitionProblems.
+func (r *Result) ValidateWhile(more func() bool) {
 	for i := range r.Registries {
+		if !more() {
+			break
+		}
 		if found := &r.Registries[i]; found.Resolution == Resolved {
 			found.DefinitionProblems = found.Definition.Problems()
 		}
@@ -185,6 +193,9 @@ func (r *Result) Summarize() {
 	}
 }
 
+// DefaultFileTime is a FileTime for files of others. Files that are used in practice take a small part of it.
+const DefaultFileTime = 2 * time.Second
+
 // Options is how to read.
 type Options struct {
 	// Format forces the format of all files. Empty: it is detected from each file's content.
@@ -195,6 +206,12 @@ type Options struct {
 	Helper Helper `json:"-"`
 	// Now is the time against which credentials expire; the zero value means time.Now.
 	Now time.Time
+	// FileTime is the processor time that reading one file may take; then its result has what was found until then, and a problem that
+	// says so. It is compared between entries, not while a file is decoded. Only one Scanner of the process can be used at a time then.
+	// 0: no limit.
+	FileTime time.Duration
+	// MemoryIsFull reports, between entries, that reading has to end as with FileTime. nil: it never has to.
+	MemoryIsFull func() bool `json:"-"`
 	// ReadFile reads a file outside of the tree that a scanned file names. nil: such files are not read.
 	ReadFile func(name string) ([]byte, error) `json:"-"`
 }

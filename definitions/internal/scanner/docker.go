@@ -269,6 +269,7 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
 		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}, Steps: steps}, map[*dockerauth.Entry]bool{e: true}}
 	}
 	if l.choices[reference] == nil {
+		l.scanner.limits.check()
 		choice := listedChoice{l.Config.Lookup(l.Rules, reference), map[*dockerauth.Entry]bool{}}
 		for _, chosen := range choice.Entries {
 			choice.has[chosen] = true

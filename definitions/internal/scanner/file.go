@@ -40,6 +40,7 @@ type File struct {
 
 // At returns a place in the file.
 func (f *File) At(line int, object string) model.Source {
+	f.Scanner.limits.check()
 	return model.Source{File: f.Name, Line: line, Object: object}
 }
 
@@ -191,7 +192,17 @@ func (s *Scanner) add(f *File) {
 		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
 		return
 	}
+	if s.files++; s.files == 1 {
+		s.only = f.Name
+	} else {
+		s.only = ""
+	}
+	s.readWithin(f)
+}
+
+func (s *Scanner) read(f *File) {
 	for _, candidate := range s.formats {
+		s.limits.check()
 		if s.Options.Format == candidate.Name || s.Options.Format == "" && candidate.Is(f) {
 			candidate.Read(f)
 			return

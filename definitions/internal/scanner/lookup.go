@@ -54,6 +54,7 @@ func splitWritten(reference string) (host, path string) {
 // Choose sets the credentials that a consumer uses for a reference (host[:port][/path], without tag and digest), with notices, or why
 // they are not known.
 func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules dockerauth.Rules, reference string) dockerauth.Choice {
+	s.limits.check()
 	choice := config.Lookup(rules, reference)
 	explain(r, choice.Steps)
 	switch {

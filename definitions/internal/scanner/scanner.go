@@ -26,6 +26,10 @@ type Scanner struct {
 	atEnd   []func()
 
 	Referenced int // bytes of files that others refer to
+
+	limits limits
+	files  int
+	only   string // name of the file if there is one; empty if there are several
 }
 
 // New returns a Scanner without files. More specific formats are first.
@@ -49,10 +53,7 @@ func (s *Scanner) AddReader(name string, r io.Reader) error {
 
 // Result resolves what was added, and returns it. No slice is nil.
 func (s *Scanner) Result() model.Result {
-	for _, resolve := range s.atEnd {
-		resolve()
-	}
-	s.atEnd = nil
+	s.resolve()
 	r := s.result
 	r.Registries = append([]model.Registry{}, r.Registries...)
 	r.Skipped = append([]model.Skipped{}, r.Skipped...)
@@ -75,6 +76,7 @@ func (s *Scanner) WhenAllAreRead(resolve func()) { s.atEnd = append(s.atEnd, res
 
 // Found adds a definition. Reason, Resolution and the empty auth are filled in.
 func (s *Scanner) Found(r model.Registry) {
+	s.limits.check()
 	if r.Definition.Auth == nil {
 		r.Definition.Auth = &regcheck.Auth{}
 	}
@@ -195,6 +197,7 @@ const maxEntries = 100_000
 
 // full reports whether the result can have no more, which is one more problem of the result.
 func (s *Scanner) full() bool {
+	s.limits.check()
 	r := &s.result
 	switch n := len(r.Registries) + len(r.Skipped) + len(r.Problems); {
 	case n < maxEntries:
