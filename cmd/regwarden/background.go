@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/filereader"
 	"github.com/regwarden/regwarden/internal/hashing"
 )
 
@@ -57,7 +59,11 @@ const (
 	isolateNothing = "none"
 )
 
-const hashCommand = "hash"
+// Commands of child processes.
+const (
+	hashCommand     = "hash"
+	readFileCommand = "read-file"
+)
 
 // newHashPasswords returns the command of the child process that hashes passwords for serve.
 func newHashPasswords() *cobra.Command {
@@ -68,6 +74,23 @@ func newHashPasswords() *cobra.Command {
 		Args:   command.NoArgs,
 		Run:    func(*cobra.Command, []string) { hashing.Serve(os.Stdin, os.Stdout) },
 	}
+}
+
+// newReadFile returns the command of a child process that reads files for serve.
+func newReadFile() *cobra.Command {
+	return &cobra.Command{
+		Use:    readFileCommand,
+		Short:  "Read files for the parent server process",
+		Hidden: true,
+		Args:   command.NoArgs,
+		Run:    func(*cobra.Command, []string) { filereader.Serve(os.Stdin, os.Stdout) },
+	}
+}
+
+// newFileReader returns what reads the files that are uploaded to serve.
+func newFileReader(log *slog.Logger) (*filereader.Reader, error) {
+	executable, err := ownExecutable()
+	return filereader.New(log, checks.ScansAtOnce, executable, readFileCommand), err
 }
 
 // newHashing returns a function that hashes passwords as the settings require, and a function that ends it.

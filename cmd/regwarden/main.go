@@ -118,7 +118,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
 	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())
-	root.AddCommand(newHashPasswords(), newVersion())
+	root.AddCommand(newHashPasswords(), newReadFile(), newVersion())
 	addCompletions(root, manage.FlagNames())
 	addHelp(root)
 	return root

@@ -129,6 +129,12 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
+	files, err := newFileReader(log)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	s.Checks.ReadFile = files.Read
 	metrics := s.Metrics
 	metrics.Watch(s.Watch, c.WatchInterval, s.Alerts)
 	limited := server.NewListener(listener, server.ConnLimits{
@@ -175,7 +181,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
 		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
 	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
-	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
+	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords().Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	return &server.Server{
 		Auth:        authService,

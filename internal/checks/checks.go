@@ -3,8 +3,12 @@
 package checks
 
 import (
+	"context"
 	"time"
 
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/fairqueue"
+	"github.com/regwarden/regwarden/internal/filereader"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -30,15 +34,18 @@ type Service struct {
 	checker    *regcheck.Checker
 	limiter    *limiter
 	perMinute  *perMinute
-	scans      *limiter
+	scans      *fairqueue.Limiter
 	waits      reportWaits
 	now        func() time.Time
+
+	// ReadFile reads the file of a scan: by default filereader.Read. A service sets that of a filereader.Reader before use.
+	ReadFile func(context.Context, filereader.File) (model.Result, error)
 }
 
 // New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
 	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
-		scans: newScanLimiter(), waits: reportWaits{count: map[string]int{}}}
+		scans: newScanLimiter(), waits: reportWaits{count: map[string]int{}}, ReadFile: filereader.Read}
 }
 
 // Load returns how many validations run and how many callers wait.

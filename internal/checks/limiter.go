@@ -11,11 +11,10 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// limiter limits concurrent validations or scans, in total and per organization. Only perOrg of an organization wait for a slot in the
+// limiter limits concurrent validations, in total and per organization. Only perOrg of an organization wait for a slot in the
 // common queue, so that no organization can fill it.
 type limiter struct {
-	of                             string // "validations" or "scans", for messages
-	concurrency, perOrg, perOrgAll int    // perOrgAll includes those that wait
+	concurrency, perOrg, perOrgAll int // perOrgAll includes those that wait
 	slots                          *semaphore.Weighted
 
 	mu      sync.Mutex
@@ -31,14 +30,7 @@ type orgSlots struct {
 
 func newLimiter(limits Limits) *limiter {
 	concurrency, perOrg := cmp.Or(limits.Concurrency, 64), cmp.Or(limits.PerOrg, 8)
-	return &limiter{of: "validations", concurrency: concurrency, perOrg: perOrg, perOrgAll: 2 * perOrg, slots: semaphore.NewWeighted(int64(concurrency)), orgs: map[string]*orgSlots{}}
-}
-
-// newScanLimiter allows one scan at a time, since reading a file needs a multiple of its size in memory.
-func newScanLimiter() *limiter {
-	l := newLimiter(Limits{Concurrency: 1, PerOrg: 1})
-	l.of, l.perOrgAll = "scans", 8
-	return l
+	return &limiter{concurrency: concurrency, perOrg: perOrg, perOrgAll: 2 * perOrg, slots: semaphore.NewWeighted(int64(concurrency)), orgs: map[string]*orgSlots{}}
 }
 
 // acquire waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited if the organization has too
@@ -72,7 +64,7 @@ func (l *limiter) tooLong(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fault.Busy("Too many "+l.of+" are running; none ended in time. Try again later.", maxWait)
+	return fault.Busy("Too many validations are running; none ended in time. Try again later.", maxWait)
 }
 
 // enqueue counts the caller, or refuses it at once if the queue is full.
@@ -83,9 +75,9 @@ func (l *limiter) enqueue(org string) (*orgSlots, error) {
 	switch {
 	case of != nil && of.callers >= l.perOrgAll:
 		return nil, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: time.Second,
-			Message: "Too many " + l.of + " of your organization are running. Retry after the time in Retry-After."}
+			Message: "Too many validations of your organization are running. Retry after the time in Retry-After."}
 	case l.callers >= l.concurrency+maxWaiting:
-		return nil, fault.Busy("Too many "+l.of+" are running. Try again later.", time.Second)
+		return nil, fault.Busy("Too many validations are running. Try again later.", time.Second)
 	}
 	if of == nil {
 		of = &orgSlots{slots: semaphore.NewWeighted(int64(l.perOrg))}

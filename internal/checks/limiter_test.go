@@ -30,33 +30,6 @@ func wantKind(t *testing.T, err error, kind fault.Kind) {
 	}
 }
 
-// The scans of an organization that wait do not delay that of another one.
-func TestOrganizationsTakeTurnsToScan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newScanLimiter()
-		release, ended := mustAcquire(t, l, "a"), make(chan string, l.perOrgAll)
-		scan := func(org string) {
-			mustAcquire(t, l, org)()
-			ended <- org
-		}
-		for range l.perOrgAll - 1 {
-			go scan("a")
-		}
-		synctest.Wait()
-		_, err := l.acquire(t.Context(), "a")
-		wantKind(t, err, fault.Limited)
-		go scan("b")
-		synctest.Wait()
-		release()
-		if first := <-ended; first != "b" {
-			t.Errorf("the next scan is one of %s", first)
-		}
-		for range l.perOrgAll - 1 {
-			<-ended
-		}
-	})
-}
-
 func TestOrganizationHasItsOwnSlotsAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limits{Concurrency: 10, PerOrg: 2})

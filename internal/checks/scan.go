@@ -1,14 +1,24 @@
 package checks
 
 import (
-	"bytes"
 	"context"
 
-	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fairqueue"
+	"github.com/regwarden/regwarden/internal/filereader"
 )
+
+// ScansAtOnce is how many files are read at once, since reading needs a multiple of the size of a file in memory. One organization has at
+// most one of them.
+const ScansAtOnce = 2
+
+// newScanLimiter lets organizations take turns, and users of an organization.
+func newScanLimiter() *fairqueue.Limiter {
+	return fairqueue.New(fairqueue.Config{Workers: ScansAtOnce, PerSource: ScansAtOnce - 1, Queue: maxWaiting, Wait: maxWait,
+		Busy: "Too many scans are running. Retry after the time in Retry-After."})
+}
 
 // ScanRequest is a file in which to find definitions.
 type ScanRequest struct {
@@ -18,8 +28,7 @@ type ScanRequest struct {
 	Refusal error // why the request is refused regardless of its content; may be nil
 }
 
-// Scan returns the definitions that a file has. It reads no other file, starts no program and contacts no registry. One file is read at
-// a time, since reading needs a multiple of its size in memory, and organizations take turns.
+// Scan returns the definitions that a file has. It reads no other file, starts no program of others and contacts no registry.
 //
 // auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
 func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result model.Result, auditUID string, err error) {
@@ -35,14 +44,12 @@ func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origi
 	if err := s.record(ctx, record); err != nil {
 		return result, record.UID, err
 	}
-	scanner := definitions.NewScanner(r.Options)
-	if err := scanner.AddReader(r.Name, bytes.NewReader(r.File)); err != nil {
-		return result, record.UID, err
-	}
-	result = scanner.Result()
-	result.Validate()
-	return result, record.UID, nil
+	result, err = s.ReadFile(ctx, filereader.File{Name: r.Name, Data: r.File, Options: r.Options})
+	return result, record.UID, err
 }
+
+// ScanLoad returns how many scans run and how many callers wait.
+func (s *Service) ScanLoad() (running, waiting int) { return s.scans.Load() }
 
 // admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
 func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest) (release func(), err error) {
@@ -55,5 +62,5 @@ func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
 		return nil, err
 	}
-	return s.scans.acquire(ctx, p.OrgUID)
+	return s.scans.Acquire(ctx, fairqueue.Caller{Source: p.OrgUID, Account: p.UserUID})
 }
