@@ -132,7 +132,7 @@ func (s *serverCertificate) load() (changed bool, err error) {
 
 // readKeyPair reads a certificate and its key, and checks the mode of the key file.
 func readKeyPair(certFile, keyFile string) (chain, key []byte, err error) {
-	if chain, err = os.ReadFile(certFile); err != nil {
+	if chain, err = seal.ReadFile(certFile); err != nil {
 		return nil, nil, err
 	}
 	text, err := seal.ReadSecretFile(keyFile)

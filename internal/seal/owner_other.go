@@ -7,6 +7,9 @@ import (
 	"os"
 )
 
+// noWait is for systems with named pipes in directories.
+const noWait = 0
+
 // GiveToOwnerOf does nothing on this system.
 func GiveToOwnerOf(string, *os.File) error { return nil }
 

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// noWait opens a named pipe without waiting for its writer. It does not change how regular files are read.
+const noWait = syscall.O_NONBLOCK
+
 // GiveToOwnerOf changes the owner of a file that root created to the owner of its directory, so that a service that runs as
 // that user can read it. For other users it does nothing.
 func GiveToOwnerOf(dir string, file *os.File) error {
