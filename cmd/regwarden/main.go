@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/coredump"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -31,6 +32,7 @@ const (
 )
 
 func main() {
+	coredump.Forbid() // every command may read secrets
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -27,10 +27,10 @@ func lowerPriority() {
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, min(niceness+nicer, nicest))
 }
 
-// apply sets limits that the process cannot raise again. It writes no core dump, which would have data of requests, and opens nothing.
+// apply sets limits that the process cannot raise again. It opens nothing.
 func (l Limits) apply() {
-	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 0, unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_CPU: uint64(l.CPU.Seconds())} {
-		if limit > 0 || resource == unix.RLIMIT_CORE || resource == unix.RLIMIT_NOFILE {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_NOFILE: 0, unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_CPU: uint64(l.CPU.Seconds())} {
+		if limit > 0 || resource == unix.RLIMIT_NOFILE {
 			_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}) // fails if the limit is lower already
 		}
 	}
