@@ -8,6 +8,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/alerts"
@@ -188,14 +189,18 @@ func New(config Config) (*Console, error) {
 	}
 	s.mux.HandleFunc("GET "+s.static.pattern(), s.static.serve)
 	s.mux.HandleFunc("/", s.serveNothing)
-	s.mux.HandleFunc(pathStatic+"{hash}", s.serveNothing) // ServeMux would redirect it, although it may be ..%2f
+	s.mux.HandleFunc(pathStatic+"{hash}", s.serveNothing) // ServeMux would redirect it to the path with a slash
 	return s, nil
 }
 
-// serveNothing serves a path that no page has.
+// serveNothing serves a path that no page has. Where it could become another one, as /console/..%2f does in browsers and proxies, it
+// leads to no login: the address of the login would repeat it.
 func (s *Console) serveNothing(w http.ResponseWriter, r *http.Request) {
-	s.serve(callOf(w, r), route{handle: func(*call) error { return pathNotFound() }})
+	s.serve(callOf(w, r), route{anonymous: !isPlain(r.URL), handle: func(*call) error { return pathNotFound() }})
 }
+
+// isPlain reports whether a path has no encoded characters, as those of all pages.
+func isPlain(u *url.URL) bool { return u.EscapedPath() == u.Path }
 
 func pathNotFound() error {
 	return &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "There is no page at this address."}
@@ -205,7 +210,11 @@ func pathNotFound() error {
 func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
 	c := &call{ResponseWriter: w, console: s, origin: origin}
 	s.setHeaders(w.Header())
-	s.mux.ServeHTTP(c, r)
+	if isPlain(r.URL) {
+		s.mux.ServeHTTP(c, r)
+	} else {
+		s.serveNothing(c, r)
+	}
 	return c.err
 }
 

@@ -55,20 +55,31 @@ func TestRedirectsLeadToPages(t *testing.T) {
 	}
 }
 
-// No path is redirected to its shortest form.
+// No path is redirected to its shortest form, and none with encoded characters is repeated: in the address of a login, or in a form that
+// leads back to it.
 func TestPathsAreNotCleaned(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
-	for _, target := range []string{
-		"/console/static/..%2f", "/console/static/%2e%2e%2f", "/console/static/..%2f%2f", "/console/static/..%2f..%2f..%2fv1",
-		"/console/static/a/..%2f..%2f", "/console/static/a", "/console/static/",
-		"/console/static/%2f", "/console/registries/..%2f..%2fv1", "/console/registries/%2f", "/console/users/%2f/delete",
-		"/console/%2e%2e%2fv1", "/docs/..%2f", "/docs/%2f", "/docs/%2e%2e", "/console/%2e%2e/v1/users",
-	} {
-		for _, method := range []string{"GET", "HEAD", "POST"} {
-			if got := w.send(method, target, "", "Cookie", cookie); got.Code < 400 || got.Header().Get("Location") != "" {
-				t.Errorf("%s %s: %d, %q", method, target, got.Code, got.Header().Get("Location"))
-			}
+	want := func(status int, method, target, cookie string) {
+		t.Helper()
+		got := w.send(method, target, "", "Cookie", cookie)
+		if got.Code != status || got.Header().Get("Location") != "" || strings.Contains(got.Body.String(), "..") {
+			t.Errorf("%s %s: %d, %q, %s", method, target, got.Code, got.Header().Get("Location"), got.Body)
+		}
+	}
+	for _, method := range []string{"GET", "HEAD", "POST"} {
+		for _, target := range []string{"/console/static/a", "/console/static/"} {
+			want(http.StatusNotFound, method, target, cookie)
+		}
+		for _, target := range []string{
+			"/console/static/..%2f", "/console/static/%2e%2e%2f", "/console/static/..%2f%2f", "/console/static/..%2f..%2f..%2fv1",
+			"/console/static/a/..%2f..%2f", "/console/static/..%5c",
+			"/console/static/%2f", "/console/registries/..%2f..%2fv1", "/console/registries/%2f", "/console/users/%2f/delete",
+			"/console/registries/%2e%2e", "/console/%2e%2e%2fv1", "/console/%2e%2e",
+			"/docs/..%2f", "/docs/%2f", "/docs/%2e%2e", "/docs/%2e%2e/", "/docs/.%2e/x", "/docs/%2e%2e/v1/users", "/console/%2e%2e/v1/users",
+		} {
+			want(http.StatusNotFound, method, target, cookie)
+			want(http.StatusNotFound, method, target, "")
 		}
 	}
 }

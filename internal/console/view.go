@@ -101,7 +101,7 @@ func (c *call) view(title string, data any) view {
 		v.Theme = theme
 	}
 	if c.Method == "GET" {
-		v.Here = withoutNotice(c.URL)
+		v.Here = ownPage(withoutNotice(c.URL))
 	}
 	if c.principal.UserUID == "" {
 		return v
