@@ -14,8 +14,14 @@ import (
 type decoded struct {
 	entries  []*Entry // in the order of the file, the last of each key
 	byKey    map[string]*Entry
-	byHost   map[string][]*Entry // by the host that the consumer sees in the key; kubelet has none
+	byHost   map[string]*hostEntries // by the host that the consumer sees in the key; kubelet has none
 	rejected *Rejection
+}
+
+// hostEntries are the entries of one host.
+type hostEntries struct {
+	entries   []*Entry
+	ambiguous bool // whether they differ in what the consumer sends
 }
 
 // Entries returns the entries as the consumer reads them, in the order of the file. Of several with the same key it has the last.
@@ -28,7 +34,7 @@ func (c *Config) as(rules Rules) *decoded {
 	if d := c.decoded[rules]; d != nil {
 		return d
 	}
-	d := &decoded{byKey: map[string]*Entry{}, byHost: map[string][]*Entry{}, rejected: c.rejected(rules)}
+	d := &decoded{byKey: map[string]*Entry{}, byHost: map[string]*hostEntries{}, rejected: c.rejected(rules)}
 	seen := map[string]bool{}
 	for i, raw := range c.entries {
 		e := raw.decode(rules)
@@ -43,13 +49,28 @@ func (c *Config) as(rules Rules) *decoded {
 			e.Repeated = seen[e.Key]
 			d.entries = append(d.entries, e)
 			d.byKey[e.Key] = e
-			host := rules.hostOf(e.Key, c.legacy)
-			d.byHost[host] = append(d.byHost[host], e)
+			d.addHost(rules, rules.hostOf(e.Key, c.legacy), e)
 		}
 		seen[e.Key] = true
 	}
 	c.decoded[rules] = d
 	return d
+}
+
+func (d *decoded) addHost(rules Rules, host string, e *Entry) {
+	same := d.byHost[host]
+	if same == nil {
+		same = &hostEntries{}
+		d.byHost[host] = same
+	}
+	e.sameHost = same
+	same.entries = append(same.entries, e)
+	same.ambiguous = same.ambiguous || rules.differ(e, same.entries[0])
+}
+
+// differ reports whether it matters which of two entries the consumer uses.
+func (r Rules) differ(a, b *Entry) bool {
+	return a.Credential != b.Credential || r.Fails(a) != r.Fails(b)
 }
 
 // rejected is without the entries.

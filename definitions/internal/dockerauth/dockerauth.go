@@ -2,7 +2,11 @@
 // use. Consumers disagree: on which entries match, on whether one bad entry makes the whole file unusable, and on helpers.
 package dockerauth
 
-import "github.com/regwarden/regwarden/secret"
+import (
+	"slices"
+
+	"github.com/regwarden/regwarden/secret"
+)
 
 // Rules are those of one kind of consumer.
 type Rules int
@@ -43,6 +47,8 @@ type Entry struct {
 	Message    string   // of Problem: a sentence without secrets
 	Repeated   bool     // an earlier entry has the same key, and is not used
 	Ignored    []string // members with a value that the consumer does not read
+
+	sameHost *hostEntries
 }
 
 // Helper is a credential helper of "credHelpers". An empty Name means that none is used for the host.
@@ -81,5 +87,15 @@ type Choice struct {
 	FromStore    bool     // Helper is credsStore, not one of credHelpers
 	Ambiguous    bool     // the consumer uses any one of Entries, which have different credentials
 	Rejected     string   // why the consumer fails instead of connecting: mostly, it rejects the whole file; "" if it does not
-	Steps        []string // the reasoning, one sentence per step, for --explain
+	Steps        []string // the reasoning, one sentence per step, for --explain: the first 20, and how many there are
+
+	ofHost *hostEntries // whose entries Entries are, nil if they are others
+}
+
+// Has reports whether the choice has an entry. Hostile files have many for one host.
+func (c *Choice) Has(e *Entry) bool {
+	if c.ofHost != nil {
+		return e != nil && c.ofHost == e.sameHost
+	}
+	return slices.Contains(c.Entries, e)
 }

@@ -62,7 +62,10 @@ func (l *lookup) keychain(reference string) {
 		}
 		l.step("The key %q matches as %q.", Show(e.Key), Show(patterns[e]))
 	}
-	l.ambiguous()
+	if slices.ContainsFunc(l.choice.Entries, func(e *Entry) bool { return l.rules.differ(e, l.choice.Entries[0]) }) {
+		l.choice.Ambiguous = true
+		l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
+	}
 }
 
 // kubeletHub uses the entries of index.docker.io for Docker Hub if nothing else matches.

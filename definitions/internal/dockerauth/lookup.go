@@ -35,6 +35,9 @@ func (c *Config) Lookup(rules Rules, reference string) Choice {
 		l.docker(host)
 	}
 	l.conclude(reference)
+	if l.leftOut > 0 {
+		l.choice.Steps = append(l.choice.Steps, fmt.Sprintf("The other %d steps are not shown.", l.leftOut))
+	}
 	return l.choice
 }
 
@@ -44,9 +47,18 @@ type lookup struct {
 	config *Config
 	rules  Rules
 	choice Choice
+
+	leftOut int // steps
 }
 
+// maxSteps limits the reasoning about one reference: a hostile file has many entries for a host.
+const maxSteps = 20
+
 func (l *lookup) step(format string, args ...any) {
+	if len(l.choice.Steps) == maxSteps {
+		l.leftOut++
+		return
+	}
 	l.choice.Steps = append(l.choice.Steps, fmt.Sprintf(format, args...))
 }
 
@@ -68,11 +80,7 @@ func (l *lookup) docker(host string) {
 		l.step("docker compares keys of DOCKER_AUTH_CONFIG as they are written, and then uses its config.json.")
 		return
 	}
-	for _, e := range l.byHost[key] {
-		l.choose(e)
-		l.step("The host of the key %q is the same; %s ignores scheme and path.", Show(e.Key), l.rules)
-	}
-	l.ambiguous()
+	l.chooseHost(key, "The host of the key %[1]q is the same; %[2]s ignores scheme and path.")
 }
 
 // serverAddress returns the key by which docker and oras-go look for a host.
@@ -134,18 +142,26 @@ func (l *lookup) helper(name, server, why string, args ...any) {
 
 func (l *lookup) choose(e *Entry) { l.choice.Entries = append(l.choice.Entries, e) }
 
-// ambiguous reports that the consumer, which walks a Go map, uses any of the chosen entries.
-func (l *lookup) ambiguous() {
-	for _, e := range l.choice.Entries[min(1, len(l.choice.Entries)):] {
-		if first := l.choice.Entries[0]; e.Credential != first.Credential || l.rules.Fails(e) != l.rules.Fails(first) {
-			l.choice.Ambiguous = true
-			l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
-			return
-		}
+// chooseHost chooses all entries of a host, with a step for each. The consumer, which walks a Go map, uses any of them.
+func (l *lookup) chooseHost(host, why string) {
+	same := l.byHost[host]
+	if same == nil {
+		return
+	}
+	l.choice.Entries, l.choice.ofHost, l.choice.Ambiguous = same.entries, same, same.ambiguous
+	for _, e := range firstOf(same.entries) {
+		l.step(why, Show(e.Key), l.rules)
+	}
+	l.leftOut += max(0, len(same.entries)-maxSteps)
+	if same.ambiguous {
+		l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
 	}
 }
 
-// conclude adds the last step.
+// firstOf returns the entries that have a step each.
+func firstOf(entries []*Entry) []*Entry { return entries[:min(len(entries), maxSteps)] }
+
+// conclude adds the last steps.
 func (l *lookup) conclude(reference string) {
 	switch c := &l.choice; {
 	case c.Rejected != "":
@@ -154,7 +170,7 @@ func (l *lookup) conclude(reference string) {
 	case len(c.Entries) == 0:
 		l.step("No entry matches %s: %s connects without credentials.", Show(reference), l.rules)
 	default:
-		for _, e := range c.Entries {
+		for _, e := range firstOf(c.Entries) {
 			if e.Problem != "" {
 				l.step("%s", e.Message)
 			} else if e.Empty() {

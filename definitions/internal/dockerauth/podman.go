@@ -30,17 +30,19 @@ func (l *lookup) byPath(reference, host string) {
 		l.step("The key %q is the longest that is %s or a parent of it.", Show(e.Key), Show(reference))
 		return
 	}
-	for _, e := range l.byHost[podmanHub(host)] {
-		l.choose(e)
-		l.step("The key %q is another spelling of the host.", Show(e.Key))
-	}
-	l.ambiguous()
+	l.chooseHost(podmanHub(host), "The key %[1]q is another spelling of the host.")
 }
+
+// maxReference limits a reference whose parents are looked for. Registries allow 255 bytes.
+const maxReference = 1024
 
 // longest returns the entry whose key is the reference or its nearest parent. A .dockercfg has hosts only.
 func (l *lookup) longest(reference, host string) *Entry {
 	if l.config.legacy {
 		return l.byKey[host]
+	}
+	if len(reference) > maxReference {
+		return nil
 	}
 	for key := reference; ; {
 		if e := l.byKey[key]; e != nil {

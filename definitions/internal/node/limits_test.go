@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if _, err := YAML([]byte("a: b %TAG\n")); err != nil {
-		t.Error("a text with %TAG is refused", err)
+		t.Error("such a text within a line is refused", err)
 	}
 	for name, text := range map[string]string{
 		"values": "[" + repeat("1,", maxNodes) + "1]",

@@ -116,7 +116,7 @@ func (s *Scanner) AddCredentials(c CredentialFile) {
 		s.addRejected(c, rejected)
 		return
 	}
-	l := lister{scanner: s, CredentialFile: c, choices: map[string]*listedChoice{}}
+	l := lister{scanner: s, CredentialFile: c, choices: map[string]*dockerauth.Choice{}}
 	for _, e := range c.Config.Entries(c.Rules) {
 		l.add(e)
 	}
@@ -140,7 +140,7 @@ func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) 
 type lister struct {
 	scanner *Scanner
 	CredentialFile
-	choices map[string]*listedChoice // by reference
+	choices map[string]*dockerauth.Choice // by reference
 }
 
 func (l *lister) add(e *dockerauth.Entry) {
@@ -204,7 +204,7 @@ func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key docke
 // setCredentials sets what the consumer would use for the host of an entry. It returns false if there is nothing to check.
 func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) bool {
 	choice := l.choice(e, key.Reference)
-	explain(r, choice.Steps)
+	r.Steps = choice.Steps
 	switch {
 	case choice.Rejected != "":
 		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
@@ -213,15 +213,15 @@ func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dock
 		if !e.Empty() {
 			AddNotice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
 		}
-		l.scanner.useHelper(r, l.Rules, &choice.Choice)
+		l.scanner.useHelper(r, l.Rules, choice)
 		return true
-	case choice.Ambiguous && choice.has[e]:
-		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, &choice.Choice))
+	case choice.Ambiguous && choice.Has(e):
+		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, choice))
 		return true
 	case e.Empty():
 		l.scanner.Skip(r.Sources[0], model.SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.whyEmpty(e))
 		return false
-	case choice.has[e]:
+	case choice.Has(e):
 	case len(choice.Entries) > 0:
 		AddNotice(r, model.NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.Rules, dockerauth.Show(choice.Entries[0].Key))
 	default:
@@ -256,24 +256,15 @@ func (l *lister) whyEmpty(e *dockerauth.Entry) string {
 	return ""
 }
 
-// listedChoice is a choice with its entries as a set, since hostile files have many for one host.
-type listedChoice struct {
-	dockerauth.Choice
-	has map[*dockerauth.Entry]bool
-}
-
 // choice returns what the consumer uses for a reference of an entry. All entries whose pattern matches are used for some reference.
-func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
+func (l *lister) choice(e *dockerauth.Entry, reference string) *dockerauth.Choice {
 	if l.matchesPatterns() {
 		steps := []string{fmt.Sprintf("%s uses the entry for every reference that its key matches.", l.Rules)}
-		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}, Steps: steps}, map[*dockerauth.Entry]bool{e: true}}
+		return &dockerauth.Choice{Entries: []*dockerauth.Entry{e}, Steps: steps}
 	}
 	if l.choices[reference] == nil {
 		l.scanner.limits.check()
-		choice := listedChoice{l.Config.Lookup(l.Rules, reference), map[*dockerauth.Entry]bool{}}
-		for _, chosen := range choice.Entries {
-			choice.has[chosen] = true
-		}
+		choice := l.Config.Lookup(l.Rules, reference)
 		l.choices[reference] = &choice
 	}
 	return l.choices[reference]
@@ -305,8 +296,8 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
 		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
 	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
-		explain(&r, choice.Steps)
-		l.scanner.useHelper(&r, l.Rules, &choice.Choice)
+		r.Steps = choice.Steps
+		l.scanner.useHelper(&r, l.Rules, choice)
 	} else {
 		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
 		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
@@ -56,7 +55,7 @@ func splitWritten(reference string) (host, path string) {
 func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules dockerauth.Rules, reference string) dockerauth.Choice {
 	s.limits.check()
 	choice := config.Lookup(rules, reference)
-	explain(r, choice.Steps)
+	r.Steps = choice.Steps
 	switch {
 	case choice.Rejected != "":
 		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
@@ -72,16 +71,6 @@ func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules doc
 	return choice
 }
 
-// maxSteps limits the reasoning about one definition: a hostile file has many entries for a host.
-const maxSteps = 20
-
-func explain(r *model.Registry, steps []string) {
-	r.Steps = slices.Clone(steps[:min(len(steps), maxSteps)])
-	if more := len(steps) - maxSteps; more > 0 {
-		r.Steps = append(r.Steps, fmt.Sprintf("The other %d steps are not shown.", more))
-	}
-}
-
 func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 	return fmt.Sprintf("%d entries with different credentials match, such as %q and %q. %s uses any one of them, by chance. Remove all but one.",
 		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
@@ -91,7 +80,7 @@ func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []*dockerauth.Entry) {
 	first := entries[0]
 	if len(r.Steps) == 0 {
-		explain(r, []string{fmt.Sprintf("The key %q matches.", dockerauth.Show(first.Key))})
+		r.Steps = []string{fmt.Sprintf("The key %q matches.", dockerauth.Show(first.Key))}
 	}
 	if len(entries) > 1 {
 		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
