@@ -35,8 +35,14 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// SweepAudits deletes audit records older than before, in small steps.
+// SweepAudits deletes audit records older than before, in small steps. What is deleted is noted in their chain first.
 func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
+	for more := true; more; {
+		var err error
+		if more, err = store.Write(ctx, s.db, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, sweepStep) }); err != nil {
+			return fmt.Errorf("shorten the audit chain: %w", err)
+		}
+	}
 	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })
 }
 

@@ -94,14 +94,30 @@ func (tx Audits) Append(ctx context.Context, record audit.Record) error {
 	if record.Outcome == audit.Refused {
 		record.UID, query = audit.RefusalUID(record), sqlRecordRefusal
 	}
-	return tx.insert(ctx, query, record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), recordText(record.ActorName),
-		string(record.Method), string(record.Action), recordText(record.Object), string(record.Outcome), recordText(record.Reason),
-		recordText(record.Origin.RequestID), recordText(record.Origin.Address), record.Report, orNull(record.Target))
+	record = asStored(record)
+	if err := tx.noteUnlinked(ctx, record); err != nil {
+		return err
+	}
+	return tx.insert(ctx, query, record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), record.ActorName,
+		string(record.Method), string(record.Action), record.Object, string(record.Outcome), record.Reason,
+		record.Origin.RequestID, record.Origin.Address, record.Report, orNull(record.Target))
+}
+
+// asStored returns a record with its texts and its time as the database has them.
+func asStored(record audit.Record) audit.Record {
+	for _, claimed := range []*string{&record.ActorName, &record.Object, &record.Reason, &record.Origin.RequestID, &record.Origin.Address} {
+		*claimed = recordText(*claimed)
+	}
+	record.At = record.At.Truncate(time.Millisecond)
+	return record
 }
 
 // Complete gives a started record its outcome, once: a second call is ErrNotFound.
 func (tx Audits) Complete(ctx context.Context, uid string, outcome audit.Outcome, reason string, report []byte) error {
-	return tx.changeOne(ctx, sqlCompleteAudit, uid, string(outcome), recordText(reason), report)
+	if err := tx.changeOne(ctx, sqlCompleteAudit, uid, string(outcome), recordText(reason), report); err != nil {
+		return err
+	}
+	return tx.q.ExecDeferred(ctx, sqlReadyAudit, []any{uid, unfinishedAfter.Milliseconds()})
 }
 
 // Get looks a record up in any organization.

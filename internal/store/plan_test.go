@@ -31,6 +31,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ConsumedJTI": sqlConsumedJTI, "DeleteConsumedJTIs": sqlDeleteConsumedJTIs, "DeleteSessions": sqlDeleteSessions,
 		"Allowance": sqlAllowance, "DeleteAllowances": sqlDeleteAllowances,
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
+		"NoteUnlinkedRefusal": sqlNoteUnlinkedRefusal, "ReadyAudit": sqlReadyAudit, "ReadyAudits": sqlReadyAudits, "Unlinked": sqlUnlinked, "DeleteUnlinked": sqlDeleteUnlinked,
+		"AuditsInOrder": sqlAuditsInOrder, "Batches": sqlBatches, "NewestBatchOf": sqlNewestBatchOf, "DeleteBatches": sqlDeleteBatches, "AuditChain": sqlAuditChain,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
 		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth, "CountHealth": sqlCountHealth,
@@ -56,7 +58,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"Contents": sqlContents, "CountContents": sqlCountContents,
 	} {
 		for _, step := range planOf(t, db, query) {
-			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" && step != "SCAN waiting" || strings.Contains(step, "TEMP B-TREE") {
+			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" && step != "SCAN waiting" && step != "SCAN CONSTANT ROW" || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
 		}

@@ -87,6 +87,17 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
+// detachedTimeout bounds a transaction that outlives its caller.
+const detachedTimeout = 5 * time.Second
+
+// InTxDetached is InTx for a result that must be recorded although the context of the caller has ended or the service is
+// stopping. change gets its own context, which ends after 5 s.
+func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachedTimeout)
+	defer cancel()
+	return db.InTx(ctx, func(tx *Tx) error { return change(ctx, tx) })
+}
+
 // View runs fn with a Tx that can only read. Each query sees the newest committed state, so two queries may see two
 // states.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
