@@ -114,12 +114,14 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	manage := cli.Program{NewLocal: newLocal, Version: currentVersion().Version}
+	audit := manage.Audit()
+	audit.AddCommand(newAuditVerify())
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), manage.Registry(), manage.Import(&sourceFlags{}, somePaths), manage.Alert())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
-	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())
+	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), audit)
 	root.AddCommand(newHashPasswords(), newReadFile(), newVersion())
 	addCompletions(root, manage.FlagNames())
 	addHelp(root)

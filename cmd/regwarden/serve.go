@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/auditchain"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/auxiliary"
 	"github.com/regwarden/regwarden/internal/checks"
@@ -141,6 +142,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
 	})
 	metrics.Connections(limited)
+	linker := auditchain.NewLinker(db, log, time.Now)
+	metrics.AuditChain(linker.Lag)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
 	if s.Console, err = settings.pages(s); err != nil {
 		return err
@@ -154,7 +157,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
-	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys}
+	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
 	}

@@ -23,6 +23,7 @@ func TestPageOfMetricsIsComplete(t *testing.T) {
 	m := NewMetrics("v", map[string]Load{"validation": nil})
 	m.Watch(nil, time.Minute, nil)
 	m.Connections(nil)
+	m.AuditChain(nil)
 	labels := map[string][]string{}
 	descriptions := make(chan *prometheus.Desc)
 	go func() {

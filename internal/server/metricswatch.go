@@ -82,3 +82,31 @@ func (c *connections) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedInAll]), "all")
 	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedPerSource]), "source")
 }
+
+// AuditChain registers metrics of the chain of audit records. lag returns the number of its newest batch, and how long the oldest record
+// waits that could be linked.
+func (m *Metrics) AuditChain(lag func(context.Context) (newest int64, waits time.Duration, err error)) {
+	m.registry.MustRegister(&auditChain{lag: lag,
+		newest: prometheus.NewDesc("regwarden_audit_chain_batch", "Number of the newest batch of the chain of audit records.", nil, nil),
+		waits:  prometheus.NewDesc("regwarden_audit_chain_lag_seconds", "Time since which the oldest audit record waits to be linked.", nil, nil),
+	})
+}
+
+type auditChain struct {
+	lag           func(context.Context) (int64, time.Duration, error)
+	newest, waits *prometheus.Desc
+}
+
+func (a *auditChain) Describe(to chan<- *prometheus.Desc) {
+	to <- a.newest
+	to <- a.waits
+}
+
+func (a *auditChain) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if newest, waits, err := a.lag(ctx); err == nil {
+		to <- prometheus.MustNewConstMetric(a.newest, prometheus.GaugeValue, float64(newest))
+		to <- prometheus.MustNewConstMetric(a.waits, prometheus.GaugeValue, waits.Seconds())
+	}
+}
