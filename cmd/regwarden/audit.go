@@ -44,8 +44,6 @@ func newAuditVerify() *cobra.Command {
 		}
 		return err
 	})
-	cmd.Long = "Compares every audit record of the store with the chain, which is computed with a key of the service. The server may run.\n\n" +
-		"Exit codes: 0 if all records fit, 1 if not."
 	cmd.Flags().StringVar(&noted, "newest-hash", "", "newest hash of an earlier verification, which the chain must still have")
 	command.OutputFlag(cmd, &output)
 	return cmd
@@ -87,12 +85,12 @@ type verification struct {
 }
 
 type firstByTime struct {
-	Kind            string    `json:"kind"`
-	UID             string    `json:"uid"`
-	Organization    string    `json:"organization"`
-	OrganizationUID string    `json:"organizationUid"`
-	At              time.Time `json:"at"`
-	Batch           int64     `json:"batch"`
+	Kind            string `json:"kind"`
+	UID             any    `json:"uid"`
+	Organization    any    `json:"organization"`
+	OrganizationUID any    `json:"organizationUid"`
+	At              any    `json:"at"`
+	Batch           int64  `json:"batch"`
 }
 
 func verificationOf(r auditchain.Result, org string) verification {
@@ -102,7 +100,7 @@ func verificationOf(r auditchain.Result, org string) verification {
 		v.BeganAt = &r.BeganAt
 	}
 	if p := r.First; r.Problems > 0 {
-		v.First = &firstByTime{p.Kind, p.RecordUID, org, p.OrgUID, p.At, p.Batch}
+		v.First = &firstByTime{p.Kind, command.JSONValue(p.RecordUID), command.JSONValue(org), command.JSONValue(p.OrgUID), command.JSONValue(p.At), p.Batch}
 	}
 	return v
 }

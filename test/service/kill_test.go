@@ -45,6 +45,7 @@ func TestKillLosesNoSession(t *testing.T) {
 				t.Fatalf("round %d, client %d", round, i)
 			}
 		}
+		after.Admin(t, "", "audit", "verify")
 		after.Kill()
 	}
 }
