@@ -62,7 +62,7 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// Several servers write and link at once. Every record is in one batch, and nobody waits for another's batch.
+// Several servers write and link at once. Every record is in one batch, and no server waits for another's batch.
 func TestManyServers(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		const servers, records = 4, 60

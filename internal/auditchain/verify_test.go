@@ -26,8 +26,8 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 		check.Action, check.Outcome = audit.RegistryValidate, audit.Started
 		refused := refusal(start.Add(5 * time.Minute))
 		refused.UID = audit.RefusalUID(refused)
-		nobody := login("", start.Add(10*time.Minute))
-		mustWrite(t, f.DB, first, second, other, check, refused, refused, nobody)
+		anonymous := login("", start.Add(10*time.Minute))
+		mustWrite(t, f.DB, first, second, other, check, refused, refused, anonymous)
 		mustExec(t, f, `CREATE TABLE former AS SELECT * FROM audit_unlinked`)
 		complete(t, f.DB, check.UID)
 		mustLink(t, f.DB, start.Add(5*time.Minute)) // all but the last two
@@ -73,8 +73,8 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 			"order":                 {set(first, "at = at + 1000") + ";" + set(second, "at = at - 1000"), auditchain.RecordChanged, first},
 			"deleted":               {"DELETE FROM audits " + row(second), auditchain.RecordDeleted, second},
 			"deleted, the first":    {"DELETE FROM audits " + row(first), auditchain.RecordDeleted, first},
-			"deleted, the last":     {"DELETE FROM audits " + row(nobody), auditchain.RecordDeleted, nobody},
-			"two, the older":        {"DELETE FROM audits " + row(nobody) + ";" + set(first, "object = 'x'"), auditchain.RecordChanged, first},
+			"deleted, the last":     {"DELETE FROM audits " + row(anonymous), auditchain.RecordDeleted, anonymous},
+			"two, the older":        {"DELETE FROM audits " + row(anonymous) + ";" + set(first, "object = 'x'"), auditchain.RecordChanged, first},
 			"inserted":              {copied(newUID), auditchain.RecordAdded, audit.Record{UID: newUID}},
 			"inserted with the mac": {copied(newUID) + `; INSERT INTO audit_unlinked (uid, ready_at, mac) SELECT '` + newUID + `', 0, mac FROM former ` + row(second), auditchain.RecordChanged, audit.Record{UID: newUID}},
 			"linked anew":           {set(check, "report = NULL") + `; INSERT INTO audit_unlinked (uid, ready_at, mac) SELECT uid, 0, mac FROM former ` + row(check), auditchain.RecordChanged, check},
@@ -126,7 +126,7 @@ func complete(t *testing.T, db *store.DB, uid string) {
 	}
 }
 
-// The end of the chain can be cut off by somebody who also deletes its records. A hash that was noted elsewhere shows it.
+// The end of the chain can be cut off by somebody who also deletes its records. A hash that was noted outside of the database shows it.
 func TestNotedHash(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		mustWrite(t, f.DB, login("org-a", start))

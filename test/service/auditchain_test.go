@@ -20,7 +20,7 @@ func TestAuditVerify(t *testing.T) {
 	for range 3 {
 		client.Login()
 	}
-	client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("nobody@acme.example", instance.Org, "wrong")).Want(http.StatusUnauthorized)
+	client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("unknown@acme.example", instance.Org, "wrong")).Want(http.StatusUnauthorized)
 	result := awaitLinked(t, server)
 	if result.Unlinked == 0 || result.Organizations == 0 || result.BeganAt != nil || result.Before != 0 || result.First != nil {
 		t.Errorf("%+v", result) // a refusal counts others for a minute
