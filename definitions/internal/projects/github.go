@@ -18,12 +18,9 @@ func isWorkflow(f *scanner.File) bool {
 	if root.Get("runs", "using").Text() == "composite" {
 		return true
 	}
-	for _, job := range root.Get("jobs").Pairs() {
-		if root.Get("on") != nil && (job.Value.Get("steps").IsArray() || job.Value.Get("runs-on") != nil || job.Value.Get("uses").IsText()) {
-			return true
-		}
-	}
-	return false
+	return root.Get("on") != nil && slices.ContainsFunc(root.Get("jobs").Pairs(), func(job node.Pair) bool {
+		return job.Value.Get("steps").IsArray() || job.Value.Get("runs-on") != nil || job.Value.Get("uses").IsText()
+	})
 }
 
 func readWorkflow(f *scanner.File) {

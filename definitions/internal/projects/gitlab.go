@@ -83,18 +83,14 @@ func dockerAuthConfig(f *scanner.File, variable *node.Node, object string) *scan
 	return &c
 }
 
-// maxLookups limits how often an entry of DOCKER_AUTH_CONFIG is compared with an image.
-const maxLookups = 1_000_000
-
 // gitlabImage adds the image of a job for which there are credentials. Others are not registries of the user.
 func gitlabImage(f *scanner.File, image *node.Node, object string, c *scanner.CredentialFile) {
 	if name := image.Get("name"); name != nil {
 		image = name
 	}
-	if !image.IsText() || strings.Contains(image.Text(), "$") || c.Lookups > maxLookups {
+	if !image.IsText() || strings.Contains(image.Text(), "$") {
 		return
 	}
-	c.Lookups += 1 + len(c.Config.Entries(c.Rules))
 	host, path := scanner.SplitReference(image.Text())
 	r := model.Registry{Sources: []model.Source{f.At(image.Line, strings.TrimSpace(object+" image"))}, Format: model.GitLabCI, Consumer: c.Consumer}
 	r.Definition.Endpoint, r.Definition.BaseContentPath = scanner.EndpointOf(host), path

@@ -67,7 +67,6 @@ type CredentialFile struct {
 	Rules    dockerauth.Rules
 	At       func(line int, key string) model.Source // place of an entry, by its line in the config
 	Notices  []model.Notice                          // of every entry with a secret
-	Lookups  int                                     // comparisons of entries with references, of which there may be many
 }
 
 // RulesOf returns by which rules a consumer chooses entries. containerd gets credentials from kubelet, and Argo CD runs Helm.
@@ -100,6 +99,7 @@ func (s *Scanner) NewCredentialFile(data []byte, format model.Format, at func(li
 
 func readerOfCredentials(format model.Format) func(*File) {
 	return func(f *File) {
+		f.documents = nil // not needed twice
 		c, err := f.Scanner.NewCredentialFile(f.Data, format, func(line int, key string) model.Source { return f.At(line, dockerauth.Show(key)) })
 		if err != nil {
 			f.Scanner.Problem(f.At(0, ""), model.ProblemNotJSON, "The file is not valid JSON: %v.", err)
@@ -262,12 +262,15 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *dockerauth.Choic
 		steps := []string{fmt.Sprintf("%s uses the entry for every reference that its key matches.", l.Rules)}
 		return &dockerauth.Choice{Entries: []*dockerauth.Entry{e}, Steps: steps}
 	}
-	if l.choices[reference] == nil {
+	choice := l.choices[reference]
+	if choice == nil {
 		l.scanner.limits.check()
-		choice := l.Config.Lookup(l.Rules, reference)
-		l.choices[reference] = &choice
+		found := l.Config.Lookup(l.Rules, reference)
+		if choice = &found; choice.Helper != "" || len(choice.Entries) > 1 { // others are cheap, and one for each entry
+			l.choices[reference] = choice
+		}
 	}
-	return l.choices[reference]
+	return choice
 }
 
 // addHelpers adds the helpers that no entry has shown, and reports a store whose registries are not known.

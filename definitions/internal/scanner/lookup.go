@@ -34,7 +34,7 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 		r.Sources = []model.Source{c.At(choice.Entries[0].Line, choice.Entries[0].Key)}
 	}
 	s.Found(r)
-	return s.result.Registries[0], choice.Steps, nil
+	return *s.found[0], choice.Steps, nil
 }
 
 // splitWritten splits a reference as users write it: also with the scheme that Helm and skopeo need, and a host alone.

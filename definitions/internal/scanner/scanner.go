@@ -20,8 +20,9 @@ import (
 type Scanner struct {
 	Options model.Options
 	formats []Reader
-	result  model.Result
-	known   map[string]int       // index in result.Registries by everything but the sources
+	result  model.Result      // but the registries
+	found   []*model.Registry // not one slice: growing it would need its memory twice
+	known   map[identity]*model.Registry
 	states  map[reflect.Type]any // of families of readers
 	atEnd   []func()
 
@@ -37,7 +38,7 @@ func New(o model.Options, formats []Reader) *Scanner {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return &Scanner{Options: o, formats: formats, known: map[string]int{}, states: map[reflect.Type]any{}}
+	return &Scanner{Options: o, formats: formats, known: map[identity]*model.Registry{}, states: map[reflect.Type]any{}}
 }
 
 // AddReader adds one file, such as standard input, that refers to no other. name is shown as the file of its sources. The error is the
@@ -55,7 +56,10 @@ func (s *Scanner) AddReader(name string, r io.Reader) error {
 func (s *Scanner) Result() model.Result {
 	s.resolve()
 	r := s.result
-	r.Registries = append([]model.Registry{}, r.Registries...)
+	r.Registries = make([]model.Registry, len(s.found))
+	for i, found := range s.found {
+		r.Registries[i] = *found
+	}
 	r.Skipped = append([]model.Skipped{}, r.Skipped...)
 	r.Problems = append([]model.Problem{}, r.Problems...)
 	r.Summarize()
@@ -91,9 +95,9 @@ func (s *Scanner) Found(r model.Registry) {
 	if r.Reason != "" {
 		r.Resolution = model.Unresolved
 	}
-	key := identity(r)
-	if i, ok := s.known[key]; ok {
-		if known := &s.result.Registries[i]; !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
+	key := identityOf(r)
+	if known := s.known[key]; known != nil {
+		if !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
 			known.Sources = append(known.Sources, r.Sources...)
 		}
 		return
@@ -101,8 +105,8 @@ func (s *Scanner) Found(r model.Registry) {
 	if s.full() {
 		return
 	}
-	s.known[key] = len(s.result.Registries)
-	s.result.Registries = append(s.result.Registries, r)
+	s.known[key] = &r
+	s.found = append(s.found, &r)
 }
 
 // Consumer returns by whose rules credentials are chosen: own are those of the format.
@@ -114,15 +118,16 @@ func (s *Scanner) Consumer(own model.Consumer) model.Consumer {
 }
 
 // identity is the hash of everything of a definition but its sources, secrets included.
-func identity(r model.Registry) string {
+type identity [sha256.Size]byte
+
+func identityOf(r model.Registry) identity {
 	r.Sources = nil
 	a := r.Definition.Auth
 	text, err := json.Marshal([]any{r, a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
 	if err != nil {
 		panic(err) // no type of a Registry fails to marshal
 	}
-	sum := sha256.Sum256(text)
-	return string(sum[:])
+	return sha256.Sum256(text)
 }
 
 // Skip adds something that was recognized and is not a definition to check. The message is one or two sentences without secrets.
@@ -199,7 +204,7 @@ const maxEntries = 100_000
 func (s *Scanner) full() bool {
 	s.limits.check()
 	r := &s.result
-	switch n := len(r.Registries) + len(r.Skipped) + len(r.Problems); {
+	switch n := len(s.found) + len(r.Skipped) + len(r.Problems); {
 	case n < maxEntries:
 		return false
 	case n == maxEntries:
