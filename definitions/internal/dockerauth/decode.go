@@ -27,6 +27,13 @@ type hostEntries struct {
 // Entries returns the entries as the consumer reads them, in the order of the file. Of several with the same key it has the last.
 func (c *Config) Entries(rules Rules) []*Entry { return c.as(rules).entries }
 
+// Only returns the configuration for consumers with these rules alone, which takes less memory.
+func (c *Config) Only(rules Rules) *Config {
+	c.as(rules)
+	c.entries, c.last = nil, nil
+	return c
+}
+
 // Rejected returns why the consumer rejects the whole file, nil if it does not. A bad entry is a reason for all but ORAS and podman.
 func (c *Config) Rejected(rules Rules) *Rejection { return c.as(rules).rejected }
 

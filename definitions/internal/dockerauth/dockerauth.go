@@ -63,7 +63,10 @@ type Config struct {
 	Store     string   // credsStore
 	StoreLine int
 
+	Incomplete bool // whether there are more entries than those that are read
+
 	legacy  bool
+	most    int            // entries
 	entries []rawEntry     // in the order of the file
 	last    map[string]int // index in entries of the one that is used, by key
 	helpers map[string]string

@@ -40,7 +40,7 @@ const unknownMember = "unknown"
 // Parse reads config.json and auth.json (entries in "auths"), or .dockercfg if legacy is true. The error is for a file that no
 // consumer can read.
 func Parse(data []byte, legacy bool) (*Config, error) {
-	c := &Config{legacy: legacy, last: map[string]int{}, helpers: map[string]string{}, decoded: map[Rules]*decoded{}}
+	c := &Config{legacy: legacy, most: smallEntries + len(data)/bytesPerEntry, last: map[string]int{}, helpers: map[string]string{}, decoded: map[Rules]*decoded{}}
 	text, mark := bytes.CutPrefix(data, []byte("\ufeff"))
 	c.quirks.byteOrderMark = mark
 	value, err := c.firstValue(text)
@@ -111,11 +111,21 @@ func (c *Config) reject(member string, line int, format string, args ...any) {
 	c.shape = append(c.shape, wrongMember{Rejection{line, "wrongShape", fmt.Sprintf(format, args...)}, member})
 }
 
+// Limits of the entries that are read. Each takes several hundred bytes, and those that programs write have more than bytesPerEntry.
+const (
+	smallEntries  = 10_000 // of a small file
+	bytesPerEntry = 64
+)
+
 func (c *Config) addEntries(auths *node.Node) {
 	if !auths.IsObject() && !isNull(auths) {
 		c.reject("auths", auths.Line, "The entries of credentials are not a JSON object.")
 	}
 	for _, member := range auths.Pairs() {
+		if len(c.entries) == c.most {
+			c.Incomplete = true
+			return
+		}
 		c.last[member.Key] = len(c.entries)
 		c.entries = append(c.entries, rawEntry{member.Key, member.KeyLine, member.Value})
 	}

@@ -105,6 +105,7 @@ func readerOfCredentials(format model.Format) func(*File) {
 			f.Scanner.Problem(f.At(0, ""), model.ProblemNotJSON, "The file is not valid JSON: %v.", err)
 			return
 		}
+		c.Config = c.Config.Only(c.Rules)
 		f.Scanner.AddCredentials(c)
 	}
 }
@@ -112,6 +113,9 @@ func readerOfCredentials(format model.Format) func(*File) {
 // AddCredentials adds every entry as a definition. Of a file that its consumer rejects there are problems only, since none of its
 // credentials is ever used.
 func (s *Scanner) AddCredentials(c CredentialFile) {
+	if c.Config.Incomplete {
+		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", len(c.Config.Entries(c.Rules)))
+	}
 	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
 		s.addRejected(c, rejected)
 		return

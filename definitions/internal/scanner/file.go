@@ -192,6 +192,7 @@ func (s *Scanner) add(f *File) {
 		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
 		return
 	}
+	s.bytes += len(f.Data)
 	if s.files++; s.files == 1 {
 		s.only = f.Name
 	} else {

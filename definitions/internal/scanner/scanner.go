@@ -26,10 +26,12 @@ type Scanner struct {
 	states  map[reflect.Type]any // of families of readers
 	atEnd   []func()
 
+	files, bytes int // that were read
+	isFull       bool
+
 	Referenced int // bytes of files that others refer to
 
 	limits limits
-	files  int
 	only   string // name of the file if there is one; empty if there are several
 }
 
@@ -197,18 +199,33 @@ func SecretNotice(instead string) model.Notice {
 	return model.Notice{Code: model.NoticeSecretInRepository, Message: "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}
 }
 
-// maxEntries is how many definitions, skipped entries and problems a result has: a small file can have many.
-const maxEntries = 100_000
+// How many definitions, skipped entries and problems a result has. A small file can have many, and each takes several hundred bytes. Those of
+// a file that programs write have more than bytesPerEntry.
+const (
+	maxEntries     = 100_000
+	entriesPerFile = 10_000
+	bytesPerEntry  = 64
+)
+
+// mostEntries is maxEntries, or fewer for few and small files.
+func (s *Scanner) mostEntries() int {
+	if s.files == 0 {
+		return maxEntries
+	}
+	return min(maxEntries, s.files*entriesPerFile+s.bytes/bytesPerEntry)
+}
 
 // full reports whether the result can have no more, which is one more problem of the result.
 func (s *Scanner) full() bool {
 	s.limits.check()
-	r := &s.result
+	r, most := &s.result, s.mostEntries()
 	switch n := len(s.found) + len(r.Skipped) + len(r.Problems); {
-	case n < maxEntries:
-		return false
-	case n == maxEntries:
-		r.Problems = append(r.Problems, model.Problem{Reason: model.ProblemWrongShape, Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", maxEntries)})
+	case s.isFull && n <= most: // another file was added
+		s.isFull = false
+	case n < most:
+	case !s.isFull:
+		s.isFull = true
+		r.Problems = append(r.Problems, model.Problem{Reason: model.ProblemWrongShape, Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", most)})
 	}
-	return true
+	return s.isFull
 }
