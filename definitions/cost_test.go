@@ -68,14 +68,14 @@ func (f hostileFile) test(t *testing.T) {
 	}
 	most.heap = f.heap(t, large)
 	if *costs {
-		t.Logf("%6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", most.cpu, ratio(least, most), most.heap, most.allocated)
+		t.Logf("%-45s %6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", f.name, most.cpu, ratio(least, most), most.heap, most.allocated)
 	}
 	problem := slow(least, most)
 	if most.heap > maxHeap {
 		problem = "too much memory"
 	}
 	if problem != "" {
-		t.Errorf("%s: %.3f s for 256 KiB; %.3f s, %.1f MiB of heap and %.1f MiB allocated for 1 MiB", problem, least.cpu, most.cpu, most.heap, most.allocated)
+		t.Errorf("%s: %s: %.3f s for 256 KiB; %.3f s, %.1f MiB of heap and %.1f MiB allocated for 1 MiB", f.name, problem, least.cpu, most.cpu, most.heap, most.allocated)
 	}
 }
 

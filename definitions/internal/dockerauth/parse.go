@@ -107,14 +107,18 @@ func (c *Config) readObject(root *node.Node) {
 	}
 }
 
+// reject notes a wrong member, of each kind the first.
 func (c *Config) reject(member string, line int, format string, args ...any) {
+	if slices.ContainsFunc(c.shape, func(w wrongMember) bool { return w.member == member }) {
+		return
+	}
 	c.shape = append(c.shape, wrongMember{Rejection{line, "wrongShape", fmt.Sprintf(format, args...)}, member})
 }
 
 // Limits of the entries that are read. Each takes several hundred bytes, and those that programs write have more than bytesPerEntry.
 const (
 	smallEntries  = 10_000 // of a small file
-	bytesPerEntry = 64
+	bytesPerEntry = 80
 )
 
 func (c *Config) addEntries(auths *node.Node) {
@@ -136,6 +140,10 @@ func (c *Config) addHelpers(helpers *node.Node) {
 		c.reject("credHelpers", helpers.Line, "credHelpers is not a JSON object.")
 	}
 	for _, member := range helpers.Pairs() {
+		if len(c.Helpers) == c.most {
+			c.Incomplete = true
+			return
+		}
 		if !isString(member.Value) {
 			c.reject("credHelpers", member.KeyLine, "The credential helper of %q is not a string.", Show(member.Key))
 			continue

@@ -90,7 +90,9 @@ func workflowSteps(f *scanner.File, job *node.Node, object string) {
 		}
 		switch {
 		case action == "aws-actions/configure-aws-credentials":
-			region = step.Get("with", "aws-region").Text()
+			if region = step.Get("with", "aws-region").Text(); len(region) > maxRegion {
+				region = ""
+			}
 		case action == "aws-actions/amazon-ecr-login":
 			ecrLoginStep(f, step, object, region)
 		case strings.HasPrefix(action, "./"):
@@ -101,6 +103,9 @@ func workflowSteps(f *scanner.File, job *node.Node, object string) {
 		}
 	}
 }
+
+// maxRegion is more than the length of any region's name, which is a part of each address.
+const maxRegion = 64
 
 // loginInputs are the names of an action's inputs.
 type loginInputs struct{ registry, username, password string }

@@ -85,6 +85,7 @@ type hostRule struct {
 	node      *node.Node
 	hostType  string
 	matchHost string
+	suffix    string                // of the hosts that matchHost is the domain of
 	members   map[string]*node.Node // those of ruleMembers that it has
 }
 
@@ -104,6 +105,7 @@ func readHostRule(n *node.Node) hostRule {
 			r.matchHost = n.Get(name).Text()
 		}
 	}
+	r.suffix = "." + strings.TrimPrefix(r.matchHost, ".")
 	if !strings.Contains(r.matchHost, "://") && strings.ContainsAny(r.matchHost, "/:") {
 		r.matchHost = "https://" + r.matchHost
 	}
@@ -124,7 +126,7 @@ func (r hostRule) rank() int {
 }
 
 // matches reports whether Renovate applies the rule to a URL of a registry: a URL is a prefix, and a host is a suffix of the host.
-func (r hostRule) matches(url string) bool {
+func (r *hostRule) matches(url, host string) bool {
 	switch {
 	case r.hostType != "" && r.hostType != "docker":
 		return false
@@ -133,8 +135,7 @@ func (r hostRule) matches(url string) bool {
 	case strings.Contains(r.matchHost, "://"):
 		return strings.HasPrefix(url, r.matchHost)
 	}
-	host, _, _ := strings.Cut(scanner.HostOf(url), ":")
-	return host == r.matchHost || strings.HasSuffix(host, "."+strings.TrimPrefix(r.matchHost, "."))
+	return host == r.matchHost || strings.HasSuffix(host, r.suffix)
 }
 
 // notRegistry recognizes hosts for which rules without a type are common, and which are not OCI registries: those of Git, and package indexes by
@@ -180,13 +181,15 @@ func hostRuleEntry(f *scanner.File, r hostRule, sorted []hostRule) {
 			r.matchHost = "docker.io"
 		}
 	}
+	url := endpoint + "/v2/"
+	host, _, _ := strings.Cut(scanner.HostOf(url), ":")
 	merged := map[string]*node.Node{}
-	for _, rule := range sorted {
-		if rule.matches(endpoint + "/v2/") {
+	for i := range sorted {
+		if rule := &sorted[i]; rule.matches(url, host) {
 			maps.Copy(merged, rule.members)
 		}
 	}
-	if !r.matches(endpoint + "/v2/") {
+	if !r.matches(url, host) {
 		e.Reason, e.Detail = model.UnresolvedNoMatchingEntry, "Renovate requests URLs that begin with the host and /v2/, which do not begin with this matchHost. Set matchHost to the host alone."
 		e.Notices = append(e.Notices, model.Notice{Code: model.NoticeNotUsedByConsumer, Message: "Renovate does not use the rule for a registry, because of the path in matchHost."})
 		e.Add(f.Scanner)

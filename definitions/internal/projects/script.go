@@ -27,7 +27,7 @@ func readScript(f *scanner.File, format model.Format, script *node.Node, object,
 	if !script.IsText() || !strings.Contains(script.Text(), "login") {
 		return
 	}
-	for _, command := range shell.Commands(script.Text()) {
+	for command := range shell.Commands(script.Text()) {
 		e := scanner.Entry{At: f.At(script.TextLine()+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = format
 		if command.Is("az acr login") {

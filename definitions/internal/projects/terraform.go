@@ -41,8 +41,9 @@ func readTerraform(f *scanner.File) {
 
 func readTerraformJSON(f *scanner.File, root *node.Node) {
 	for _, resource := range root.Get("resources").Items() { // terraform.tfstate
+		address := stateAddress(resource)
 		for _, instance := range resource.Get("instances").Items() {
-			terraformResource(f, resource, tfValues{values: instance.Get("attributes")}, stateAddress(resource, instance))
+			terraformResource(f, resource, tfValues{values: instance.Get("attributes")}, address+stateIndex(instance))
 		}
 	}
 	terraformModule(f, root.Get("values", "root_module"))
@@ -61,20 +62,28 @@ func readTerraformJSON(f *scanner.File, root *node.Node) {
 	}
 }
 
-// stateAddress returns the address of an instance in terraform.tfstate.
-func stateAddress(resource, instance *node.Node) string {
+// stateAddress returns the address of a resource in terraform.tfstate, of a long one the beginning.
+func stateAddress(resource *node.Node) string {
 	address := resource.Get("type").Text() + "." + resource.Get("name").Text()
 	if module := resource.Get("module").Text(); module != "" {
 		address = module + "." + address
 	}
+	if len(address) > 200 {
+		return dockerauth.Show(address)
+	}
+	return address
+}
+
+// stateIndex returns the index of an instance as it follows the address of its resource.
+func stateIndex(instance *node.Node) string {
 	index := instance.Get("index_key")
 	switch {
 	case index.IsText():
-		return address + `["` + index.Text() + `"]`
+		return `["` + index.Text() + `"]`
 	case index.Text() != "":
-		return address + "[" + index.Text() + "]"
+		return "[" + index.Text() + "]"
 	}
-	return address
+	return ""
 }
 
 // terraformModule reads the resources of a module and its child modules. The depth of the file is limited.

@@ -114,13 +114,13 @@ func readerOfCredentials(format model.Format) func(*File) {
 // credentials is ever used.
 func (s *Scanner) AddCredentials(c CredentialFile) {
 	if c.Config.Incomplete {
-		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", len(c.Config.Entries(c.Rules)))
+		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", max(len(c.Config.Entries(c.Rules)), len(c.Config.Helpers)))
 	}
 	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
 		s.addRejected(c, rejected)
 		return
 	}
-	l := lister{scanner: s, CredentialFile: c, choices: map[string]*dockerauth.Choice{}}
+	l := lister{scanner: s, CredentialFile: c, choices: map[string]*dockerauth.Choice{}, helpers: map[string]string{}}
 	for _, e := range c.Config.Entries(c.Rules) {
 		l.add(e)
 	}
@@ -144,7 +144,8 @@ func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) 
 type lister struct {
 	scanner *Scanner
 	CredentialFile
-	choices map[string]*dockerauth.Choice // by reference
+	choices map[string]*dockerauth.Choice // by reference, of several entries
+	helpers map[string]string             // that were added, by reference
 }
 
 func (l *lister) add(e *dockerauth.Entry) {
@@ -218,6 +219,7 @@ func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dock
 			AddNotice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
 		}
 		l.scanner.useHelper(r, l.Rules, choice)
+		l.helpers[key.Reference] = choice.Helper
 		return true
 	case choice.Ambiguous && choice.Has(e):
 		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, choice))
@@ -270,7 +272,7 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *dockerauth.Choic
 	if choice == nil {
 		l.scanner.limits.check()
 		found := l.Config.Lookup(l.Rules, reference)
-		if choice = &found; choice.Helper != "" || len(choice.Entries) > 1 { // others are cheap, and one for each entry
+		if choice = &found; len(choice.Entries) > 1 { // others are cheap, and as many as entries
 			l.choices[reference] = choice
 		}
 	}
@@ -282,7 +284,7 @@ func (l *lister) addHelpers() {
 	entries := l.Config.Entries(l.Rules)
 	for _, h := range l.Config.Helpers {
 		key := dockerauth.ReadKey(l.Rules, h.Host, false)
-		if listed := l.choices[key.Reference]; h.Name != "" && (listed == nil || listed.Helper != h.Name) {
+		if h.Name != "" && l.helpers[key.Reference] != h.Name {
 			l.addHelper(h, key)
 		}
 	}

@@ -264,8 +264,9 @@ func (f *File) textProblem(documents []*node.Node) {
 // SyntaxProblems reports every document of the file that cannot be read.
 func (f *File) SyntaxProblems(reason model.ProblemReason, err error) {
 	broken, _ := errors.AsType[node.SyntaxErrors](err)
+	template := len(broken) > 0 && bytes.Contains(f.Data, []byte("{{"))
 	for _, e := range broken {
-		if bytes.Contains(f.Data, []byte("{{")) {
+		if template {
 			f.Scanner.Skip(f.At(e.Line, ""), model.SkipTemplate, "The file is a template. Scan what is rendered from it, such as the output of helm template.")
 			return
 		}

@@ -204,7 +204,7 @@ func SecretNotice(instead string) model.Notice {
 const (
 	maxEntries     = 100_000
 	entriesPerFile = 10_000
-	bytesPerEntry  = 64
+	bytesPerEntry  = 80
 )
 
 // mostEntries is maxEntries, or fewer for few and small files.

@@ -11,7 +11,7 @@ func FuzzCommands(f *testing.F) {
 	f.Add("sudo -E X=1 echo -n 'a' | docker login -u \"b $C\" --password-stdin d.test <<< `e` && f $(g (h)) ${{ i }} <<-'E' 2>&1\nj\nE\n# k")
 	f.Fuzz(func(t *testing.T, script string) {
 		words := 0
-		for _, command := range shell.Commands(script) {
+		for command := range shell.Commands(script) {
 			words += len(command.Words)
 			command.Parse(1, []string{"-x"})
 			for _, w := range command.Words {

@@ -4,12 +4,15 @@ package shell
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 )
 
-// maxScript limits the part of a script that is read.
-const maxScript = 1 << 20
+const (
+	maxScript = 1 << 20 // bytes of a script that are read
+	maxWords  = 200     // of a command that can be recognized
+)
 
 // Word is a word of a command. Text is what is literal of it.
 type Word struct {
@@ -28,7 +31,7 @@ type Command struct {
 // Is reports whether the command begins with these words.
 func (c *Command) Is(words string) bool {
 	fields := strings.Fields(words)
-	if c == nil || len(c.Words) < len(fields) {
+	if c == nil || len(c.Words) < len(fields) || len(c.Words) > maxWords {
 		return false
 	}
 	for i, field := range fields {
@@ -79,21 +82,24 @@ func (c *Command) Parse(skip int, flags []string) (arguments []Word, options Opt
 // prefixes are words that may be before a command.
 var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "command", "env", "{"}
 
-// Commands returns the simple commands of a script, in their order.
-func Commands(script string) []Command {
-	p := parser{text: script[:min(len(script), maxScript)]}
-	for p.text != "" {
-		p.next()
+// Commands returns the simple commands of a script, in their order. One with more than 200 words has the first ones, and is none that is
+// known.
+func Commands(script string) iter.Seq[Command] {
+	return func(yield func(Command) bool) {
+		p := parser{text: script[:min(len(script), maxScript)], yield: yield}
+		for p.text != "" {
+			p.next()
+		}
+		p.endWord()
+		p.endCommand(false)
 	}
-	p.endWord()
-	p.endCommand(false)
-	return p.commands
 }
 
 type parser struct {
-	text     string // what is left
-	line     int
-	commands []Command
+	text    string // what is left
+	line    int
+	yield   func(Command) bool
+	stopped bool // by yield
 
 	command    Command
 	word       []byte
@@ -149,6 +155,7 @@ func (p *parser) endWord() {
 		p.command.HereString = &word
 	case p.redirected:
 	case len(p.command.Words) == 0 && isPrefix(word.Text):
+	case len(p.command.Words) > maxWords:
 	default:
 		p.command.Words = append(p.command.Words, word)
 	}
@@ -168,7 +175,9 @@ func isPrefix(word string) bool {
 func (p *parser) endCommand(piped bool) {
 	var next Command
 	if len(p.command.Words) > 0 {
-		p.commands = append(p.commands, p.command)
+		if p.stopped = p.stopped || !p.yield(p.command); p.stopped {
+			p.text = ""
+		}
 		if piped {
 			command := p.command
 			command.Input = nil // of a pipeline, only the command before is of interest

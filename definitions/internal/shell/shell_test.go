@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestCommands(t *testing.T) {
 		"a p$X '$X' ${X:-}} $(b $(c) d) `e` ${{ f | g }}h '${{ i }}'": {{Words: []shell.Word{{"a", true}, {"p", false}, {"$X", true}, {"", false},
 			{"", false}, {"", false}, {"", false}, {"", false}}}},
 	} {
-		if diff := cmp.Diff(want, shell.Commands(script)); diff != "" {
+		if diff := cmp.Diff(want, slices.Collect(shell.Commands(script))); diff != "" {
 			t.Errorf("%q: (-want +got)\n%s", script, diff)
 		}
 	}
@@ -50,7 +51,7 @@ func TestParse(t *testing.T) {
 		`docker login - -p`:                   {lit("-"), shell.Options{}},
 		`docker`:                              {nil, shell.Options{}},
 	} {
-		command := shell.Commands(script)[0]
+		command := slices.Collect(shell.Commands(script))[0]
 		arguments, options := command.Parse(2, []string{"-k"})
 		if diff := cmp.Diff(want.arguments, arguments) + cmp.Diff(want.options, options); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", script, diff)
@@ -63,7 +64,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestIs(t *testing.T) {
-	command := shell.Commands("docker login $X")[0]
+	command := slices.Collect(shell.Commands("docker login $X"))[0]
 	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || command.Is("docker login x") || (*shell.Command)(nil).Is("a") {
 		t.Error("the command is not recognized")
 	}
