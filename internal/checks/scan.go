@@ -14,9 +14,12 @@ import (
 // most one of them.
 const ScansAtOnce = 2
 
-// newScanLimiter lets organizations take turns, and users of an organization.
+// largeFile is the size in bytes from which reading a file takes long. One slot is for smaller files.
+const largeFile = 512 << 10
+
+// newScanLimiter has the organization first whose files took least, and lets the users of an organization take turns.
 func newScanLimiter() *fairqueue.Limiter {
-	return fairqueue.New(fairqueue.Config{Workers: ScansAtOnce, PerSource: ScansAtOnce - 1, Queue: maxWaiting, Wait: maxWait,
+	return fairqueue.New(fairqueue.Config{Workers: ScansAtOnce, PerSource: ScansAtOnce - 1, Queue: maxWaiting, Wait: maxWait, ByTime: true,
 		Busy: "Too many scans are running. Retry after the time in Retry-After."})
 }
 
@@ -62,5 +65,5 @@ func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
 		return nil, err
 	}
-	return s.scans.Acquire(ctx, fairqueue.Caller{Source: p.OrgUID, Account: p.UserUID})
+	return s.scans.Acquire(ctx, fairqueue.Caller{Source: p.OrgUID, Account: p.UserUID, Long: len(r.File) > largeFile})
 }

@@ -17,6 +17,8 @@ type Config struct {
 	Queue     int           // callers that wait
 	Wait      time.Duration // for a slot
 	HoldBack  time.Duration // see Refuse; default: Wait, at most a second
+	// ByTime has the source first that held its slots least since up to a minute ago: some hold them for milliseconds, others for seconds.
+	ByTime bool
 	// Turns is the order in which waiting shares get free slots. Each share is one or more times in it, and has this part of the queue.
 	// Default: one share, 0.
 	Turns []int
@@ -32,8 +34,11 @@ type Limiter struct {
 
 	mu      sync.Mutex
 	running int
-	sources map[string]int // running callers by source
-	queue   queue          // has no caller that may run while a slot is free
+	long    int                      // of the running callers
+	sources map[string]int           // running callers by source
+	queue   queue                    // has no caller that may run while a slot is free
+	held    map[string]time.Duration // by source, if ByTime
+	since   time.Time                // of held
 }
 
 // New returns a Limiter without callers.
@@ -57,7 +62,7 @@ func (l *Limiter) Do(ctx context.Context, c Caller, admit Admission, work func()
 	if err != nil {
 		return err
 	}
-	defer l.leave(c)
+	defer l.leave(c, time.Now())
 	if err := admit(ctx, waited); err != nil {
 		return err
 	}
@@ -69,7 +74,8 @@ func (l *Limiter) Acquire(ctx context.Context, c Caller) (release func(), err er
 	if _, err := l.enter(ctx, c); err != nil {
 		return nil, err
 	}
-	return func() { l.leave(c) }, nil
+	began := time.Now()
+	return func() { l.leave(c, began) }, nil
 }
 
 // AdmitAlways admits every caller.
@@ -107,7 +113,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter) (err error) {
 	}
 	granted := <-w.granted // decided at the same moment
 	if granted && ctx.Err() != nil {
-		l.leave(w.Caller)
+		l.leave(w.Caller, time.Now())
 		return ctx.Err()
 	}
 	return l.unlessGranted(granted)
@@ -117,7 +123,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter) (err error) {
 func (l *Limiter) join(c Caller) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running < l.Workers && l.mayRun(c.Source) {
+	if l.running < l.Workers && l.mayRun(c) {
 		l.begin(c)
 		return nil, nil
 	}
@@ -128,14 +134,17 @@ func (l *Limiter) join(c Caller) (*waiter, error) {
 	return added, l.unlessGranted(added != nil)
 }
 
-// mayRun reports whether a source may have another slot.
-func (l *Limiter) mayRun(source string) bool {
-	return l.PerSource == 0 || l.sources[source] < l.PerSource
+// mayRun reports whether a caller may have a slot that is free.
+func (l *Limiter) mayRun(c Caller) bool {
+	return (l.PerSource == 0 || l.sources[c.Source] < l.PerSource) && (!c.Long || l.long < l.Workers-1)
 }
 
 func (l *Limiter) begin(c Caller) {
 	l.running++
 	l.sources[c.Source]++
+	if c.Long {
+		l.long++
+	}
 }
 
 // withdraw removes a waiter from the queue and reports whether it was still queued.
@@ -146,17 +155,37 @@ func (l *Limiter) withdraw(w *waiter) bool {
 }
 
 // leave frees the slot of a caller, and gives it to the next waiter.
-func (l *Limiter) leave(c Caller) {
+func (l *Limiter) leave(c Caller, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.count(c.Source, began)
 	l.running--
+	if c.Long {
+		l.long--
+	}
 	if l.sources[c.Source]--; l.sources[c.Source] == 0 {
 		delete(l.sources, c.Source)
 	}
-	if next := l.queue.pop(l.mayRun); next != nil {
+	for l.running < l.Workers {
+		next := l.queue.pop(l.mayRun, l.held)
+		if next == nil {
+			return
+		}
 		l.begin(next.Caller)
 		next.granted <- true
 	}
+}
+
+// count counts how long a source held a slot.
+func (l *Limiter) count(source string, began time.Time) {
+	if !l.ByTime {
+		return
+	}
+	now := time.Now()
+	if now.Sub(l.since) > time.Minute {
+		l.held, l.since = map[string]time.Duration{}, now
+	}
+	l.held[source] += now.Sub(began)
 }
 
 // Load returns the number of running and of waiting callers.

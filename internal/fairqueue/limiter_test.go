@@ -23,7 +23,7 @@ func mustOccupy(t *testing.T, b *Limiter) (release func()) {
 	}
 	return func() {
 		for range b.Workers {
-			b.leave(Caller{})
+			b.leave(Caller{}, time.Now())
 		}
 	}
 }
@@ -222,6 +222,52 @@ func TestLimiterReservesSlotsForOtherSources(t *testing.T) {
 		wait.Wait()
 		if running, waiting := b.Load(); running != 0 || waiting != 0 || len(b.sources) != 0 {
 			t.Errorf("left: %d slots, %d waiting, %d sources", running, waiting, len(b.sources))
+		}
+	})
+}
+
+// TestLimiterByTime has four sources wait that hold a slot for seconds. They leave one slot to other callers, and of those that wait, the
+// source is first that held its slot least.
+func TestLimiterByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{Workers: 2, Queue: 20, Wait: time.Minute, ByTime: true})
+		var order []string
+		var wait sync.WaitGroup
+		arrive := func(c Caller, holds time.Duration) {
+			wait.Go(func() {
+				err := b.Do(t.Context(), c, AdmitAlways, func() error {
+					order = append(order, c.Source)
+					time.Sleep(holds)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 2 {
+			for i := range 4 {
+				arrive(Caller{Source: fmt.Sprint("long", i), Long: true}, time.Duration(5-i)*time.Second)
+			}
+		}
+		for range 3 {
+			began := time.Now()
+			arrive(Caller{Source: "short"}, time.Second)
+			time.Sleep(time.Second)
+			if order[len(order)-1] != "short" || time.Since(began) != time.Second {
+				t.Errorf("served %s", order)
+			}
+		}
+		if running, waiting := b.Load(); running != 1 || waiting != 7 {
+			t.Errorf("%d run, %d wait", running, waiting)
+		}
+		wait.Wait()
+		if got, want := fmt.Sprint(order), "[long0 short short short long1 long2 long3 long3 long2 long1 long0]"; got != want {
+			t.Errorf("served %s, want %s", got, want)
+		}
+		if b.long != 0 || len(b.sources) != 0 {
+			t.Errorf("left: %d, %v", b.long, b.sources)
 		}
 	})
 }

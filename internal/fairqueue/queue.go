@@ -1,12 +1,16 @@
 package fairqueue
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Caller has the properties that determine the position of a caller in the queue.
 type Caller struct {
 	Share   int    // a part of the slots and of the queue. What one share does not use is available to the others
 	Source  string // sources of a share take turns
 	Account string // of a source, such as a user; those with few waiting callers are first
+	Long    bool   // holds its slot for long; one slot is for the other callers
 }
 
 // waiter is a caller waiting for a slot.
@@ -101,12 +105,13 @@ func (q *queue) largest() *sourceRing {
 	return &q.shares[most]
 }
 
-// pop removes and returns the next waiter whose source may run, nil if there is none.
-func (q *queue) pop(mayRun func(source string) bool) *waiter {
+// pop removes and returns the next waiter that may run, nil if there is none. Of the sources of a share, the one that held least is
+// first, and then the one whose turn it is.
+func (q *queue) pop(mayRun func(Caller) bool, held map[string]time.Duration) *waiter {
 	for range q.turns {
 		ring := &q.shares[q.turns[q.turn]]
 		q.turn = (q.turn + 1) % len(q.turns)
-		if next := ring.pop(mayRun); next != nil {
+		if next := ring.pop(mayRun, held); next != nil {
 			return next
 		}
 	}
@@ -166,14 +171,21 @@ func (s *sourceWaiters) behind(account string) (n int) {
 
 func (s *sourceWaiters) last() *waiter { return s.waiters[len(s.waiters)-1] }
 
-// pop serves the first source that may run and moves it to the end.
-func (r *sourceRing) pop(mayRun func(source string) bool) *waiter {
-	i := slices.IndexFunc(r.sources, func(s *sourceWaiters) bool { return mayRun(s.source) })
-	if i < 0 {
+// pop serves a source that has a waiter that may run, and moves it to the end.
+func (r *sourceRing) pop(mayRun func(Caller) bool, held map[string]time.Duration) (w *waiter) {
+	i := -1
+	for at, s := range r.sources {
+		if i >= 0 && held[s.source] >= held[r.sources[i].source] {
+			continue
+		}
+		if first := slices.IndexFunc(s.waiters, func(w *waiter) bool { return mayRun(w.Caller) }); first >= 0 {
+			i, w = at, s.waiters[first]
+		}
+	}
+	if w == nil {
 		return nil
 	}
 	served := r.sources[i]
-	w := served.waiters[0]
 	r.remove(w)
 	if len(served.waiters) > 0 {
 		r.sources = append(slices.Delete(r.sources, i, i+1), served)

@@ -18,7 +18,7 @@ const (
 
 var testTurns = []int{first, second, first, third}
 
-func anySource(string) bool { return true }
+func anyCaller(Caller) bool { return true }
 
 // parseCaller reads "share source account".
 func parseCaller(text string) Caller {
@@ -74,7 +74,7 @@ func TestQueue(t *testing.T) {
 					displaced = append(displaced, nameOf(gone))
 				}
 			}
-			for w := q.pop(anySource); w != nil; w = q.pop(anySource) {
+			for w := q.pop(anyCaller, nil); w != nil; w = q.pop(anyCaller, nil) {
 				served = append(served, nameOf(w))
 			}
 			if !slices.Equal(served, row.served) || !slices.Equal(displaced, row.displaced) || refused != row.refused {
@@ -130,7 +130,7 @@ func TestQueueInvariants(t *testing.T) {
 				end(w)
 			},
 			"serve": func(r *rapid.T) {
-				w := q.pop(anySource)
+				w := q.pop(anyCaller, nil)
 				if (w == nil) != (len(waiting) == 0) {
 					r.Fatalf("served %v of %d", w, len(waiting))
 				}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -165,6 +166,36 @@ func TestKilledHashingProcess(t *testing.T) {
 	client.Login()
 	if succeeded < kills || kills < clients*each/between/2 || !server.Logs("password hashing process failed") {
 		t.Errorf("%d kills, %d logins; the log:\n%s", kills, succeeded, server.Log())
+	}
+}
+
+// TestStoppedHashingProcess stops the child process. The logins that wait for it succeed with another one, which begins after a second.
+func TestStoppedHashingProcess(t *testing.T) {
+	t.Parallel()
+	server := startHashing(t, "--login-wait", "30s")
+	client := server.Client(t)
+	for range 2 {
+		client.Login()
+		stopped := hashingProcess(server)
+		if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var logins sync.WaitGroup
+		for range 4 {
+			logins.Go(func() { client.Login() })
+		}
+		logins.Wait()
+		// 33 seconds without a limit; a second on a machine that does nothing else.
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("the logins took %v", took)
+		}
+		if now := hashingProcess(server); now == stopped || now == 0 {
+			t.Errorf("the process %d was stopped, and %d hashes", stopped, now)
+		}
+	}
+	if !server.Logs("the child process did not respond") || strings.Contains(server.Log(), instance.Password) {
+		t.Errorf("the log:\n%s", server.Log())
 	}
 }
 

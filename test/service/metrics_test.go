@@ -33,7 +33,7 @@ func TestMetrics(t *testing.T) {
 		`regwarden_http_request_duration_seconds_count{method="POST",route="/v1/registries/oci/basic/validate",status="4xx"} 2`,
 		`regwarden_http_request_duration_seconds_count{method="GET",route="unknown",status="4xx"} 1`,
 		`regwarden_http_request_duration_seconds_count{method="other",route="/v1/projects/alerts",status="4xx"} 1`,
-		`regwarden_queue_running{queue="validation"} 0`, `regwarden_queue_waiting{queue="login"} 0`,
+		`regwarden_queue_running{queue="validation"} 0`, `regwarden_queue_waiting{queue="login"} 0`, `regwarden_queue_running{queue="scan"} 0`,
 		`regwarden_build_info{version="`, "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(text, want) {
