@@ -65,8 +65,8 @@ func listenTLS(t *testing.T, limit int, timeout time.Duration, names ...string) 
 	}
 }
 
-// answered reports whether the server continues the handshake that a client begins and does not finish.
-func answered(conn net.Conn, within time.Duration) bool {
+// serverContinues reports whether the server continues the handshake that a client begins and does not finish.
+func serverContinues(conn net.Conn, within time.Duration) bool {
 	_, _ = io.WriteString(conn, clientHello)
 	_ = conn.SetReadDeadline(time.Now().Add(within))
 	n, _ := conn.Read(make([]byte, 1))
@@ -92,11 +92,11 @@ const soon = 300 * time.Millisecond
 func TestUnfinishedHandshakesOfOneSourceAreBounded(t *testing.T) {
 	h, connect := listenTLS(t, 18, 20*time.Second, "a", "a", "a", "b")
 	first, second, third := connect(), connect(), connect()
-	if !answered(first, 5*time.Second) || !answered(second, 5*time.Second) {
-		t.Fatal("the first handshakes of a source are not answered")
+	if !serverContinues(first, 5*time.Second) || !serverContinues(second, 5*time.Second) {
+		t.Fatal("the first handshakes of a source do not continue")
 	}
-	if answered(third, soon) {
-		t.Error("a third handshake of 18 is answered, too")
+	if serverContinues(third, soon) {
+		t.Error("a third handshake of 18 continues, too")
 	}
 	other := tls.Client(connect(), &tls.Config{InsecureSkipVerify: true})
 	if err := other.Handshake(); err != nil {
@@ -117,8 +117,8 @@ func TestUnfinishedHandshakesOfOneSourceAreBounded(t *testing.T) {
 func TestHandshakeThatDoesNotEndFails(t *testing.T) {
 	h, connect := listenTLS(t, 1, soon, "a")
 	conn := connect()
-	if !answered(conn, 5*time.Second) {
-		t.Fatal("no answer")
+	if !serverContinues(conn, 5*time.Second) {
+		t.Fatal("no response")
 	}
 	failed, err := h.Accept()
 	if err != nil {

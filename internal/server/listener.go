@@ -28,8 +28,8 @@ type ConnLimits struct {
 // errTooManyBytes ends a read when the pending bytes of all connections, or of those of one source, reach their limit.
 var errTooManyBytes = errors.New("too many bytes of pending requests")
 
-// Listener applies ConnLimits to the connections of another listener. A connection over the limit is closed at once. It
-// is safe for concurrent use.
+// Listener applies ConnLimits to the connections of another listener. For a connection over the limit another one is closed, or the new
+// one if all others work on requests. It is safe for concurrent use.
 //
 // It counts bytes when they are read from the connection, so that unfinished headers, unfinished bodies and queued
 // requests are one sum, whatever net/http does with them.
@@ -39,10 +39,10 @@ type Listener struct {
 	pause  time.Duration // between attempts to write; see limitedConn.Write
 	bytes  atomic.Int64
 
-	mu       sync.Mutex
-	open     int
-	sources  map[string]*source // by audit.Origin.Source
-	refusals [2]int64
+	conns *connlimit.Table
+
+	mu      sync.Mutex
+	sources map[string]*source // by audit.Origin.Source
 }
 
 // source has the resources used by the connections of one source.
@@ -51,20 +51,18 @@ type source struct {
 	bytes atomic.Int64
 }
 
-// Limits for which a connection is refused, as indexes of Listener.refusals.
-const (
-	refusedInAll = iota
-	refusedPerSource
-)
+// minHandshakes is used with few connections.
+const minHandshakes = 64
 
 // WithTLS returns a listener of TLS connections. Unfinished handshakes are limited to an eighth of the connections.
 func (l *Listener) WithTLS(config *tls.Config) net.Listener {
-	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/8, 1), headerTimeout)
+	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/8, minHandshakes), headerTimeout)
 }
 
 // NewListener returns l with limits.
 func NewListener(l net.Listener, limits ConnLimits) *Listener {
-	return &Listener{Listener: l, limits: limits, pause: writePause, sources: map[string]*source{}}
+	return &Listener{Listener: l, limits: limits, pause: writePause, sources: map[string]*source{},
+		conns: connlimit.NewTable(limits.Connections, limits.PerSource)}
 }
 
 // Accept waits for the next connection within the limits.
@@ -84,60 +82,55 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // admit returns nil for a connection over the limits.
 func (l *Listener) admit(conn net.Conn) *limitedConn {
-	name, proxy := l.peer(conn)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open >= l.limits.Connections {
-		l.refusals[refusedInAll]++
+	name, networks := l.peer(conn)
+	c := &limitedConn{Conn: conn, listener: l, source: name, share: l.limits.Bytes / 4}
+	if networks == nil {
+		c.source, c.share = "", l.limits.Bytes
+	}
+	c.entry = connlimit.NewEntry(networks, func() { _ = c.Close() })
+	c.from = l.enter(c.source)
+	if !l.conns.Add(c.entry) {
+		l.leave(c)
 		return nil
 	}
-	from := l.sources[name]
-	if from == nil {
-		from = &source{}
-	}
-	if !proxy && from.open >= l.limits.PerSource {
-		l.refusals[refusedPerSource]++
-		return nil
-	}
-	l.open++
-	from.open++
-	l.sources[name] = from
-	share := l.limits.Bytes / 4
-	if proxy {
-		share = l.limits.Bytes
-	}
-	return &limitedConn{Conn: conn, listener: l, source: name, proxy: proxy, from: from, share: share}
+	return c
 }
 
-// peer returns the source of a connection, and whether it is a proxy. An address that is not an IP address is a Unix
-// socket, which only a proxy on this machine uses.
-func (l *Listener) peer(conn net.Conn) (source string, proxy bool) {
-	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return "", true
-	}
-	addr := remote.AddrPort().Addr().Unmap().WithZone("")
-	return audit.Origin{Address: addr.String()}.Source(), contains(l.limits.Proxies, addr)
-}
-
-func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
-	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
-}
-
-func (l *Listener) released(c *limitedConn) {
+// enter counts a connection of a source.
+func (l *Listener) enter(name string) *source {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open--
+	if l.sources[name] == nil {
+		l.sources[name] = &source{}
+	}
+	l.sources[name].open++
+	return l.sources[name]
+}
+
+func (l *Listener) leave(c *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if c.from.open--; c.from.open == 0 {
 		delete(l.sources, c.source)
 	}
 }
 
-// load returns the number of open connections, and of refused ones by limit.
-func (l *Listener) load() (open int, refused [2]int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open, l.refusals
+// peer returns the source of a connection and its networks, none for a proxy. An address that is not an IP address is a Unix socket,
+// which only a proxy on this machine uses.
+func (l *Listener) peer(conn net.Conn) (source string, networks []netip.Prefix) {
+	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return "", nil
+	}
+	addr := remote.AddrPort().Addr().Unmap().WithZone("")
+	if contains(l.limits.Proxies, addr) {
+		return "", nil
+	}
+	return audit.Origin{Address: addr.String()}.Source(), connlimit.Networks(addr)
+}
+
+func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
 // limitedConn is a connection within the limits. Received bytes count until a response begins: net/http and the handler
@@ -145,8 +138,8 @@ func (l *Listener) load() (open int, refused [2]int64) {
 type limitedConn struct {
 	net.Conn
 	listener *Listener
-	source   string
-	proxy    bool
+	entry    *connlimit.Entry
+	source   string // "" for a proxy
 	from     *source
 	share    int64 // of Listener.bytes, for all connections of the source
 
@@ -155,11 +148,15 @@ type limitedConn struct {
 }
 
 // Source implements connlimit.Sourced.
-func (c *limitedConn) Source() string {
-	if c.proxy {
-		return ""
-	}
-	return c.source
+func (c *limitedConn) Source() string { return c.source }
+
+// Entry implements connlimit.Tracked.
+func (c *limitedConn) Entry() *connlimit.Entry { return c.entry }
+
+// SetReadDeadline is called by handlers before they read from the connection.
+func (c *limitedConn) SetReadDeadline(t time.Time) error {
+	c.entry.ReadDeadline(t)
+	return c.Conn.SetReadDeadline(t)
 }
 
 // Read returns errTooManyBytes if the received bytes exceed a limit.
@@ -211,6 +208,7 @@ func (c *limitedConn) Write(p []byte) (n int, err error) {
 			c.cut()
 			return n, err
 		}
+		c.entry.SetWorking(false) // the client is slow
 	}
 }
 
@@ -225,7 +223,8 @@ func (c *limitedConn) cut() {
 func (c *limitedConn) Close() error {
 	c.closed.Do(func() {
 		c.releasePending()
-		c.listener.released(c)
+		c.entry.Remove()
+		c.listener.leave(c)
 	})
 	return c.Conn.Close()
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/connlimit"
 )
 
 const testPause = 500 * time.Millisecond
@@ -30,6 +31,7 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func
 	l.pause = testPause
 	s := edge(io.Discard).HTTPServer()
 	s.Handler = h
+	connlimit.Track(s)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return func(from string) net.Conn {
@@ -61,35 +63,103 @@ func responds(t *testing.T, conn net.Conn, request string) bool {
 	return err == nil && response.StatusCode == http.StatusOK
 }
 
+// Another connection takes the place of the one that is idle for longest, if it may.
 func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
-	const a, b, proxy = "127.0.0.2", "127.0.0.3", "127.0.0.4"
+	const a, b, proxy = "127.0.0.2", "127.0.1.3", "127.0.2.4"
 	limits := ConnLimits{Connections: 5, PerSource: 2, Bytes: 1 << 20, Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}
 	for _, c := range []struct {
-		name  string
-		open  []string // connections that stay open
-		next  string   // source of another connection
-		wants bool
+		name    string
+		open    []string // sources of connections that stay open
+		working bool     // they have a request each, else they are idle
+		next    string   // source of another connection
+		closed  int      // index of the connection that is closed, -1 for none; len(open) for the new one
+		counts  connlimit.Counts
 	}{
-		{"below both limits", []string{a}, a, true},
-		{"one source at its limit", []string{a, a}, a, false},
-		{"another source", []string{a, a}, b, true},
-		{"a proxy has no limit of its own", []string{proxy, proxy, proxy}, proxy, true},
-		{"all connections", []string{proxy, proxy, proxy, a, b}, proxy, false},
+		{name: "below both limits", open: []string{a}, next: a, closed: -1},
+		{name: "one source at its limit", open: []string{b, a, a}, next: a, closed: 1, counts: connlimit.Counts{ClosedOfSource: 1}},
+		{name: "one source at its limit, all working", open: []string{b, a, a}, working: true, next: a, closed: 3,
+			counts: connlimit.Counts{RefusedOfSource: 1}},
+		{name: "another source", open: []string{a, a}, next: b, closed: -1},
+		{name: "a proxy has no limit of its own", open: []string{proxy, proxy, proxy}, next: proxy, closed: -1},
+		{name: "all connections", open: []string{proxy, proxy, b, a, a}, next: proxy, closed: 3, counts: connlimit.Counts{ClosedInAll: 1}},
+		{name: "all connections working", open: []string{b, proxy, proxy, a, a}, working: true, next: b, closed: 3, counts: connlimit.Counts{ClosedInAll: 1}},
+		{name: "all connections of a proxy", open: []string{proxy, proxy, proxy, proxy, proxy}, next: a, closed: 5,
+			counts: connlimit.Counts{RefusedInAll: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			connect, l := serveLimited(t, edge(io.Discard).Handler(), limits)
+			works := make(chan struct{})
+			connect, l := serveLimited(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/long" {
+					works <- struct{}{}
+					<-r.Context().Done()
+				}
+			}), limits)
+			var conns []net.Conn
 			for _, from := range c.open {
-				if !responds(t, connect(from), health) {
+				conn := connect(from)
+				conns = append(conns, conn)
+				if !responds(t, conn, health) {
 					t.Fatalf("%s has no response before the limit", from)
 				}
+				if c.working {
+					_, _ = io.WriteString(conn, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+					<-works
+				}
 			}
-			if got := responds(t, connect(c.next), health); got != c.wants {
-				t.Errorf("one more connection from %s has a response: %t, want %t", c.next, got, c.wants)
+			last := connect(c.next)
+			if got := responds(t, last, health); got != (c.closed < len(c.open)) {
+				t.Errorf("one more connection from %s has a response: %t", c.next, got)
 			}
-			if open, refused := l.load(); !c.wants && (open != len(c.open) || refused[0]+refused[1] != 1) {
-				t.Errorf("%d open, %v refused; want %d and one", open, refused, len(c.open))
+			for i, conn := range conns {
+				if isOpen(t, conn) != (i != c.closed) {
+					t.Errorf("connection %d is open: %t", i, i == c.closed)
+				}
+			}
+			if _, counts := l.conns.Load(); counts != c.counts {
+				t.Errorf("counted %+v, want %+v", counts, c.counts)
 			}
 		})
+	}
+}
+
+// isOpen reports whether the server has not closed an idle connection.
+func isOpen(t *testing.T, conn net.Conn) bool {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(testPause / 10))
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// A request whose body does not arrive is no work: its connection is closed for another one.
+func TestConnectionOfUnfinishedBodyIsClosedForAnother(t *testing.T) {
+	const a, b = "127.0.0.2", "127.0.1.3"
+	read := make(chan struct{})
+	connect, _ := serveLimited(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return
+		}
+		body := arriving(w, r.Body)
+		_, _ = body.Read(make([]byte, 1))
+		if r.Method == http.MethodPut {
+			_, _ = io.Copy(io.Discard, body)
+		}
+		read <- struct{}{}
+		<-r.Context().Done()
+	}), ConnLimits{Connections: 2, PerSource: 2, Bytes: 1 << 20})
+	works := connect(a)
+	_, _ = io.WriteString(works, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+	<-read
+	arrives := connect(a)
+	_, _ = io.WriteString(arrives, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx")
+	<-read
+	if !responds(t, connect(b), health) {
+		t.Error("another connection has no response")
+	}
+	if !isOpen(t, works) {
+		t.Error("the connection with a request in work is closed")
+	}
+	if isOpen(t, arrives) {
+		t.Error("the connection whose body arrives is open")
 	}
 }
 
@@ -104,7 +174,7 @@ func TestClosedConnectionsAreNotCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for open, _ := l.load(); open > 0; open, _ = l.load() { // the client sees the end first
+	for open, _ := l.conns.Load(); open > 0; open, _ = l.conns.Load() { // the client sees the end first
 		time.Sleep(time.Millisecond)
 	}
 	l.mu.Lock()
@@ -183,7 +253,7 @@ func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the client sees %v, want a reset without waiting for the rest", err)
 	}
-	for open, _ := l.load(); open > 0; open, _ = l.load() {
+	for open, _ := l.conns.Load(); open > 0; open, _ = l.conns.Load() {
 		time.Sleep(time.Millisecond)
 	}
 }

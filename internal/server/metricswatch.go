@@ -63,24 +63,34 @@ func (m *Metrics) Connections(l *Listener) {
 	m.registry.MustRegister(&connections{listener: l,
 		open:    prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
 		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections refused, by the limit they reached.", []string{"limit"}, nil),
+		closed:  prometheus.NewDesc("regwarden_connections_closed_total", "Client connections closed in favor of new ones, by the limit they reached.", []string{"limit"}, nil),
 	})
 }
 
 type connections struct {
-	listener      *Listener
-	open, refused *prometheus.Desc
+	listener              *Listener
+	open, refused, closed *prometheus.Desc
 }
 
 func (c *connections) Describe(to chan<- *prometheus.Desc) {
 	to <- c.open
 	to <- c.refused
+	to <- c.closed
 }
 
 func (c *connections) Collect(to chan<- prometheus.Metric) {
-	open, refused := c.listener.load()
+	open, counts := c.listener.conns.Load()
 	to <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(open))
-	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedInAll]), "all")
-	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedPerSource]), "source")
+	for _, count := range []struct {
+		of    *prometheus.Desc
+		n     int64
+		limit string
+	}{
+		{c.refused, counts.RefusedInAll, "all"}, {c.refused, counts.RefusedOfSource, "source"},
+		{c.closed, counts.ClosedInAll, "all"}, {c.closed, counts.ClosedOfSource, "source"},
+	} {
+		to <- prometheus.MustNewConstMetric(count.of, prometheus.CounterValue, float64(count.n), count.limit)
+	}
 }
 
 // AuditChain registers metrics of the chain of audit records. lag returns the number of its newest batch, and how long the oldest record

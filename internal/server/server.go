@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/connlimit"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/registries"
@@ -227,7 +228,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 
 // HTTPServer returns a server for Handler with all limits except those of writing, which are Listener's.
 func (s *Server) HTTPServer() *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
 		// The deadline for the whole request; call.body and giveUpBody set earlier ones. call.body removes it at the
@@ -239,4 +240,6 @@ func (s *Server) HTTPServer() *http.Server {
 		// OPTIONS * is routed like any other request and gets the error body.
 		DisableGeneralOptionsHandler: true,
 	}
+	connlimit.Track(server)
+	return server
 }

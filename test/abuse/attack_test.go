@@ -135,10 +135,22 @@ func (c *customer) try(method, path, body string, headers ...string) time.Durati
 // served fails the test unless every request of the customer succeeded, 95 % of them within maxResponse.
 func (c *customer) served(t testing.TB) {
 	t.Helper()
+	c.servedBut(t, 0)
+}
+
+// mostlyServed is served for an attack in which 1 % of the requests may fail.
+func (c *customer) mostlyServed(t testing.TB) {
+	t.Helper()
+	c.servedBut(t, c.all/100)
+}
+
+// servedBut is served, except that some requests may fail.
+func (c *customer) servedBut(t testing.TB, some int) {
+	t.Helper()
 	slices.Sort(c.took)
 	p99 := c.took[(len(c.took)*99+99)/100-1].Round(100 * time.Microsecond)
 	t.Logf("regular client: %d requests, p99 %v, %d slow, %d failed", c.all, p99, c.slow, len(c.failed))
-	if len(c.failed) > 0 {
+	if len(c.failed) > some {
 		t.Errorf("the regular client was refused %d times: %s", len(c.failed), c.failed[0])
 	}
 	if c.slow*20 > c.all {
@@ -181,6 +193,12 @@ func released(t testing.TB, server *instance.Server, before held) {
 // withinMemory fails the test when the service held more than memoryLimit at any time.
 func withinMemory(t testing.TB, server *instance.Server) {
 	t.Helper()
+	memoryBelow(t, server, memoryLimit)
+}
+
+// memoryBelow fails the test when the service held more than a limit in KiB at any time.
+func memoryBelow(t testing.TB, server *instance.Server, limit int) {
+	t.Helper()
 	if !server.Running() {
 		t.Fatal("the service ended")
 	}
@@ -194,8 +212,8 @@ func withinMemory(t testing.TB, server *instance.Server) {
 		t.Fatal(err)
 	}
 	t.Logf("peak memory: %d MiB", kib>>10)
-	if kib > memoryLimit {
-		t.Errorf("peak memory %d MiB, at most %d", kib>>10, memoryLimit>>10)
+	if kib > limit {
+		t.Errorf("peak memory %d MiB, at most %d", kib>>10, limit>>10)
 	}
 }
 
