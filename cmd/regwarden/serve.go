@@ -24,6 +24,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auditchain"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/auxiliary"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/console"
@@ -145,6 +146,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	linker := auditchain.NewLinker(db, log, time.Now)
 	metrics.AuditChain(linker.Lag)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
+	s.Requests = budget.NewRequests(int64(c.RequestMemory) << 20)
 	if s.Console, err = settings.pages(s); err != nil {
 		return err
 	}
@@ -195,7 +197,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		ContentSync: contentsync.New(db, stored, checker, time.Now),
 		Alerts:      alerting,
 		Metrics:     metrics,
-		Responses:   server.NewResponseBudget(int64(c.ResponseMemory) << 20),
+		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
 		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
 		Ready:       db.Ready,
 		Log:         log,
@@ -209,7 +211,7 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 		return nil, nil
 	}
 	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
-		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation, Reserve: s.Responses.Reserve, Settings: c.forConsole(), Now: time.Now})
+		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation, Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,14 +51,12 @@ func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 
 // readForm reads the form of a request.
 func (c *call) readForm(limit int64) error {
-	if limit == 0 {
-		limit = maxForm
+	if err := c.console.Requests.Reserve(c.principal, c.origin.Source(), c.Request, limit); err != nil {
+		c.Header().Set("Connection", "close") // so that the response does not wait for the body
+		return err
 	}
 	c.Body = http.MaxBytesReader(c.ResponseWriter, c.Body, limit)
-	err := c.ParseForm()
-	if err == nil {
-		err = c.ParseMultipartForm(limit) // files stay in memory
-	}
+	err := cmp.Or(c.ParseForm(), c.ParseMultipartForm(limit)) // files stay in memory
 	if errors.Is(err, http.ErrNotMultipart) {
 		err = nil
 	}
@@ -66,6 +65,9 @@ func (c *call) readForm(limit int64) error {
 	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The form must have at most %d KiB.", limit>>10)}
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok { // too many bytes of the service or of the caller
+		return f
 	}
 	if err != nil {
 		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The form did not arrive completely. Send it again.", Cause: err}
@@ -120,7 +122,7 @@ func (c *call) showStatus(status int, name, title string, data any) error {
 	if err := c.console.templates.execute(&page, name, c.view(title, data)); err != nil {
 		return fmt.Errorf("show a page: %w", err)
 	}
-	if n := int64(page.Len()); n > smallPage {
+	if n := int64(page.Len()); n > smallPage && c.console.Reserve != nil {
 		holder := c.principal
 		if holder.UserUID == "" { // callers without a session share a part of the budget
 			holder.OrgUID, holder.UserUID = "anonymous", "anonymous"
@@ -183,7 +185,6 @@ func (c *call) begin(status int) {
 
 // messageOf returns the message of a fault for people, who do not see headers.
 func messageOf(f *fault.Error) string {
-	const header = "Retry after the time in Retry-After."
 	if f.Kind == fault.Internal {
 		return "Something went wrong in the service. Its log has the cause under the reference below."
 	}
@@ -191,5 +192,5 @@ func messageOf(f *fault.Error) string {
 	if wait > time.Minute {
 		wait = (wait + time.Minute - 1).Truncate(time.Minute) // inWords may round down
 	}
-	return strings.Replace(f.Message, header, "Try again in "+inWords(wait)+".", 1)
+	return strings.Replace(f.Message, "Retry after the time in Retry-After.", "Try again in "+inWords(wait)+".", 1)
 }

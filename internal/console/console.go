@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -23,7 +24,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Config has what the pages show. All fields but CountLogin, CountValidation, Reserve and Settings are required.
+// Config has what the pages show. All fields but CountLogin, CountValidation, Reserve, Requests and Settings are required.
 type Config struct {
 	Auth        *auth.Service
 	Directory   *directory.Directory
@@ -32,9 +33,10 @@ type Config struct {
 	Watch       *watch.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
-	ScanBytes   int64       // maximum size of a file to scan; 0 means 1 MiB
-	Secure      bool        // browsers use TLS, so cookies are for TLS only
-	CountLogin  func(error) // called with the outcome of each login
+	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
+	ScanBytes   int64            // maximum size of a file to scan; 0 means 1 MiB
+	Secure      bool             // browsers use TLS, so cookies are for TLS only
+	CountLogin  func(error)      // called with the outcome of each login
 
 	CountValidation func(*regcheck.Report, error)                        // called with the outcome of each check
 	Reserve         func(auth.Principal, int64) (free func(), err error) // counts the bytes of a large page while it is sent
@@ -163,9 +165,6 @@ func New(config Config) (*Console, error) {
 	if config.CountValidation == nil {
 		config.CountValidation = func(*regcheck.Report, error) {}
 	}
-	if config.Reserve == nil {
-		config.Reserve = func(auth.Principal, int64) (func(), error) { return func() {}, nil }
-	}
 	static, err := readAssets()
 	if err != nil {
 		return nil, err
@@ -259,7 +258,7 @@ func (s *Console) run(c *call, r route) (err error) {
 	}
 	if c.Method != http.MethodPost {
 		c.Body = http.NoBody // FormValue would read it whatever the method is, and write files to disk
-	} else if err := c.readForm(r.maxBody); err != nil {
+	} else if err := c.readForm(cmp.Or(r.maxBody, maxForm)); err != nil {
 		return err
 	}
 	return r.handle(c)

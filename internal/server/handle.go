@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
@@ -41,6 +42,7 @@ type call struct {
 	origin    audit.Origin
 	principal auth.Principal // set if the route requires authentication
 	project   string         // uid from ProjectUid, which the principal may see; empty without the header
+	requests  *budget.Requests
 }
 
 // response is the result of a handler: a status and a body to encode, nil for none.
@@ -77,7 +79,7 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 
 // serve runs one operation: authentication, project, handler, encoding.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
-	c := &call{Request: r, w: w, origin: recordOf(w).origin}
+	c := &call{Request: r, w: w, origin: recordOf(w).origin, requests: s.Requests}
 	result, err := s.run(c, route)
 	if err != nil {
 		s.fail(w, r, err)
@@ -187,9 +189,11 @@ func (c *call) body() ([]byte, error) {
 	return c.readBody(limit)
 }
 
-// readBody reads the whole body within the limits of size and time.
-func (c *call) readBody(limit int64) ([]byte, error) {
-	body, err := io.ReadAll(arriving(c.w, http.MaxBytesReader(nil, c.Body, limit)))
+// readBody reads the whole body within the limits of size, time and memory. It is called once per request.
+func (c *call) readBody(limit int64) (body []byte, err error) {
+	if err = c.requests.Reserve(c.principal, c.origin.Source(), c.Request, limit); err == nil {
+		body, err = io.ReadAll(arriving(c.w, http.MaxBytesReader(nil, c.Body, limit)))
+	}
 	if err != nil {
 		c.w.Header().Set("Connection", "close") // so that the response does not wait for the rest of the body
 		return nil, bodyFault(err, limit)
@@ -203,8 +207,8 @@ func bodyFault(err error, limit int64) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
 	}
-	if errors.Is(err, errTooManyBytes) {
-		return fault.Busy("The service is receiving too many large requests. Retry after the time in Retry-After.", time.Second)
+	if f, ok := errors.AsType[*fault.Error](err); ok { // too many bytes of the service or of the caller
+		return f
 	}
 	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive completely.", Cause: err,
 		Fields: []fault.Field{{Field: strictjson.Body, Problem: fmt.Sprintf("must arrive within %v and without a pause of %v", bodyTimeout, bodyPause)}}}

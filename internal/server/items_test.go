@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,13 +15,14 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
 var (
-	alice   = auth.Principal{UserUID: "alice", OrgUID: "acme"}
-	bob     = auth.Principal{UserUID: "bob", OrgUID: "acme"}
-	mallory = auth.Principal{UserUID: "mallory", OrgUID: "other"}
+	alice = auth.Principal{UserUID: "alice", OrgUID: "acme"}
+	bob   = auth.Principal{UserUID: "bob", OrgUID: "acme"}
+	carol = auth.Principal{UserUID: "carol", OrgUID: "acme"}
 )
 
 // pagesOf returns the words in pages of two, followed by err.
@@ -142,16 +144,16 @@ func TestLargeResponsesOverTheBudget(t *testing.T) {
 		"not a list":                {[]auth.Principal{alice}, long, http.StatusServiceUnavailable},
 		"small responses need none": {[]auth.Principal{alice}, wordList([]string{"a", "b", "c"}, nil), http.StatusOK},
 		"another user of the organization holds its share": {[]auth.Principal{bob}, wordList([]string{long}, nil), http.StatusOK},
-		"the organization's is held":                       {[]auth.Principal{bob, bob}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
-		"another organization's":                           {[]auth.Principal{mallory, mallory}, wordList([]string{long}, nil), http.StatusOK},
-		"other organizations hold everything":              {[]auth.Principal{mallory, mallory, mallory, mallory, mallory, mallory, mallory, mallory}, long, http.StatusServiceUnavailable},
+		"the organization's is held":                       {[]auth.Principal{bob, carol}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
+		"another organization's":                           {manyUsers(2), wordList([]string{long}, nil), http.StatusOK},
+		"other organizations hold everything":              {manyUsers(8), long, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := edge(io.Discard)
-			s.Responses = NewResponseBudget(8 * listBytes)
+			s.Responses = budget.NewResponses(8 * listBytes)
 			for _, p := range c.held {
-				for _, holder := range []string{"", p.OrgUID, p.UserUID} {
-					s.Responses.held[holder] += listBytes
+				if _, err := s.Responses.Reserve(p, listBytes); err != nil {
+					t.Fatal(err)
 				}
 			}
 			response, text, err := get(t, serveBody(t, s, alice, c.body).URL)
@@ -162,9 +164,17 @@ func TestLargeResponsesOverTheBudget(t *testing.T) {
 	}
 }
 
+// manyUsers returns users of as many organizations.
+func manyUsers(n int) (all []auth.Principal) {
+	for i := range n {
+		all = append(all, auth.Principal{UserUID: fmt.Sprint("user ", i), OrgUID: fmt.Sprint("org ", i)})
+	}
+	return all
+}
+
 func TestBudgetIsReleased(t *testing.T) {
 	s := edge(io.Discard)
-	s.Responses = NewResponseBudget(8 * listBytes)
+	s.Responses = budget.NewResponses(8 * listBytes)
 	long := []string{strings.Repeat("long", pieceBytes)}
 	for range 3 {
 		if _, _, err := get(t, serveBody(t, s, alice, wordList(long, nil)).URL); err != nil {
@@ -172,9 +182,7 @@ func TestBudgetIsReleased(t *testing.T) {
 		}
 		_, _, _ = get(t, serveBody(t, s, alice, wordList(append(long, "more"), errors.New("away"))).URL)
 	}
-	s.Responses.mu.Lock()
-	defer s.Responses.mu.Unlock()
-	if len(s.Responses.held) != 0 {
-		t.Errorf("left: %v", s.Responses.held)
+	if _, err := s.Responses.Reserve(alice, 8*listBytes+1); err != nil { // more than the limit, so only possible while nothing is held
+		t.Error(err)
 	}
 }

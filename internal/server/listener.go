@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/connlimit"
+	"github.com/regwarden/regwarden/internal/fault"
 )
 
 // ConnLimits limit the resources that clients can use without an account. All fields are required.
@@ -25,8 +26,22 @@ type ConnLimits struct {
 	Proxies []netip.Prefix
 }
 
-// errTooManyBytes ends a read when the pending bytes of all connections, or of those of one source, reach their limit.
-var errTooManyBytes = errors.New("too many bytes of pending requests")
+// tooManyBytes ends a read when the pending bytes of all connections, or of those of one source, reach their limit. To net/http it is a
+// timeout, to which it sends no response of its own: see Server.headerEnds.
+type tooManyBytes struct{}
+
+func (tooManyBytes) Error() string   { return "too many bytes of pending requests" }
+func (tooManyBytes) Timeout() bool   { return true }
+func (tooManyBytes) Temporary() bool { return false }
+
+// Unwrap returns the fault that the client gets.
+func (tooManyBytes) Unwrap() error {
+	return fault.Busy("The service is receiving too many large requests. Retry after the time in Retry-After.", time.Second)
+}
+
+// freeBytes of each connection are not counted: a request of usual size is never refused, whatever others send, and net/http has buffers
+// of about this size for each connection.
+const freeBytes = 8 << 10
 
 // Listener applies ConnLimits to the connections of another listener. For a connection over the limit another one is closed, or the new
 // one if all others work on requests. It is safe for concurrent use.
@@ -144,6 +159,8 @@ type limitedConn struct {
 	share    int64 // of Listener.bytes, for all connections of the source
 
 	pending atomic.Int64
+	refused atomic.Bool // a read failed, and its bytes are lost
+	inBody  atomic.Bool // the header of the request has arrived
 	closed  sync.Once
 }
 
@@ -159,23 +176,43 @@ func (c *limitedConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Read returns errTooManyBytes if the received bytes exceed a limit.
+// Read returns tooManyBytes if the received bytes exceed a limit, and from then on.
 func (c *limitedConn) Read(p []byte) (int, error) {
+	if c.refused.Load() {
+		return 0, tooManyBytes{}
+	}
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.hold(int64(n)) {
-		return 0, errTooManyBytes
+	if n > 0 && !c.hold(c.cost(n)) {
+		c.refused.Store(true)
+		return 0, tooManyBytes{}
 	}
 	return n, err
 }
 
+// headerCost is what a byte of a header counts, since net/http has copies while it reads one.
+const headerCost = 3
+
+// cost returns what n received bytes count.
+func (c *limitedConn) cost(n int) int64 {
+	if c.inBody.Load() {
+		return int64(n)
+	}
+	return headerCost * int64(n)
+}
+
+// hold counts received bytes. A source may hold as much as is free, so that sources with little are served when others hold much.
 func (c *limitedConn) hold(n int64) bool {
-	c.pending.Add(n)
+	n = min(n, c.pending.Add(n)-freeBytes)
+	if n <= 0 {
+		return true
+	}
 	all, own := c.listener.bytes.Add(n), c.from.bytes.Add(n)
-	return all <= c.listener.limits.Bytes && own <= c.share
+	free := c.listener.limits.Bytes - all
+	return free >= 0 && own <= c.share && (own <= free || c.share == c.listener.limits.Bytes)
 }
 
 func (c *limitedConn) releasePending() {
-	if n := c.pending.Swap(0); n > 0 {
+	if n := c.pending.Swap(0) - freeBytes; n > 0 {
 		c.listener.bytes.Add(-n)
 		c.from.bytes.Add(-n)
 	}

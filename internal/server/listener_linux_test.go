@@ -2,12 +2,16 @@ package server
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +25,7 @@ const testPause = 500 * time.Millisecond
 
 // serveLimited serves on loopback within limits, and returns a function that connects from an address. Other systems than Linux have
 // 127.0.0.1 alone.
-func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func(from string) net.Conn, l *Listener) {
+func serveLimited(t *testing.T, h http.Handler, limits ConnLimits, encrypted ...bool) (connect func(from string) net.Conn, l *Listener) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,7 +36,14 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func
 	s := edge(io.Discard).HTTPServer()
 	s.Handler = h
 	connlimit.Track(s)
-	go func() { _ = s.Serve(l) }()
+	var listener net.Listener = l
+	if slices.Contains(encrypted, true) {
+		certificate := httptest.NewUnstartedServer(nil)
+		certificate.StartTLS()
+		certificate.Close()
+		listener = tls.NewListener(l, &tls.Config{Certificates: certificate.TLS.Certificates})
+	}
+	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return func(from string) net.Conn {
 		t.Helper()
@@ -44,6 +55,9 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func
 		t.Cleanup(func() { _ = conn.Close() })
 		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
+		}
+		if slices.Contains(encrypted, true) {
+			return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // its certificate is self-signed
 		}
 		return conn
 	}, l
@@ -187,16 +201,16 @@ func TestClosedConnectionsAreNotCounted(t *testing.T) {
 // A source with unfinished headers reaches its quarter of the limit; other sources are not affected.
 func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
-	unfinished := strings.TrimSuffix(health, "\r\n") + "X-Long: " + strings.Repeat("x", 6<<10)
+	unfinished := strings.TrimSuffix(health, "\r\n") + "X-Long: " + strings.Repeat("x", (freeBytes+6<<10)/headerCost)
 	conns := []net.Conn{connect("127.0.0.2"), connect("127.0.0.2"), connect("127.0.0.2")}
 	for i, conn := range conns[:2] {
 		_, _ = io.WriteString(conn, unfinished)
-		for l.bytes.Load() < int64((i+1)*len(unfinished)) {
+		for l.bytes.Load() < int64((i+1)*(headerCost*len(unfinished)-freeBytes)) {
 			time.Sleep(time.Millisecond)
 		}
 	}
 	if responds(t, conns[2], unfinished) {
-		t.Error("18 KiB of one source are held, at most 16")
+		t.Error("18 KiB of one source are counted, at most 16")
 	}
 	if !responds(t, connect("127.0.0.3"), health) || !responds(t, conns[0], "\r\n\r\n") || !responds(t, conns[1], "\r\n\r\n") {
 		t.Error("a connection within the limits has no response")
@@ -206,12 +220,54 @@ func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	}
 }
 
+// A header over the limit gets a response of the service, also over TLS, and not that of net/http.
+func TestHeadersOverTheLimitReturn503(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10}, encrypted)
+		conn := connect("127.0.0.2")
+		_, _ = io.WriteString(conn, strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", 32<<10)) // the response shows what happened
+		response, fault := responseOn(t, conn, &http.Request{Method: http.MethodGet})
+		if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || fault.Ref == "" ||
+			response.Header.Get("Retry-After") == "" || response.Header.Get("X-Content-Type-Options") == "" {
+			t.Errorf("TLS %t: %s %+v, header %v", encrypted, response.Status, fault, response.Header)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("TLS %t: the connection stays open", encrypted)
+		}
+		if held := l.bytes.Load(); held != 0 {
+			t.Errorf("TLS %t: %d bytes are held after the response", encrypted, held)
+		}
+	}
+}
+
+// Sources that hold much leave as much as each of them to others, and a request of usual size needs nothing.
+func TestSourcesLeaveMemoryToOthers(t *testing.T) {
+	const limit = 64 << 10
+	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: limit})
+	for i := range 8 {
+		for range 2 {
+			_, _ = io.WriteString(connect(fmt.Sprintf("127.0.0.%d", 10+i)), strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", (freeBytes+4<<10)/headerCost)) // refused ones fail
+		}
+	}
+	for l.bytes.Load() < limit/2 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 20 {
+		if free := limit - l.bytes.Load(); free < limit/32 {
+			t.Errorf("%d bytes are free", free)
+		}
+		if !responds(t, connect("127.0.0.2"), health) {
+			t.Error("a request of usual size has no response")
+		}
+	}
+}
+
 func TestBodiesOverTheLimitReturn503(t *testing.T) {
 	s := edge(io.Discard)
 	connect, l := serveLimited(t, s.Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
 	conn := connect("127.0.0.2")
-	body := strings.Repeat("x", 20<<10)
-	request := "POST " + api.PathAuthenticate + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30000\r\n\r\n" + body
+	body := strings.Repeat("x", freeBytes+20<<10)
+	request := "POST " + api.PathAuthenticate + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 40000\r\n\r\n" + body
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}

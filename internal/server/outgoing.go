@@ -1,15 +1,18 @@
 package server
 
 import (
+	"bytes"
+	"io"
+	"maps"
+	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
@@ -84,59 +87,40 @@ var encoding = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTM
 		return encoder.WriteToken(jsontext.String(at.UTC().Format(timeFormat)))
 	})))
 
+// headerEnds is called by net/http when it has read a header, or failed to (StateActive), and when a request ended.
+func (s *Server) headerEnds(conn net.Conn, state http.ConnState) {
+	inner := conn
+	if encrypted, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		inner = encrypted.NetConn()
+	}
+	limited, ok := inner.(*limitedConn)
+	if !ok {
+		return
+	}
+	limited.inBody.Store(state == http.StateActive)
+	if state == http.StateActive && limited.refused.Load() {
+		refuseHeader(conn)
+	}
+}
+
+// refuseHeader responds to a request whose header exceeds the limits of Listener, before net/http closes the connection.
+func refuseHeader(conn net.Conn) {
+	f := fault.Visible(tooManyBytes{})
+	body, err := encodeJSON(&api.Error{Ref: newRequestID(), Code: f.Code, Message: f.Message, Details: details(f)})
+	if err != nil { // encoding strings cannot fail
+		return
+	}
+	response := http.Response{StatusCode: f.Status(), ProtoMajor: 1, ProtoMinor: 1, Header: maps.Clone(fixedHeaders), ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)), Close: true}
+	response.Header["Content-Type"] = jsonType
+	response.Header.Set("Retry-After", f.RetryAfterSeconds())
+	if response.Write(conn) == nil {
+		time.Sleep(lingerTime)
+	}
+}
+
+// lingerTime is how long a connection stays open after a response to a client that may still be sending: bytes that arrive at a closed
+// connection discard the response. net/http waits as long.
+const lingerTime = 500 * time.Millisecond
+
 func encodeJSON(body any) ([]byte, error) { return json.Marshal(body, encoding) }
-
-// ResponseBudget bounds the bytes of large responses held in memory for clients. An organization may hold a quarter of
-// the total and a user an eighth; a single response may be larger. It is safe for concurrent use.
-type ResponseBudget struct {
-	limit int64
-
-	mu   sync.Mutex
-	held map[string]int64 // by uid of organization or user; "" is the total
-}
-
-// NewResponseBudget returns a budget of limit bytes in total.
-func NewResponseBudget(limit int64) *ResponseBudget {
-	return &ResponseBudget{limit: limit, held: map[string]int64{}}
-}
-
-// Reserve counts the bytes of a response to the caller until free is called. A nil budget and a caller who is not known
-// have no limit.
-//
-// Faults: Unavailable.
-func (b *ResponseBudget) Reserve(p auth.Principal, n int64) (free func(), err error) {
-	if b == nil || p.UserUID == "" {
-		return func() {}, nil
-	}
-	if !b.take(p, n) {
-		return nil, fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
-	}
-	return func() { b.release(p, n) }, nil
-}
-
-func (b *ResponseBudget) take(p auth.Principal, n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, share := range []struct {
-		holder string
-		limit  int64
-	}{{"", b.limit}, {p.OrgUID, b.limit / 4}, {p.UserUID, b.limit / 8}} {
-		if held := b.held[share.holder]; held > 0 && held+n > share.limit {
-			return false
-		}
-	}
-	for _, holder := range []string{"", p.OrgUID, p.UserUID} {
-		b.held[holder] += n
-	}
-	return true
-}
-
-func (b *ResponseBudget) release(p auth.Principal, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, holder := range []string{"", p.OrgUID, p.UserUID} {
-		if b.held[holder] -= n; b.held[holder] == 0 {
-			delete(b.held, holder)
-		}
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/connlimit"
 	"github.com/regwarden/regwarden/internal/contentsync"
@@ -37,7 +38,7 @@ const (
 	idleTimeout      = 60 * time.Second
 )
 
-// Server serves the HTTP API. All fields except Metrics, Responses, TrustedProxies and TLS are required; it is safe for
+// Server serves the HTTP API. All fields except Metrics, Responses, Requests, TrustedProxies and TLS are required; it is safe for
 // concurrent use.
 type Server struct {
 	Auth           *auth.Service
@@ -49,13 +50,14 @@ type Server struct {
 	Alerts         *alerts.Service
 	Ready          func(context.Context) error // a nil error means that the server accepts requests
 	Log            *slog.Logger
-	Metrics        *Metrics        // nil disables metrics
-	Responses      *ResponseBudget // nil means no limit
-	TrustedProxies []netip.Prefix  // proxies whose X-Forwarded-For is trusted
-	TLS            bool            // served over TLS, so that HSTS is sent
-	ScanBytes      int64           // maximum size of a file to scan; 0 means that of other bodies
-	Hairpin        string          // sent in validations of this service; requests that contain it are refused
-	Console        Pages           // nil: no console
+	Metrics        *Metrics          // nil disables metrics
+	Responses      *budget.Responses // nil means no limit
+	Requests       *budget.Requests  // nil means no limit
+	TrustedProxies []netip.Prefix    // proxies whose X-Forwarded-For is trusted
+	TLS            bool              // served over TLS, so that HSTS is sent
+	ScanBytes      int64             // maximum size of a file to scan; 0 means that of other bodies
+	Hairpin        string            // sent in validations of this service; requests that contain it are refused
+	Console        Pages             // nil: no console
 }
 
 // Paths of the console and of the API reference, which the console serves. They are prefixes of pages too.
@@ -235,6 +237,7 @@ func (s *Server) HTTPServer() *http.Server {
 		// end of the body, since it would cancel a longer validation.
 		ReadTimeout:    headerTimeout + bodyTimeout,
 		IdleTimeout:    idleTimeout,
+		ConnState:      s.headerEnds,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// OPTIONS * is routed like any other request and gets the error body.

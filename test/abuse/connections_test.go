@@ -12,8 +12,9 @@ import (
 
 const login = "/v1/auth/authenticate"
 
-func post(path string, length int, body string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
+func post(path string, length int, body string, headers ...string) string {
+	headers = append([]string{"Host: x", "Content-Type: application/json", "Content-Length: " + strconv.Itoa(length)}, headers...)
+	return "POST " + path + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body
 }
 
 // Unfinished requests of anonymous connections do not fill the memory or lock out other clients.
