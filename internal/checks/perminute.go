@@ -21,12 +21,13 @@ type perMinute struct {
 
 	mu      sync.Mutex
 	waiting int
+	waits   map[string]int           // of waiting, by user
 	users   map[string]*rate.Limiter // where no other server shares the store
 	swept   time.Time
 }
 
 func newPerMinute(db *store.DB, limit int, now func() time.Time) *perMinute {
-	return &perMinute{db: db, limit: cmp.Or(limit, 120), now: now, users: map[string]*rate.Limiter{}}
+	return &perMinute{db: db, limit: cmp.Or(limit, 120), now: now, waits: map[string]int{}, users: map[string]*rate.Limiter{}}
 }
 
 // await waits until the user may begin another validation, at most maxWait. Clients that store many registries in a row validate
@@ -35,7 +36,7 @@ func (l *perMinute) await(ctx context.Context, user string) error {
 	if user == "" {
 		return nil // an operator
 	}
-	within, release := l.reserveWait()
+	within, release := l.reserveWait(user)
 	defer release()
 	wait, reserved, err := l.reserve(ctx, user, within)
 	if err != nil {
@@ -56,18 +57,23 @@ func (l *perMinute) await(ctx context.Context, user string) error {
 	}
 }
 
-// reserveWait reserves a slot for a caller that may have to wait, and returns how long it may wait: 0 if all slots are taken.
-func (l *perMinute) reserveWait() (within time.Duration, release func()) {
+// reserveWait reserves a slot for a caller that may have to wait, and returns how long it may wait: 0 if the user has as many slots as
+// are free, so that it leaves some to others.
+func (l *perMinute) reserveWait(user string) (within time.Duration, release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.waiting >= maxWaiting {
+	if l.waits[user] >= maxWaiting-l.waiting {
 		return 0, func() {}
 	}
 	l.waiting++
+	l.waits[user]++
 	return maxWait, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.waiting--
+		if l.waits[user]--; l.waits[user] == 0 {
+			delete(l.waits, user)
+		}
 	}
 }
 

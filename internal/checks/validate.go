@@ -70,7 +70,7 @@ func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (d reg
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
 		return d, nil, err
 	}
-	release, err = s.limiter.acquire(ctx, p.OrgUID)
+	release, err = s.limiter.acquire(ctx, p.OrgUID, p.UserUID)
 	return d, release, err
 }
 

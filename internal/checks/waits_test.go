@@ -36,7 +36,7 @@ func TestWaitsForReportsAreLimited(t *testing.T) {
 	if _, waiting := s.Load(); waiting != 0 {
 		t.Errorf("%d callers wait for validations", waiting)
 	}
-	if within, release := s.perMinute.reserveWait(); within != maxWait {
+	if within, release := s.perMinute.reserveWait("ada"); within != maxWait {
 		t.Errorf("a validation may wait %v", within)
 	} else {
 		release()

@@ -54,10 +54,8 @@ func TestSlowUploads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
-			server.Admin(t, instance.Password+"\n", "user", "create", "--org", instance.Org, "--email", memberEmail, "--password-stdin")
-			member := server.Client(t).Do(http.MethodPost, login, instance.Credentials(memberEmail, instance.Org, instance.Password)).Want(http.StatusOK).Tokens().Authorization
 			client := newCustomer(t, server)
-			uploads := startUploads(t, address(t, server), c.sources, c.conns, c.begin(member))
+			uploads := startUploads(t, address(t, server), c.sources, c.conns, c.begin(newMember(t, server)))
 			time.Sleep(time.Second)
 			client.uploads(uploadTime)
 			uploads.end(t)
