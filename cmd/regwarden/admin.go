@@ -39,7 +39,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, 
 			return err
 		}
 		defer db.Close()
-		authService, err := newAuth(cmd.Context(), db, settings.Config, nil, nil)
+		authService, err := newAuth(cmd.Context(), db, settings.Config, nil, nil, nil)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 		return nil, nil, err
 	}
 	transport, err := func() (http.RoundTripper, error) {
-		authService, err := newAuth(ctx, db, l.Config, nil, nil)
+		authService, err := newAuth(ctx, db, l.Config, nil, nil, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auxiliary"
 	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/clock"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/console"
 	"github.com/regwarden/regwarden/internal/contentsync"
@@ -89,7 +90,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	defer endHashing()
-	authService, err := newAuth(ctx, db, c, hash, log)
+	clocks := &clockMonitor{db: db, clock: clock.New(0), log: log}
+	authService, err := newAuth(ctx, db, c, hash, clocks.clock.Now, log)
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	metrics.Connections(limited)
 	linker := auditchain.NewLinker(db, log, time.Now)
 	metrics.AuditChain(linker.Lag)
+	metrics.Clock(clocks.behind)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
 	s.Requests = budget.NewRequests(int64(c.RequestMemory) << 20)
 	if s.Console, err = settings.pages(s); err != nil {
@@ -159,7 +162,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
-	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys, linker.Run}
+	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliver, s.Alerts.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
 	}
@@ -295,13 +298,13 @@ func storeOptions(c Config) (store.Options, error) {
 	return options, nil
 }
 
-func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Input) ([]byte, error), log *slog.Logger) (*auth.Service, error) {
+func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Input) ([]byte, error), now func() time.Time, log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
 		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
-		ComputeHash: hash, Log: log,
+		ComputeHash: hash, Log: log, Now: now, WaitNow: clock.New(waitHold).Now,
 	})
 }
 

@@ -239,7 +239,7 @@ func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
 			apiKeyPrefix, randomKeyEncoding.EncodedLen(randomKeyBytes))})
 	}
-	if wait := s.revocations.reserve(origin.Source(), s.now()); wait > 0 {
+	if wait := s.revocations.reserve(origin.Source(), s.waitNow()); wait > 0 {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
 			Message: "Too many revocations of API keys in the last minute. Retry after the time in Retry-After."}
 	}

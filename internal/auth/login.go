@@ -178,9 +178,9 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt
 // recordAttempt counts the outcome of an attempt, and records an alert after too many failures.
 func (s *Service) recordAttempt(ctx context.Context, tx *store.Tx, origin audit.Origin, attempt *loginAttempt, user store.User, accepted bool, now time.Time) (alert bool, err error) {
 	if accepted {
-		return false, attempt.recordSuccess(ctx, tx, now)
+		return false, attempt.recordSuccess(ctx, tx)
 	}
-	alert, err = attempt.recordFailure(ctx, tx, now)
+	alert, err = attempt.recordFailure(ctx, tx)
 	if err != nil || !alert || user.UID == "" {
 		return false, err
 	}

@@ -66,14 +66,14 @@ func (a *loginAttempt) hashCaller() fairqueue.Caller {
 
 // read reads the throttle state of the attempt.
 func (a *loginAttempt) read(ctx context.Context, tx *store.Tx) (err error) {
-	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.s.now())
+	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.s.waitNow())
 	return fault.Wrap("look up failed logins", err)
 }
 
 // check returns nil if the attempt may be made, else a fault of kind Limited. It writes nothing, so a refused attempt
 // does not prolong the wait.
 func (a *loginAttempt) check() error {
-	return limited(a.s.throttle.wait(a.state, a.s.now()))
+	return limited(a.s.throttle.wait(a.state, a.s.waitNow()))
 }
 
 // reserve makes sure that only one of several concurrent attempts continues after a wait. It is called in the hash
@@ -92,7 +92,7 @@ func (a *loginAttempt) reserve(ctx context.Context, waited bool) error {
 		return nil
 	}
 	return a.s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := a.s.now()
+		now := a.s.waitNow()
 		for _, row := range rows {
 			if err := row.reserve(ctx, tx, now); err != nil {
 				return err
@@ -130,7 +130,8 @@ func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) e
 
 // recordFailure counts a failure in the transaction of its audit record, and reports whether it reaches the alert
 // threshold.
-func (a *loginAttempt) recordFailure(ctx context.Context, tx *store.Tx, now time.Time) (alert bool, err error) {
+func (a *loginAttempt) recordFailure(ctx context.Context, tx *store.Tx) (alert bool, err error) {
+	now := a.s.waitNow()
 	pair, err := tx.Throttling.CountFailure(ctx, a.account, a.source, now)
 	if err != nil {
 		return false, err
@@ -167,7 +168,8 @@ func (a *loginAttempt) recordSourceFailure(ctx context.Context, tx *store.Tx, no
 // recordSuccess deletes the failures of the account that limited the attempt. A login from a source with its own
 // allowance does not reset the shared count, so attackers at other sources do not benefit from the owner's login. The
 // count of the source is never reset: an attacker with an account does not benefit from logging in to it.
-func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx, now time.Time) error {
+func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx) error {
+	now := a.s.waitNow()
 	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
 	if err != nil {
 		return err

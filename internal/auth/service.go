@@ -59,7 +59,9 @@ type Config struct {
 	Log *slog.Logger // also gets alerts; nil discards them
 
 	DefaultOrg string           // organization of a login without one; empty: it is required
-	Now        func() time.Time // time.Now
+	Now        func() time.Time // time.Now; a server has a clock that does not go back
+	// WaitNow is the clock of waits after failed logins: Now by default. A server has one that ignores steps of its machine's clock.
+	WaitNow func() time.Time
 
 	testHash HashCost // only for tests of this package, to hash fast
 }
@@ -82,6 +84,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.WaitNow == nil {
+		c.WaitNow = c.Now
 	}
 	var problems []error
 	for _, rule := range []struct {
@@ -164,3 +169,6 @@ func (s *Service) JWKS() []byte { return s.keySet().jwks }
 
 // now returns the time of the service's clock.
 func (s *Service) now() time.Time { return s.config.Now() }
+
+// waitNow returns the time of the clock of waits.
+func (s *Service) waitNow() time.Time { return s.config.WaitNow() }

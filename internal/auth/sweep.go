@@ -22,7 +22,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) {
-			return tx.Throttling.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
+			return tx.Throttling.DeleteBefore(ctx, s.waitNow().Add(-time.Hour), sweepStep)
 		},
 		func(tx *store.Tx) (int64, error) {
 			return tx.Allowances.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)

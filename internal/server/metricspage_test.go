@@ -24,6 +24,7 @@ func TestPageOfMetricsIsComplete(t *testing.T) {
 	m.Watch(nil, time.Minute, nil)
 	m.Connections(nil)
 	m.AuditChain(nil)
+	m.Clock(nil)
 	labels := map[string][]string{}
 	descriptions := make(chan *prometheus.Desc)
 	go func() {

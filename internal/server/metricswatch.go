@@ -58,6 +58,13 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// Clock registers the metric of the machine's clock. behind returns how far it is behind the newest time that a server has seen.
+func (m *Metrics) Clock(behind func() time.Duration) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "regwarden_clock_behind_seconds", Help: "How far the clock of the machine is behind the newest time seen.",
+	}, func() float64 { return behind().Seconds() }))
+}
+
 // Connections registers metrics of the open and refused connections of a listener.
 func (m *Metrics) Connections(l *Listener) {
 	m.registry.MustRegister(&connections{listener: l,

@@ -141,6 +141,7 @@ type Tx struct {
 	Sessions   Sessions
 	Syncs      Syncs
 	Throttling Throttling
+	Times      Times
 	Users      Users
 	Watch      Watch
 }
@@ -171,6 +172,7 @@ func newTx(q sqldb.Querier, ring *seal.Keyring) *Tx {
 		Sessions:   Sessions{c},
 		Syncs:      Syncs{c},
 		Throttling: Throttling{c},
+		Times:      Times{c},
 		Users:      Users{c},
 		Watch:      Watch{c},
 	}

@@ -15,8 +15,8 @@ import (
 
 const memberEmail = "mallory@example.com"
 
-// TestChangedBackupIsRefused changes a backup as somebody could who can write to its storage, but does not have the master key. A
-// backup next to it that was not changed is restored, and what is in place is never changed.
+// TestChangedBackupIsRefused changes a backup as somebody could who can write to its storage, but does not have the master key. The original
+// backup is restored, and what is in place is never changed.
 func TestChangedBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"changes are numbered without a gap", changes},
 		{"failures are counted and attempts reserved once", throttles},
 		{"failures of pair, account and source are counted separately", throttleCounts},
+		{"the newest time does not go back unless it is set", times},
 		{"allowances are used up together", allowances},
 		{"slots are reserved at the allowed rate", slots},
 		{"contacts are reserved ahead up to a bound", contacts},

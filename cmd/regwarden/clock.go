@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/clock"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+const (
+	// clockTolerance is how far behind the clock of the machine may be before that is reported: servers differ, and NTP corrects clocks.
+	clockTolerance = 5 * time.Minute
+	clockInterval  = time.Minute
+
+	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most of them.
+	waitHold = time.Hour
+)
+
+// clockMonitor stores the newest time that a server has seen, and reports a clock of this machine that is far behind it, or was set back.
+type clockMonitor struct {
+	db     *store.DB
+	clock  *clock.Clock
+	log    *slog.Logger
+	newest atomic.Int64 // milliseconds; the newest that this process has seen in the store
+}
+
+// run monitors the clock until ctx ends.
+func (m *clockMonitor) run(ctx context.Context) {
+	started, reported := false, false
+	for {
+		err := m.poll(ctx, !started)
+		started = started || err == nil
+		if err != nil && ctx.Err() == nil {
+			m.log.Warn("clock check failed", "retry_in", clockInterval, "error", err)
+		}
+		behind := m.behind()
+		if behind > clockTolerance && !reported {
+			m.log.Error("clock of this machine is behind", "behind", behind.Round(time.Second), "newest_time", time.Now().Add(behind).UTC().Format(time.RFC3339),
+				"hint", "Set the clock of this machine right, then restart the server. If the clock was ahead before and is right now, restart the server.")
+		}
+		reported = behind > clockTolerance
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(clockInterval):
+		}
+	}
+}
+
+// poll reads the newest time, and stores that of this server if it is newer. The first poll of a server stores its own in any case: the
+// difference was reported then, and the start accepts the clock.
+func (m *clockMonitor) poll(ctx context.Context, first bool) error {
+	newest, err := store.Read(ctx, m.db, func(tx *store.Tx) (time.Time, error) { return tx.Times.Newest(ctx) })
+	if err != nil {
+		return err
+	}
+	m.newest.Store(max(m.newest.Load(), newest.UnixMilli()))
+	return m.db.InTx(ctx, func(tx *store.Tx) error {
+		if first {
+			return tx.Times.Set(ctx, m.clock.Now())
+		}
+		return tx.Times.Note(ctx, m.clock.Now())
+	})
+}
+
+// behind returns how far the clock of the machine is behind the newest time.
+func (m *clockMonitor) behind() time.Duration { return m.clock.Behind(time.UnixMilli(m.newest.Load())) }

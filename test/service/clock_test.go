@@ -1,0 +1,74 @@
+package service_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/sqldb"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+var clockBehind = regexp.MustCompile(`(?m)^regwarden_clock_behind_seconds (\S+)$`)
+
+// TestClockFarBehindIsReported starts a server on a store whose newest time is a day ahead, as after its clock was set back.
+func TestClockFarBehindIsReported(t *testing.T) {
+	t.Parallel()
+	first := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+	awaitNewest(t, first.DataDir, time.Now())
+	if match := clockBehind.FindStringSubmatch(first.Metrics(t)); match == nil || match[1] != "0" || first.Logs("clock of this machine") {
+		t.Errorf("with a right clock: %q\n%s", match, first.Log())
+	}
+	first.Kill()
+	setNewest(t, first.DataDir, time.Now().Add(24*time.Hour))
+	second := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+	instance.Await(t, "the log names the clock", func() bool { return second.Logs("clock of this machine is behind") })
+	if line := second.Log(); !strings.Contains(line, "level=ERROR msg=\"clock of this machine is behind\" behind=24h0m0s") && !strings.Contains(line, "behind=23h59m") {
+		t.Errorf("the log does not tell how far:\n%s", line)
+	}
+	if match := clockBehind.FindStringSubmatch(second.Metrics(t)); match == nil || !strings.HasPrefix(match[1], "86") {
+		t.Errorf("the metric is %q, want about 86400", match)
+	}
+	second.Client(t).Login()
+	awaitNewest(t, first.DataDir, time.Now())
+	second.Kill()
+	third := instance.Start(t, instance.Options{DataDir: first.DataDir})
+	third.Client(t).Login()
+	if third.Logs("clock of this machine") {
+		t.Errorf("the start before accepted the clock:\n%s", third.Log())
+	}
+}
+
+// awaitNewest waits until the stored time is about that time.
+func awaitNewest(t *testing.T, dir string, want time.Time) {
+	t.Helper()
+	instance.Await(t, "the time is stored", func() bool {
+		var newest int64
+		withStoreFile(t, dir, func(db *sqldb.Raw) error {
+			return db.QueryRowContext(t.Context(), "SELECT newest FROM service_clock").Scan(&newest)
+		})
+		return time.UnixMilli(newest).Sub(want).Abs() < time.Minute
+	})
+}
+
+func setNewest(t *testing.T, dir string, at time.Time) {
+	t.Helper()
+	withStoreFile(t, dir, func(db *sqldb.Raw) error {
+		_, err := db.ExecContext(t.Context(), "UPDATE service_clock SET newest = $1", at.UnixMilli())
+		return err
+	})
+}
+
+func withStoreFile(t *testing.T, dir string, use func(*sqldb.Raw) error) {
+	t.Helper()
+	db, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := use(db); err != nil {
+		t.Fatal(err)
+	}
+}
