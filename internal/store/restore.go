@@ -11,10 +11,14 @@ import (
 )
 
 // Backup writes a consistent copy of the database to a new file, and an authentication code at its end. It writes none that could not be
-// restored: with tables that are not its own (sqldb.ErrOtherSchema), or without the master key. See sqldb.DB.Backup.
+// restored by the newest program that used the store: with tables that are not its own (sqldb.ErrOtherSchema), or without the master key. See sqldb.DB.Backup.
 func (db *DB) Backup(ctx context.Context, target string) error {
 	return db.DB.Backup(ctx, target, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
-		if err := copied.CheckSchema(ctx, migrations); err != nil {
+		err := copied.CheckSchema(ctx, migrations)
+		if db.options.AllowNewer && errors.Is(err, sqldb.ErrTooNew) {
+			err = nil // the newer program verifies and restores it
+		}
+		if err != nil {
 			return seal.MasterKey{}, fmt.Errorf("%w; a backup could not be restored: correct this first", err)
 		}
 		return db.options.masterKeyOf(ctx, copied)

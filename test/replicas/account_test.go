@@ -23,6 +23,7 @@ const (
 	reading    = "read"
 	deleting   = "delete"
 	validating = "validate"
+	importing  = "import"
 	loggingOut = "logout"
 
 	doneBefore = "found done when asked again"

@@ -23,6 +23,7 @@ type load struct {
 	url      string // of the database, to look into it
 	families []*family
 	keepers  []*keeper
+	imports  *imports // nil without
 	visitors visitors
 	checks   checks
 	clients  []interface{ run(stop <-chan struct{}) }
@@ -74,7 +75,7 @@ func (l *load) check() {
 	for _, f := range l.families {
 		f.check(l.t, l.url)
 	}
-	checkRecords(l.t, l.url, l.keepers)
+	checkRecords(l.t, l.url, l.keepers, l.imports.count())
 	l.visitors.check(l.t, l.url)
 	l.checks.check()
 	l.report(l.t)

@@ -166,10 +166,10 @@ func (k *keeper) check() {
 }
 
 // checkRecords compares what there is with what the keepers know of: nothing is missing, nothing is there twice, and
-// each creation and each deletion was recorded once.
-func checkRecords(t *testing.T, url string, keepers []*keeper) {
+// each creation and each deletion was recorded once. imported registries are there in addition.
+func checkRecords(t *testing.T, url string, keepers []*keeper, imported int64) {
 	t.Helper()
-	var live, made, deleted int64
+	live, made, deleted := imported, imported, int64(0)
 	for _, k := range keepers {
 		k.check()
 		live, made, deleted = live+int64(len(k.live)), made+k.made, deleted+k.deleted

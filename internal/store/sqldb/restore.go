@@ -53,7 +53,7 @@ func Restore(ctx context.Context, dir, backup string, r Restoration) (at time.Ti
 	if err := copyFile(source, part); err != nil {
 		return at, fmt.Errorf("copy the backup: %w", err)
 	}
-	if at, err = r.prepare(ctx, part); errors.Is(err, ErrNoBackup) || errors.Is(err, ErrTooNew) {
+	if at, err = r.prepare(ctx, part); errors.Is(err, ErrNoBackup) {
 		err = fmt.Errorf("%s %w", backup, err)
 	}
 	if err != nil {

@@ -74,7 +74,7 @@ func (r *Raw) knownVersion(ctx context.Context, known *Raw, provider *goose.Prov
 	}
 	name := "table " + versionTable
 	if found[name] != wanted[name] {
-		return 0, fmt.Errorf("%w: %s is missing or not its own", ErrOtherSchema, name)
+		return 0, fmt.Errorf("%w: %s is missing or different", ErrOtherSchema, name)
 	}
 	version, err := r.newestVersion(ctx)
 	if err == nil {
@@ -136,7 +136,7 @@ func compareObjects(found, wanted map[string]string) (problems []string) {
 		definition, known := wanted[name]
 		switch {
 		case !known && found[name] != statistics[name]:
-			problems = append(problems, fmt.Sprintf("%q is not its own", name))
+			problems = append(problems, fmt.Sprintf("%q is unknown", name))
 		case known && found[name] != definition:
 			problems = append(problems, fmt.Sprintf("%q is different", name))
 		}
