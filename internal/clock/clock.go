@@ -63,10 +63,10 @@ func (c *Clock) next(machine time.Time, elapsed time.Duration) time.Time {
 	return machine
 }
 
-// Behind returns how far the clock of the machine is behind this one, or behind a time that was seen elsewhere if that is more. It is
+// Behind returns how far the clock of the machine is behind this one, or behind a given time if that is more. It is
 // zero if it is not behind.
-func (c *Clock) Behind(seen time.Time) time.Duration {
+func (c *Clock) Behind(other time.Time) time.Duration {
 	now := c.Now()
 	machine := c.machine().Round(0) // after Now, so that what passes in between is no difference
-	return max(0, now.Sub(machine), seen.Sub(machine))
+	return max(0, now.Sub(machine), other.Sub(machine))
 }

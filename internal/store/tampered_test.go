@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -151,6 +152,31 @@ func TestRestoreComparesTables(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.change, err)
 		}
+	}
+}
+
+// TestRestoreComparesHiddenTriggers stores the text of a trigger as that of a known index, before the row of that index.
+func TestRestoreComparesHiddenTriggers(t *testing.T) {
+	dir, backup := backedUp(t)
+	const trigger = "CREATE TRIGGER t AFTER INSERT ON sessions BEGIN UPDATE users SET role = 'admin'; END"
+	old := withoutCode(t, backup)
+	db, err := sql.Open("sqlite", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{trigger, `PRAGMA writable_schema = ON;
+		UPDATE sqlite_master SET rowid = rowid + 1000 WHERE name = 'audits_at';
+		UPDATE sqlite_master SET type = 'index', name = 'audits_at', tbl_name = 'audits' WHERE type = 'trigger'`} { // the row of the index is read last
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := restoreInto(t, dir, old, store.RestoreOptions{AllowUnauthenticated: true}); !errors.Is(err, sqldb.ErrNoBackup) {
+		t.Errorf("%v", err)
 	}
 }
 

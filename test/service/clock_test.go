@@ -26,7 +26,7 @@ func TestClockFarBehindIsReported(t *testing.T) {
 	second := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
 	instance.Await(t, "the log names the clock", func() bool { return second.Logs("clock of this machine is behind") })
 	if line := second.Log(); !strings.Contains(line, "level=ERROR msg=\"clock of this machine is behind\" behind=24h0m0s") && !strings.Contains(line, "behind=23h59m") {
-		t.Errorf("the log does not tell how far:\n%s", line)
+		t.Errorf("the log does not have how far:\n%s", line)
 	}
 	if match := clockBehind.FindStringSubmatch(second.Metrics(t)); match == nil || !strings.HasPrefix(match[1], "86") {
 		t.Errorf("the metric is %q, want about 86400", match)

@@ -109,7 +109,7 @@ func objectsOf(ctx context.Context, r *Raw) (map[string]string, error) {
 		if err := rows.Scan(&name, &definition); err != nil {
 			return nil, err
 		}
-		objects[name.String] = definition.String
+		objects[name.String] += definition.String // so that two rows of one name differ from one
 	}
 	return objects, rows.Err()
 }
