@@ -50,6 +50,7 @@ type Config struct {
 	// OnWait is called before a request is repeated that the server refused for now, with the time of the repetition. It may be nil.
 	OnWait func(until time.Time)
 
+	MaxList   int64             // bytes of all pages of a list; 0 means no limit
 	Project   string            // uid of the project that requests are scoped to; empty for none
 	UserAgent string            // name and version of the program; empty means regwarden-client
 	CA        []byte            // PEM certificates to trust in addition to the system's
@@ -70,6 +71,7 @@ type Client struct {
 	base      *url.URL
 	headers   http.Header // of all requests
 	onWait    func(until time.Time)
+	maxList   int64
 	transport http.RoundTripper // not an http.Client, which follows redirects, and whose errors contain URLs and so refresh tokens
 	auth      *authorizer       // a pointer, so that printing a Client does not show its credentials
 }
@@ -93,7 +95,7 @@ func New(server string, config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, transport: transport}
+	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, maxList: config.MaxList, transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions = Alerts{c}, Audits{c}, Sessions{c}
@@ -183,7 +185,7 @@ func (c *Client) Diagnose(ctx context.Context, definition api.OCIRegistryDefinit
 // Scan returns the definitions in a file of another program, with masked secrets. An empty format is detected; an empty
 // consumer is derived from the format.
 func (c *Client) Scan(ctx context.Context, file []byte, format model.Format, as model.Consumer) (*model.Result, error) {
-	return fetch[model.Result](ctx, c, request{method: http.MethodPost, path: api.PathScan, file: file,
+	return fetch[model.Result](ctx, c, request{method: http.MethodPost, path: api.PathScan, file: file, lists: allItems,
 		query: query("format", string(format), "as", string(as))})
 }
 

@@ -38,10 +38,13 @@ func TestErrors(t *testing.T) {
 		}, "a redirect to https://other.example; use", 0},
 		{"too large", func(w http.ResponseWriter, _ *http.Request) {
 			piece := strings.Repeat(" ", 1<<20)
-			for range 65 {
+			for range 17 {
 				_, _ = io.WriteString(w, piece)
 			}
-		}, "larger than 64 MiB", 0},
+		}, "larger than 16 MiB", 0},
+		{"many values", func(w http.ResponseWriter, _ *http.Request) {
+			respond(w, 200, `{"items":[`+strings.Repeat("0,", 200_000)+`0]}`)
+		}, "more than 200000 values", 0},
 		{"broken off", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, "EOF", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"strconv"
@@ -42,6 +43,7 @@ func ReportOf(err error) *regcheck.Report {
 
 // list returns the items of a response with all items.
 func list[Page, Item any](ctx context.Context, c *Client, r request, items func(*Page) []Item) iter.Seq2[Item, error] {
+	r.lists = allItems
 	return pages(ctx, c, r, func(page *Page) ([]Item, string) { return items(page), "" })
 }
 
@@ -50,8 +52,12 @@ func list[Page, Item any](ctx context.Context, c *Client, r request, items func(
 func pages[Page, Item any](ctx context.Context, c *Client, r request, read func(*Page) ([]Item, string)) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		r := r // the list may be read again
+		r.lists, r.received = max(r.lists, onePage), new(int64)
 		for {
 			page, err := fetch[Page](ctx, c, r)
+			if err == nil && c.maxList > 0 && *r.received > c.maxList {
+				err = fmt.Errorf("%s: the list is larger than %d MiB", c.name(r), c.maxList>>20)
+			}
 			if err != nil {
 				yield(*new(Item), err)
 				return

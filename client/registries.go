@@ -66,7 +66,7 @@ func (r Registries) Create(ctx context.Context, registry api.OCIRegistryRequest)
 // Import stores definitions under names from their addresses, except those that are stored already. A dry run stores nothing. The list
 // has the definitions in their order, up to one that failed.
 func (r Registries) Import(ctx context.Context, definitions []regcheck.Definition, dryRun bool) ([]api.ImportedRegistry, error) {
-	sent := request{method: http.MethodPost, path: api.PathOCIRegistryImport, in: api.OCIRegistryImport{Items: definitions}}
+	sent := request{method: http.MethodPost, path: api.PathOCIRegistryImport, in: api.OCIRegistryImport{Items: definitions}, lists: allItems}
 	if dryRun {
 		sent.query = query("dryRun", "true")
 	}

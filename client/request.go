@@ -7,7 +7,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -23,7 +22,6 @@ import (
 )
 
 const (
-	maxResponse = 64 << 20
 	maxAttempts = 3
 	maxWait     = 30 * time.Second // for all attempts of a request
 	maxTransfer = 5 * time.Minute  // for one attempt, with a response that arrives slowly
@@ -41,6 +39,8 @@ type request struct {
 	creates   bool   // not repeated after a 503, since that could create or send two
 	anonymous bool   // sent without credentials
 	accepted  any    // for the body of a 202, where it differs from that of a 200
+	lists     lists
+	received  *int64 // counts the bytes of all pages of a list; nil for another request
 }
 
 // query returns the names with a value that is not empty. Arguments are name, value, name, value.
@@ -155,10 +155,7 @@ func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token 
 		return 0, fmt.Errorf("%s: %w", c.name(r), err)
 	}
 	defer func() { _ = received.Body.Close() }()
-	content, err := io.ReadAll(io.LimitReader(received.Body, maxResponse+1))
-	if err == nil && len(content) > maxResponse {
-		err = fmt.Errorf("the response is larger than %d MiB", maxResponse>>20)
-	}
+	content, err := r.read(received.Body)
 	if err != nil {
 		return 0, fmt.Errorf("%s: read the response: %w", c.name(r), err)
 	}

@@ -250,9 +250,12 @@ func (s contexts) names() []string {
 	return names
 }
 
+// maxList is the maximum size of a list of a server, since a table needs all rows: some 60,000 registries.
+const maxList = 128 << 20
+
 // client returns a client with the credentials of the context. A refreshed token replaces the one in the file. onWait may be nil.
 func (c *Context) client(onWait func(time.Time)) (*client.Client, error) {
-	config := client.Config{OnWait: onWait, CA: []byte(c.CA), APIKey: secret.String(c.APIKey),
+	config := client.Config{OnWait: onWait, CA: []byte(c.CA), MaxList: maxList, APIKey: secret.String(c.APIKey),
 		Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
 	if c.RefreshToken != "" && c.Name != "" { // else it is not in the file
 		config.LockTokens, config.OnRefresh = c.lockTokens, c.storeTokens

@@ -1,0 +1,149 @@
+package abuse_test
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	// commandMemory is what a command may hold, whatever a server sends.
+	commandMemory = 400 << 10 // KiB
+	// addressSpace ends a command that would take the memory of this machine.
+	addressSpace = 6 << 20 // KiB
+
+	terminalControls = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m\r\n::error::x"
+)
+
+// hostileServers are responses that use the memory, the time or the terminal of a client.
+var hostileServers = map[string]func(w http.ResponseWriter, r *http.Request){
+	"200 MiB": func(w http.ResponseWriter, _ *http.Request) {
+		copies(w, `{"items":["`, strings.Repeat("a", 1<<20), 200)
+	},
+	"objects": func(w http.ResponseWriter, _ *http.Request) {
+		copies(w, `{"items":[`, strings.Repeat("{},", 1<<18), 80)
+	},
+	"nothings": func(w http.ResponseWriter, _ *http.Request) {
+		copies(w, `{"items":[`, strings.Repeat("null,", 1<<18), 40)
+	},
+	"compressed": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		copies(packed, `{"items":[`, strings.Repeat("{},", 1<<18), 300)
+		_ = packed.Close()
+	},
+	"pages": func(w http.ResponseWriter, _ *http.Request) {
+		item := `{"metadata":{"name":"` + strings.Repeat("a", 4<<10) + `","uid":"u"}}`
+		_, _ = io.WriteString(w, `{"items":[`+strings.Repeat(item+",", 499)+item+`],"listmeta":{"continue":"x"}}`)
+	},
+	"names": func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":`+instance.JSON("a"+terminalControls)+`,"uid":"u"}},{"metadata":{"name":"plain","uid":"v"}}]}`)
+	},
+	"drops": func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			copies(w, " ", "", 0)
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	},
+}
+
+func copies(w io.Writer, first, piece string, n int) {
+	_, err := io.WriteString(w, first)
+	for ; n > 0 && err == nil; n-- {
+		_, err = io.WriteString(w, piece)
+	}
+}
+
+// Lists and the completion of names from a hostile server end with little memory, send no credentials elsewhere, and print nothing that
+// controls the terminal.
+func TestHostileServerOfCommands(t *testing.T) {
+	for name, handle := range hostileServers {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			handle(w, r)
+		}))
+		t.Cleanup(server.Close)
+		commands := map[string][]string{"list": {"registry", "list"}, "complete": {"__complete", "registry", "show", ""}}
+		if name == "drops" { // a list waits five minutes for the rest
+			delete(commands, "list")
+		}
+		for command, args := range commands {
+			t.Run(name+"/"+command, func(t *testing.T) {
+				got := runLimited(t, args, server.URL)
+				t.Logf("%d MiB, %v CPU, exit code %d: %s", got.memory>>10, got.cpu, got.code, shortened(got.text))
+				if got.memory > commandMemory {
+					t.Errorf("%d MiB of memory", got.memory>>10)
+				}
+				if strings.ContainsAny(got.text, "\x1b\x07\u202e\u009b\r") || strings.Contains(got.text, "\n::error") {
+					t.Errorf("the output controls the terminal: %q", got.text)
+				}
+				if name == "names" && !strings.Contains(got.text, "plain") {
+					t.Errorf("an honest name is missing: %q", got.text)
+				}
+				if command == "list" && (got.code == 0) != (name == "names") {
+					t.Errorf("exit code %d: %q", got.code, shortened(got.text))
+				}
+			})
+		}
+	}
+}
+
+// The credentials of a login are not sent where a response leads to.
+func TestServerThatRedirects(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	t.Cleanup(other.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+r.URL.Path, status)
+		}))
+		t.Cleanup(server.Close)
+		for _, args := range [][]string{{"registry", "list"}, {"__complete", "registry", "show", ""}, {"whoami"}} {
+			if got := runLimited(t, args, server.URL); args[0] != "__complete" && (got.code == 0 || !strings.Contains(got.text, "a redirect to "+other.URL)) {
+				t.Errorf("%d %v: exit code %d, %s", status, args, got.code, got.text)
+			}
+		}
+	}
+}
+
+type usage struct {
+	text   string
+	code   int
+	memory int64 // KiB
+	cpu    time.Duration
+}
+
+// runLimited runs a command with a key at a server.
+func runLimited(t *testing.T, args []string, server string) usage {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	args = append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, addressSpace), "sh", instance.Binary(t)}, args...)
+	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd.Env = append(os.Environ(), "REGWARDEN_API_KEY=marked-key", "REGWARDEN_SERVER="+server, "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	_ = cmd.Run() // the caller looks at the exit code
+	if ctx.Err() != nil {
+		t.Error("the command did not end")
+	}
+	if strings.Contains(out.String(), "marked-key") {
+		t.Errorf("the key is shown: %q", shortened(out.String()))
+	}
+	used := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return usage{out.String(), cmd.ProcessState.ExitCode(), used.Maxrss, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+}
+
+func shortened(text string) string { return text[:min(len(text), 200)] }
