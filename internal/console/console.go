@@ -8,7 +8,6 @@ package console
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/alerts"
@@ -153,7 +152,7 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathDocs, handle: s.showDocs, anonymous: true, label: "API reference", icon: "docs"},
 		{method: "GET", path: pathDocs + "/{group}", handle: s.showDocsGroup, anonymous: true},
-		{method: "GET", path: "/console/docs", handle: s.redirectToDocs, anonymous: true},
+		{method: "GET", path: "/console/docs", handle: func(c *call) error { return c.redirect(pathDocs, "") }, anonymous: true},
 	}
 }
 
@@ -192,14 +191,10 @@ func New(config Config) (*Console, error) {
 	return s, nil
 }
 
-// serveNothing serves a path that no page has. Where it could become another one, as /console/..%2f does in browsers and proxies, it
-// leads to no login: the address of the login would repeat it.
+// serveNothing serves a path that no page has.
 func (s *Console) serveNothing(w http.ResponseWriter, r *http.Request) {
-	s.serve(callOf(w, r), route{anonymous: !isPlain(r.URL), handle: func(*call) error { return pathNotFound() }})
+	s.serve(callOf(w, r), route{handle: func(*call) error { return pathNotFound() }})
 }
-
-// isPlain reports whether a path has no encoded characters, as those of all pages.
-func isPlain(u *url.URL) bool { return u.EscapedPath() == u.Path }
 
 func pathNotFound() error {
 	return &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "There is no page at this address."}
@@ -209,11 +204,7 @@ func pathNotFound() error {
 func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
 	c := &call{ResponseWriter: w, console: s, origin: origin}
 	s.setHeaders(w.Header())
-	if isPlain(r.URL) {
-		s.mux.ServeHTTP(c, r)
-	} else {
-		s.serveNothing(c, r)
-	}
+	s.mux.ServeHTTP(c, r)
 	return c.err
 }
 
@@ -248,6 +239,9 @@ func (s *Console) serve(c *call, r route) {
 
 func (s *Console) run(c *call, r route) (err error) {
 	defer recoverPanic(&err)
+	if c.URL.EscapedPath() != c.URL.Path { // as of no page; the address of a login would repeat it
+		return pathNotFound()
+	}
 	if err := s.forgery.Check(c.Request); err != nil {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This request came from another site. Open the console and try again.", Cause: err}
 	}

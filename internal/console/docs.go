@@ -42,9 +42,6 @@ func (s *Console) showDocsGroup(c *call) error {
 	return c.show("docsgroup.html", "API reference: "+group.Name, docsPage{all, group})
 }
 
-// redirectToDocs is GET /console/docs.
-func (s *Console) redirectToDocs(c *call) error { return c.redirect(pathDocs, "") }
-
 // identifyIfPossible shows the navigation to users who are logged in, on a page that needs no session.
 func (s *Console) identifyIfPossible(c *call) {
 	if p, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {

@@ -106,10 +106,8 @@ func (c *call) next() string { return ownPage(c.FormValue("next")) }
 // characters, as those of all pages are: browsers and proxies read others in different ways, such as %2e%2e, // and backslashes.
 func ownPage(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !isPlain(u) || !isPage(u.Path) {
-		return pathOverview
-	}
-	if u.Path != path.Clean(u.Path) && u.Path != pathOverview {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.EscapedPath() != u.Path || !isPage(u.Path) ||
+		u.Path != path.Clean(u.Path) && u.Path != pathOverview {
 		return pathOverview
 	}
 	return u.RequestURI()
