@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -65,5 +67,27 @@ func Profiles() http.Handler {
 	mux.HandleFunc(PathProfiles, pprof.Index) // heap, block, mutex, goroutine
 	mux.HandleFunc(PathProfiles+"profile", pprof.Profile)
 	mux.HandleFunc(PathProfiles+"trace", pprof.Trace)
-	return mux
+	return onlyLoopback(mux)
+}
+
+// onlyLoopback refuses requests whose host is a name other than localhost: a website whose name resolves to a loopback address (DNS
+// rebinding) could read the responses in a browser on this machine. It also refuses those that a browser sends for another site.
+func onlyLoopback(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) || r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+			http.Error(w, "Profiles are served to this machine only: use a loopback address or localhost.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a Host header has a loopback address or localhost.
+func isLoopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]") // without a port
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.IsLoopback() || strings.EqualFold(name, "localhost")
 }

@@ -1,7 +1,11 @@
 package service_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -77,8 +81,41 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%s: %s", path, response.Status)
 		}
 	}
+	for host, status := range map[string]int{"localhost:6060": 200, "127.0.0.1": 200, "[::1]:6060": 200, "LOCALHOST": 200, "": 400,
+		"rebind.example:6060": 403, "127.0.0.1.example": 403, "localhost.": 403, "192.0.2.1": 403, "0.0.0.0": 403} {
+		if got := statusOfHost(t, profiles+"heap", host); got != status {
+			t.Errorf("Host %q: %d, want %d", host, got, status)
+		}
+	}
 	server.Client(t).Do("GET", "/debug/pprof/heap", "").Want(http.StatusNotFound)
 	if everywhere := instance.Run(t, "", "serve", "--debug-listen", "0.0.0.0:0"); everywhere.Code != 2 {
 		t.Errorf("on every address: %+v", everywhere)
 	}
+}
+
+// statusOfHost sends a request with any Host header, also none.
+func statusOfHost(t *testing.T, target, host string) int {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", to.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	line := "Host: " + host + "\r\n"
+	if host == "" {
+		line = ""
+	}
+	if _, err := io.WriteString(conn, "GET "+to.Path+" HTTP/1.1\r\n"+line+"Connection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
 }
