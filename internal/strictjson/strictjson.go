@@ -2,7 +2,7 @@
 //
 // It rejects duplicate names, trailing data, invalid UTF-8 and deep nesting. Names are case-sensitive. Unknown names are
 // skipped, since newer clients may send more, and Unknown lists them. A null array is empty, not missing: Go clients
-// write an empty slice so. All values of the wrong type are reported with their paths. Required fields are checked by the
+// write an empty slice so. An element of an array must not be null. All values of the wrong type are reported with their paths. Required fields are checked by the
 // caller.
 package strictjson
 
@@ -46,7 +46,7 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
 			return dec.SkipValue()
 		}
-		if got == 'n' || want == "" || want == kindName(got) {
+		if got == 'n' && !inArray(dec) || want == "" || want == kindName(got) {
 			return errors.ErrUnsupported // the library decodes it
 		}
 		// StackPointer refers to the value only after it was read.
@@ -71,6 +71,12 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 		return nil, fault.InvalidFields(append(wrong, fault.Field{Field: path(semantic.JSONPointer), Problem: "is out of range"})...)
 	}
 	return nil, malformed("is not strict JSON", err)
+}
+
+// inArray reports whether the next value is an element of an array. A null element is not an empty object: it stands for nothing.
+func inArray(dec *jsontext.Decoder) bool {
+	kind, _ := dec.StackIndex(dec.StackDepth())
+	return kind == '['
 }
 
 // wellFormed checks that data is one strict JSON object of limited depth.

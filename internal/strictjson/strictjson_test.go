@@ -40,7 +40,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeReportsEveryWrongType(t *testing.T) {
 	var got credentials
-	wrong, err := strictjson.Decode([]byte(`{"user":5,"password":{"a":1},"count":"x","tls":{"enabled":"yes","ca":[1]},"auth":"basic","tokens":["a",7]}`), &got)
+	wrong, err := strictjson.Decode([]byte(`{"user":5,"password":{"a":1},"count":"x","tls":{"enabled":"yes","ca":[1]},"auth":"basic","tokens":["a",7,null]}`), &got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,7 @@ func TestDecodeReportsEveryWrongType(t *testing.T) {
 		{Field: "tls.ca", Problem: "must be a string, not an array"},
 		{Field: "auth", Problem: "must be an object, not a string"},
 		{Field: "tokens[1]", Problem: "must be a string, not a number"},
+		{Field: "tokens[2]", Problem: "must be a string, not null"},
 	}
 	if diff := cmp.Diff(want, wrong); diff != "" {
 		t.Error(diff)
