@@ -66,7 +66,7 @@ func TestManyRefreshAtOnce(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.Login()
-	const many = 16
+	const many = 50
 	responses := make(chan instance.Response, many)
 	for range many {
 		go func() {
