@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/budget"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -162,6 +164,24 @@ type panicky struct{}
 func (panicky) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) { panic("hunter2") }
 
 func (panicky) DialContext(context.Context, string, string) (net.Conn, error) { panic("hunter2") }
+
+// A large file counts against its user, and is refused before it is read while the user sends others. A small one is not.
+func TestLargeScansCountAgainstTheUser(t *testing.T) {
+	w, cookie := scanWorld(t)
+	w.Requests = budget.NewRequests(8 << 20) // a user may hold an eighth
+	other := httptest.NewRequestWithContext(t.Context(), http.MethodPost, pathScan, nil)
+	other.ContentLength = 1 << 20
+	if err := w.Requests.Reserve(w.mustIdentify(cookie), "", other, other.ContentLength); err != nil {
+		t.Fatal(err)
+	}
+	large := w.scan(t, cookie, dockerConfig+strings.Repeat(" ", 100<<10))
+	if large.Code != http.StatusServiceUnavailable || large.Header().Get("Retry-After") == "" || !strings.Contains(large.Body.String(), "too many large requests") {
+		t.Errorf("%d %v: %s", large.Code, large.Header(), large.Body)
+	}
+	if small := w.scan(t, cookie, dockerConfig); small.Code != http.StatusOK {
+		t.Errorf("a small file: %d: %s", small.Code, small.Body)
+	}
+}
 
 // A panic of the engine is the page of errors. It does not end the server, and the error for the log has no value of the panic.
 func TestScanWhoseCheckPanics(t *testing.T) {

@@ -227,7 +227,7 @@ func TestHeadersOverTheLimitReturn503(t *testing.T) {
 		conn := connect("127.0.0.2")
 		_, _ = io.WriteString(conn, strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", 32<<10)) // the response shows what happened
 		response, fault := responseOn(t, conn, &http.Request{Method: http.MethodGet})
-		if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || fault.Ref == "" ||
+		if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || fault.Ref == "" || response.Header.Get(api.HeaderRequestID) != fault.Ref ||
 			response.Header.Get("Retry-After") == "" || response.Header.Get("X-Content-Type-Options") == "" {
 			t.Errorf("TLS %t: %s %+v, header %v", encrypted, response.Status, fault, response.Header)
 		}

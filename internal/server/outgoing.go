@@ -106,13 +106,15 @@ func (s *Server) headerEnds(conn net.Conn, state http.ConnState) {
 // refuseHeader responds to a request whose header exceeds the limits of Listener, before net/http closes the connection.
 func refuseHeader(conn net.Conn) {
 	f := fault.Visible(tooManyBytes{})
-	body, err := encodeJSON(&api.Error{Ref: newRequestID(), Code: f.Code, Message: f.Message, Details: details(f)})
+	id := newRequestID()
+	body, err := encodeJSON(&api.Error{Ref: id, Code: f.Code, Message: f.Message, Details: details(f)})
 	if err != nil { // encoding strings cannot fail
 		return
 	}
 	response := http.Response{StatusCode: f.Status(), ProtoMajor: 1, ProtoMinor: 1, Header: maps.Clone(fixedHeaders), ContentLength: int64(len(body)),
 		Body: io.NopCloser(bytes.NewReader(body)), Close: true}
 	response.Header["Content-Type"] = jsonType
+	response.Header.Set(api.HeaderRequestID, id)
 	response.Header.Set("Retry-After", f.RetryAfterSeconds())
 	if response.Write(conn) == nil {
 		time.Sleep(lingerTime)

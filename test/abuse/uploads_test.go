@@ -33,27 +33,34 @@ func TestSlowUploads(t *testing.T) {
 		sources int
 		conns   int                        // together they send more than --request-memory
 		begin   func(member string) string // of each request, without its last bytes
+		flags   []string
 	}{
-		{"files to scan, of one member", fewerSources, 100, func(member string) string {
+		{name: "files to scan, of one member", sources: fewerSources, conns: 100, begin: func(member string) string {
 			return post(scanPath, 4<<20, "", "Authorization: "+member) + strings.Repeat("x", 1<<20)
 		}},
-		{"chunked files to scan, of one member", fewerSources, 100, func(member string) string {
+		{name: "chunked files to scan, of one member", sources: fewerSources, conns: 100, begin: func(member string) string {
 			return "POST " + scanPath + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nAuthorization: " + member + "\r\n\r\n" +
 				strings.Repeat("10000\r\n"+strings.Repeat("x", 1<<16)+"\r\n", 16) + "10000\r\n"
 		}},
-		{"definitions, of one member", fewerSources, 100, func(member string) string {
+		{name: "files to scan, of one member, through a proxy that does not buffer them", sources: 1, conns: 100, begin: func(member string) string {
+			return post(scanPath, 4<<20, "", "Authorization: "+member, "X-Forwarded-For: 192.0.2.1") + strings.Repeat("x", 1<<20)
+		}, flags: []string{"--trusted-proxies", "127.0.1.0/24"}},
+		{name: "logins, through a proxy that does not buffer them", sources: 1, conns: 600, begin: func(string) string {
+			return post(login, 64<<10, `{"emailId":"`, "X-Forwarded-For: 192.0.2.1") + strings.Repeat("x", 63<<10)
+		}, flags: []string{"--trusted-proxies", "127.0.1.0/24"}},
+		{name: "definitions, of one member", sources: fewerSources, conns: 100, begin: func(member string) string {
 			return post(validatePath, 1<<20, `{"endpoint":"`, "Authorization: "+member) + strings.Repeat("x", 1<<19)
 		}},
-		{"logins", fewerSources, 600, func(string) string { return post(login, 64<<10, `{"emailId":"`) + strings.Repeat("x", 63<<10) }},
-		{"headers", fewerSources, 300, func(string) string {
+		{name: "logins", sources: fewerSources, conns: 600, begin: func(string) string { return post(login, 64<<10, `{"emailId":"`) + strings.Repeat("x", 63<<10) }},
+		{name: "headers", sources: fewerSources, conns: 300, begin: func(string) string {
 			return "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 60<<10)
 		}},
-		{"headers from many sources", moreSources, 300, func(string) string {
+		{name: "headers from many sources", sources: moreSources, conns: 300, begin: func(string) string {
 			return "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 60<<10)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+			server := instance.Start(t, instance.Options{Flags: c.flags})
 			client := newCustomer(t, server)
 			uploads := startUploads(t, address(t, server), c.sources, c.conns, c.begin(newMember(t, server)))
 			time.Sleep(time.Second)
