@@ -56,9 +56,11 @@ func newRestore() *cobra.Command {
 		return backupUsage(r.run(cmd, options, args[0]))
 	}
 	own := []string{"master-key-file", "allow-newer-database"} // the first has another meaning here
-	settings.addTo(cmd.Flags(), slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return slices.Contains(own, name) })...)
+	shared := slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return slices.Contains(own, name) })
+	settings.addTo(cmd.Flags(), shared...)
 	cmd.Flags().StringVar(&r.keyFile, "master-key-file", "", "file of the master key at the time of the backup (default: the current key)")
-	cmd.Flags().BoolVar(&r.AllowUnauthenticated, "allow-unauthenticated", false, "accept a backup without an authentication code, as older versions wrote")
+	cmd.Flags().BoolVar(&r.AllowUnauthenticated, "allow-unauthenticated", false,
+		"accept a backup without an authentication code, as older versions wrote")
 	return cmd
 }
 
@@ -91,7 +93,8 @@ func (r restoration) run(cmd *cobra.Command, o store.Options, backup string) err
 // printRestored prints when an authenticated backup was written: another backup of the same store may have taken its name.
 func printRestored(out io.Writer, backup string, at time.Time) (err error) {
 	if at.IsZero() {
-		_, err = fmt.Fprintf(out, "warning: %s has no authentication code, so whether it was changed after it was written is unknown. Backups written from now on have one.\n", backup)
+		_, err = fmt.Fprintf(out, "warning: %s has no authentication code, so whether it was changed after it was written is unknown. "+
+			"Backups written from now on have one.\n", backup)
 		return err
 	}
 	_, err = fmt.Fprintf(out, "Restored the backup that was written at %s.\n", at.Format(time.RFC3339))
@@ -101,17 +104,17 @@ func printRestored(out io.Writer, backup string, at time.Time) (err error) {
 // printKey prints what to do with the key of the backup if no key was in its place.
 func (r restoration) printKey(out io.Writer, place string) (err error) {
 	if place != "" {
-		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n", r.keyFile, place)
+		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n",
+			r.keyFile, place)
 	}
 	return err
 }
 
 // backupUsage marks errors that the caller can correct as usage errors.
 func backupUsage(err error) error {
-	for _, usage := range []error{sqldb.ErrFileExists, sqldb.ErrNoBackup, sqldb.ErrTooNew, sqldb.ErrNoFile, os.ErrNotExist, seal.ErrWrongKey} {
-		if errors.Is(err, usage) {
-			return command.AsUsage(err)
-		}
+	correctable := []error{sqldb.ErrFileExists, sqldb.ErrNoBackup, sqldb.ErrTooNew, sqldb.ErrNoFile, os.ErrNotExist, seal.ErrWrongKey}
+	if slices.ContainsFunc(correctable, func(target error) bool { return errors.Is(err, target) }) {
+		return command.AsUsage(err)
 	}
 	return err
 }

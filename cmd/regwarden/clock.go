@@ -15,7 +15,8 @@ const (
 	clockTolerance = 5 * time.Minute
 	clockInterval  = time.Minute
 
-	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most of them.
+	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most
+	// of them.
 	waitHold = time.Hour
 )
 
@@ -38,8 +39,7 @@ func (m *clockMonitor) run(ctx context.Context) {
 		}
 		behind := m.behind()
 		if behind > clockTolerance && !reported {
-			m.log.Error("clock of this machine is behind", "behind", behind.Round(time.Second), "newest_time", time.Now().Add(behind).UTC().Format(time.RFC3339),
-				"hint", "Set the clock of this machine right, then restart the server. If the clock was ahead before and is right now, restart the server.")
+			m.report(behind)
 		}
 		reported = behind > clockTolerance
 		select {
@@ -64,6 +64,12 @@ func (m *clockMonitor) poll(ctx context.Context, first bool) error {
 		}
 		return tx.Times.Note(ctx, m.clock.Now())
 	})
+}
+
+func (m *clockMonitor) report(behind time.Duration) {
+	m.log.Error("clock of this machine is behind", "behind", behind.Round(time.Second),
+		"newest_time", time.Now().Add(behind).UTC().Format(time.RFC3339),
+		"hint", "Set the clock of this machine right, then restart the server. If it was ahead before and is right now, only restart the server.")
 }
 
 // behind returns how far the clock of the machine is behind the newest time.

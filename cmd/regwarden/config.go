@@ -122,7 +122,8 @@ func newSettings() *settings {
 	flagvalue.Number(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by the environment or the settings file only (default: SQLite in the data directory)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
-	f.BoolVar(&c.AllowNewer, "allow-newer-database", false, "use a database that a newer version migrated, to go back to this version without restoring a backup")
+	f.BoolVar(&c.AllowNewer, "allow-newer-database", false,
+		"use a database that a newer version migrated, to go back to this version without restoring a backup")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
@@ -170,7 +171,8 @@ func newSettings() *settings {
 }
 
 // storeFlags are the settings of commands that open the store.
-var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file", "default-org"}
+var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file",
+	"default-org"}
 
 // addTo adds settings as flags of a command: the named ones, or all if no name is given.
 func (s *settings) addTo(target *pflag.FlagSet, names ...string) {

@@ -298,7 +298,8 @@ func storeOptions(c Config) (store.Options, error) {
 	return options, nil
 }
 
-func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Input) ([]byte, error), now func() time.Time, log *slog.Logger) (*auth.Service, error) {
+func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Input) ([]byte, error),
+	now func() time.Time, log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,

@@ -11,7 +11,8 @@ import (
 )
 
 // Backup writes a consistent copy of the database to a new file, and an authentication code at its end. It writes none that could not be
-// restored by the newest program that used the store: with tables that are not its own (sqldb.ErrOtherSchema), or without the master key. See sqldb.DB.Backup.
+// restored by the newest program that used the store: with other tables (sqldb.ErrOtherSchema), or without the master key. See
+// sqldb.DB.Backup.
 func (db *DB) Backup(ctx context.Context, target string) error {
 	return db.DB.Backup(ctx, target, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
 		err := copied.CheckSchema(ctx, migrations)
@@ -79,7 +80,8 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 	}
 	at, err = sqldb.Restore(ctx, o.DataDir, backup, restoration)
 	if errors.Is(err, seal.ErrWrongKey) || errors.Is(err, errNoMasterKey) {
-		err = fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, such as master.key.<time> after a rotation", err)
+		err = fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, "+
+			"such as master.key.<time> after a rotation", err)
 	}
 	return at, err
 }

@@ -36,6 +36,7 @@ type account struct {
 	acknowledgements map[string]int // acknowledged, by kind
 	unacknowledged   int            // no response, or half of one
 	refused          int            // 503
+	refusedLogins    int            // of these and of unacknowledged, those of logins
 	wrong            []string       // what a regular client must never see
 
 	since time.Time                // of the last watch
@@ -55,9 +56,12 @@ func (a *account) acknowledged(kind string) {
 	}
 }
 
-func (a *account) repeated(overloaded bool) {
+func (a *account) repeated(kind string, overloaded bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if kind == loggingIn {
+		a.refusedLogins++
+	}
 	if overloaded {
 		a.refused++
 	} else {

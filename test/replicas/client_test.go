@@ -25,12 +25,12 @@ func (c retryingClient) settle(kind, method, path, body string, headers ...strin
 		response, err := c.client.Try(method, path, body, headers...)
 		switch {
 		case err != nil:
-			c.repeated(false)
+			c.repeated(kind, false)
 		case response.Status == http.StatusServiceUnavailable:
 			if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err != nil || seconds < 1 {
 				c.complain("%s: 503 with Retry-After %q", kind, response.Header.Get("Retry-After"))
 			}
-			c.repeated(true)
+			c.repeated(kind, true)
 		case response.Status >= http.StatusInternalServerError || response.Status == http.StatusTooManyRequests:
 			c.complain("%s: returned %d %s", kind, response.Status, response.Body)
 			return response, again, false

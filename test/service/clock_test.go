@@ -11,7 +11,10 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-var clockBehind = regexp.MustCompile(`(?m)^regwarden_clock_behind_seconds (\S+)$`)
+var (
+	clockBehind = regexp.MustCompile(`(?m)^regwarden_clock_behind_seconds (\S+)$`)
+	farBehind   = regexp.MustCompile(`level=ERROR msg="clock of this machine is behind" behind=(24h0m0s|23h59m)`)
+)
 
 // TestClockFarBehindIsReported starts a server on a store whose newest time is a day ahead, as after its clock was set back.
 func TestClockFarBehindIsReported(t *testing.T) {
@@ -25,8 +28,8 @@ func TestClockFarBehindIsReported(t *testing.T) {
 	setNewest(t, first.DataDir, time.Now().Add(24*time.Hour))
 	second := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
 	instance.Await(t, "the log names the clock", func() bool { return second.Logs("clock of this machine is behind") })
-	if line := second.Log(); !strings.Contains(line, "level=ERROR msg=\"clock of this machine is behind\" behind=24h0m0s") && !strings.Contains(line, "behind=23h59m") {
-		t.Errorf("the log does not have how far:\n%s", line)
+	if log := second.Log(); !farBehind.MatchString(log) {
+		t.Errorf("the log does not have how far:\n%s", log)
 	}
 	if match := clockBehind.FindStringSubmatch(second.Metrics(t)); match == nil || !strings.HasPrefix(match[1], "86") {
 		t.Errorf("the metric is %q, want about 86400", match)

@@ -15,13 +15,14 @@ func TestNewerDatabaseNeedsConsent(t *testing.T) {
 	first := instance.Start(t, instance.Options{})
 	first.Kill()
 	withStoreFile(t, first.DataDir, func(db *sqldb.Raw) error {
-		_, err := db.ExecContext(t.Context(), "CREATE TABLE of_the_newer (id); INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)")
+		_, err := db.ExecContext(t.Context(), `CREATE TABLE of_the_newer (id);
+			INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)`)
 		return err
 	})
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"org", "list"}, {"backup", backup}} {
 		result := instance.Run(t, "", append(command, "--data-dir", first.DataDir)...)
-		if result.Code == 0 || !strings.Contains(result.Err, "was changed by a newer regwarden: start that one") || !strings.Contains(result.Err, "version 99999") {
+		if result.Code == 0 || !strings.Contains(result.Err, "changed by a newer regwarden: start that one, ") || !strings.Contains(result.Err, "version 99999") {
 			t.Errorf("%v: exit code %d, %s", command, result.Code, result.Err)
 		}
 	}

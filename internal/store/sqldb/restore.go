@@ -24,7 +24,8 @@ type Restoration struct {
 
 // Restore copies a backup to a data directory that has no database, and returns when the backup was written: zero for one that is not
 // authenticated. It authenticates the copy before SQLite opens it, compares its tables with those of its migrations, reads every
-// page, and then calls Check and Change. Nothing is changed when one of these returns an error. No server may run on the directory: ErrLocked.
+// page, and then calls Check and Change. Nothing is changed when one of these returns an error. No server may run on the directory:
+// ErrLocked.
 func Restore(ctx context.Context, dir, backup string, r Restoration) (at time.Time, err error) {
 	source, err := os.Open(backup) // #nosec G304 -- the operator names the file
 	if err != nil {
@@ -140,8 +141,11 @@ func readOnly(ctx context.Context, path string, use func(context.Context, *Raw) 
 	return errors.Join(err, removeLogs(path))
 }
 
-func removeLogs(path string) error {
-	return errors.Join(ignoreMissing(os.Remove(path+"-wal")), ignoreMissing(os.Remove(path+"-shm")), ignoreMissing(os.Remove(path+"-journal")))
+func removeLogs(path string) (err error) {
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		err = errors.Join(err, ignoreMissing(os.Remove(path+suffix)))
+	}
+	return err
 }
 
 func removePart(path string) error {

@@ -9,16 +9,17 @@ import (
 )
 
 func times(t *testing.T, db *store.DB) {
+	newer := start.Add(time.Hour)
 	for _, s := range []struct {
 		name string
 		do   func(context.Context, store.Times) error
 		want time.Time
 	}{
 		{"none", func(context.Context, store.Times) error { return nil }, time.UnixMilli(0)},
-		{"the first", func(ctx context.Context, at store.Times) error { return at.Note(ctx, start) }, start},
-		{"an older one", func(ctx context.Context, at store.Times) error { return at.Note(ctx, start.Add(-time.Hour)) }, start},
-		{"a newer one", func(ctx context.Context, at store.Times) error { return at.Note(ctx, start.Add(time.Hour)) }, start.Add(time.Hour)},
-		{"set", func(ctx context.Context, at store.Times) error { return at.Set(ctx, start) }, start},
+		{"the first", func(ctx context.Context, tx store.Times) error { return tx.Note(ctx, start) }, start},
+		{"an older one", func(ctx context.Context, tx store.Times) error { return tx.Note(ctx, start.Add(-time.Hour)) }, start},
+		{"a newer one", func(ctx context.Context, tx store.Times) error { return tx.Note(ctx, newer) }, newer},
+		{"set", func(ctx context.Context, tx store.Times) error { return tx.Set(ctx, start) }, start},
 	} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return s.do(ctx, tx.Times) })
 		got, err := store.Read(t.Context(), db, func(tx *store.Tx) (time.Time, error) { return tx.Times.Newest(t.Context()) })
