@@ -100,7 +100,7 @@ func TestRollingUpgrade(t *testing.T) {
 			t.Errorf("%d deadlocks: %v", n, err)
 		}
 	})
-	f := startFleet(t, 3, url)
+	f := startFleet(t, 3, url, "--allow-newer-database")
 	l := newLoad(t, f, url)
 	l.start()
 	l.watch()
