@@ -95,6 +95,10 @@ lint: vet ## Check format; run vet, staticcheck and gosec
 	$(if $(linux),cd test && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.29.0 -quiet -exclude=G101,G304 -exclude-dir=regcheck/regchecktest ./...
 
+# The database of vulnerabilities is read over the network, so that this is not part of the tests.
+vulnerabilities: ## Report known vulnerabilities that the program can reach; reads vuln.go.dev
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
 golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
@@ -185,4 +189,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth bench-pages screenshots profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth bench-pages screenshots profile clean
