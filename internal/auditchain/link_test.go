@@ -1,6 +1,7 @@
 package auditchain_test
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -181,4 +182,33 @@ func TestChainIsCopiedToPostgres(t *testing.T) {
 	if r := mustVerify(t, db, noted); r.Problems != 0 {
 		t.Errorf("%+v", r.First)
 	}
+}
+
+// A transaction that writes a record waits for no row of the chain, whoever holds them.
+func TestWritersDoNotWaitForTheChain(t *testing.T) {
+	f := registriestest.New(t, postgres.Server(t))
+	mustWrite(t, f.DB, login("org-a", start))
+	mustLink(t, f.DB, later)
+	pool, err := sql.Open("pgx", f.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	held, err := pool.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.ExecContext(t.Context(), "LOCK TABLE audit_batches, audit_chain IN ACCESS EXCLUSIVE MODE; SELECT * FROM audit_unlinked FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	check := login("org-a", start)
+	check.Outcome = audit.Started
+	mustWrite(t, f.DB, login("org-a", start), refusal(start), check)
+	mustWrite(t, f.DB, refusal(start))
+	complete(t, f.DB, check.UID)
+	if err := held.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	mustLink(t, f.DB, later)
+	wantRecords(t, f.DB, 4, 0)
 }
