@@ -27,6 +27,8 @@ type admin struct {
 	ctx  context.Context
 	db   *store.DB
 	auth *auth.Service
+
+	keyCommand string // that prints the master key; empty for another source
 }
 
 // adminCommand returns a command that runs do on the opened store.
@@ -43,7 +45,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, 
 		if err != nil {
 			return err
 		}
-		return do(&admin{cmd, cmd.Context(), db, authService}, args)
+		return do(&admin{cmd, cmd.Context(), db, authService, settings.MasterKeyCommand}, args)
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd
@@ -54,7 +56,7 @@ func (s *settings) open(ctx context.Context) (*store.DB, error) {
 	if err := s.load(os.Getenv); err != nil {
 		return nil, err
 	}
-	options, err := storeOptions(s.Config)
+	options, err := storeOptions(ctx, s.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func newRestore() *cobra.Command {
 		if err := settings.load(os.Getenv); err != nil {
 			return err
 		}
-		options, err := storeOptions(settings.Config)
+		options, err := storeOptions(cmd.Context(), settings.Config)
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,8 @@ type Config struct {
 	DatabaseURLFile string
 	AllowNewer      bool
 	MasterKeyFile   string
+	// MasterKeyCommand prints the master key, if it is not in a file.
+	MasterKeyCommand string
 
 	DefaultOrg                  string
 	TrustedProxies              []string
@@ -126,6 +128,7 @@ func newSettings() *settings {
 		"use a database that a newer version migrated, to go back to this version without restoring a backup")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
+	f.StringVar(&c.MasterKeyCommand, "master-key-command", "", "command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted")
 	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "", "life of an authorization token, at most 15m")
@@ -171,7 +174,7 @@ func newSettings() *settings {
 }
 
 // storeFlags are the settings of commands that open the store.
-var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file",
+var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file", "master-key-command",
 	"default-org"}
 
 // addTo adds settings as flags of a command: the named ones, or all if no name is given.
@@ -211,6 +214,7 @@ func (s *settings) load(getenv func(string) string) error {
 		}
 	}
 	problems = append(problems, s.fileProblem())
+	problems = append(problems, s.keyProblem(getenv))
 	problems = append(problems, s.completeDatabaseURL()...)
 	if s.MasterKeyFile == "" {
 		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
@@ -231,6 +235,20 @@ func (s *settings) fileProblem() error {
 		if _, err := seal.ReadSecretFile(s.File); err != nil {
 			return fmt.Errorf("config: %s contains a password: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// keyProblem checks that the master key comes from one place.
+func (s *settings) keyProblem(getenv func(string) string) error {
+	if s.MasterKeyCommand == "" {
+		return nil
+	}
+	if s.source["master-key-file"] != "default" || getenv(envMasterKey) != "" {
+		return fmt.Errorf("master-key-command: cannot be combined with master-key-file or %s", envMasterKey)
+	}
+	if _, err := splitWords(s.MasterKeyCommand); err != nil {
+		return fmt.Errorf("master-key-command: %w", err)
 	}
 	return nil
 }

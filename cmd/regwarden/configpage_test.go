@@ -34,7 +34,7 @@ func TestPageOfSettingsIsGenerated(t *testing.T) {
 
 // configSections are the headings of the page and the settings below each.
 var configSections = []struct{ heading, names string }{
-	{"Files and database", "config data-dir database-url database-url-file allow-newer-database master-key-file audit-retention"},
+	{"Files and database", "config data-dir database-url database-url-file allow-newer-database master-key-file master-key-command audit-retention"},
 	{"Listeners and TLS", "listen console tls-cert tls-key tls-self-signed insecure-http public-url trusted-proxies metrics-listen debug-listen"},
 	{"Connections and memory", "max-connections max-connections-per-source request-memory response-memory"},
 	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max refresh-accepts-authorization"},
@@ -114,7 +114,7 @@ Secrets are never flags. Each file with a secret must have mode 0600: see [files
 
 | variable | meaning |
 | --- | --- |
-| ` + "`REGWARDEN_MASTER_KEY`" + ` | the master key (32 bytes in base64), in place of ` + "`master-key-file`" + ` |
+| ` + "`REGWARDEN_MASTER_KEY`" + ` | the master key (32 bytes in base64), in place of ` + "`master-key-file`" + `; or a [command prints it](key-rotation.md#get-the-master-key-from-a-command) |
 | ` + "`REGWARDEN_NEXT_MASTER_KEY`" + ` | the new master key, for [` + "`key rotate --master`" + `](key-rotation.md#rotate-a-master-key-from-the-environment) |
 | ` + "`REGWARDEN_BOOTSTRAP_ORG`, `REGWARDEN_BOOTSTRAP_EMAIL`, `REGWARDEN_BOOTSTRAP_PASSWORD_FILE`" + ` | the first organization and its administrator: see [first start](deployment.md#first-start-without-a-terminal) |
 | ` + "`REGWARDEN_REGISTRY_PASSWORD`, `REGWARDEN_REGISTRY_TOKEN`" + ` | the registry's credentials, for [` + "`regwarden check`" + `](check.md#credentials) |

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -18,48 +20,66 @@ const envNextMasterKey = command.EnvPrefix + "NEXT_MASTER_KEY"
 
 func newKey() *cobra.Command {
 	var master bool
+	var nextCommand string
 	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, func(a *admin, _ []string) error {
 		if !master {
 			return a.auth.RotateKeys(a.ctx, operator, commandLine)
 		}
-		next, err := nextMasterKey(os.Getenv)
+		next, err := nextMasterKey(a.ctx, os.Getenv, a.keyCommand, nextCommand)
 		if err != nil {
 			return err
 		}
 		former, err := a.auth.RotateMaster(a.ctx, operator, commandLine, next)
+		if errors.Is(err, store.ErrSameKey) {
+			return command.AsUsage(store.ErrSameKey)
+		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(a.cmd.ErrOrStderr(), rotatedWarning(former, time.Now()))
+		_, err = fmt.Fprintln(a.cmd.ErrOrStderr(), rotatedWarning(former, a.keyCommand, time.Now()))
 		return err
 	})
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
+	rotate.Flags().StringVar(&nextCommand, "next-master-key-command", "", "command that prints the new master key, if the current one is not in a file")
 	return command.Group("key", "Manage the keys of the service", rotate)
 }
 
-// rotatedWarning returns the warning that earlier backups need the former key. former is its file, empty for a key from the environment.
-func rotatedWarning(former string, now time.Time) string {
+// rotatedWarning returns the warning that earlier backups need the former key. former is its file, empty for a key from the environment or
+// from keyCommand.
+func rotatedWarning(former, keyCommand string, now time.Time) string {
 	at := now.UTC().Format(time.RFC3339)
-	if former == "" {
-		return "warning: backups made before " + at + " open only with the former value of " + envMasterKey + ". Store it separately from the backups for as long as you need any of them.\n" +
-			"Set " + envMasterKey + " to the new value now. To restore such a backup, write the former value to a file: regwarden restore FILE --master-key-file KEYFILE"
+	if former != "" {
+		return "warning: backups made before " + at + " open only with the former master key, which is now in " + former + ". Store it separately from the backups for as long as you need any of them.\n" +
+			"To restore such a backup: regwarden restore FILE --master-key-file " + command.ShellQuote(former)
 	}
-	return "warning: backups made before " + at + " open only with the former master key, which is now in " + former + ". Store it separately from the backups for as long as you need any of them.\n" +
-		"To restore such a backup: regwarden restore FILE --master-key-file " + command.ShellQuote(former)
+	source, change := envMasterKey, "Set "+envMasterKey+" to the new value now."
+	if keyCommand != "" {
+		source, change = "master-key-command", "Make the command print the new value now."
+	}
+	return "warning: backups made before " + at + " open only with the former value of " + source + ". Store it separately from the backups for as long as you need any of them.\n" +
+		change + " To restore such a backup, write the former value to a file: regwarden restore FILE --master-key-file KEYFILE"
 }
 
 // nextMasterKey returns the new master key, or the zero value to have a new key generated and written to the key file.
-func nextMasterKey(getenv func(string) string) (seal.MasterKey, error) {
+func nextMasterKey(ctx context.Context, getenv func(string) string, keyCommand, nextCommand string) (seal.MasterKey, error) {
 	current, next := getenv(envMasterKey), getenv(envNextMasterKey)
+	inFile := current == "" && keyCommand == ""
 	switch {
-	case current == "" && next == "":
+	case next != "" && nextCommand != "":
+		return seal.MasterKey{}, command.AsUsage(errors.New("--next-master-key-command cannot be combined with " + envNextMasterKey))
+	case inFile && next == "" && nextCommand == "":
 		return seal.MasterKey{}, nil
-	case current == "":
-		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s requires a master key from the environment, but the current one is in a file", envNextMasterKey))
+	case inFile:
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s and --next-master-key-command require a master key from the environment or a command, but the current one is in a file", envNextMasterKey))
+	case nextCommand != "":
+		return keyByCommand(ctx, "--next-master-key-command", nextCommand)
 	case next == "":
-		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s", envMasterKey, envNextMasterKey))
-	case next == current:
-		return seal.MasterKey{}, command.AsUsage(errors.New(envNextMasterKey + " must differ from the current key"))
+		source := envMasterKey
+		if keyCommand != "" {
+			source = "master-key-command"
+		}
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s, or name a command that prints it with --next-master-key-command",
+			source, envNextMasterKey))
 	}
 	key, err := seal.ParseMasterKey(secret.String(next))
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func newMigrate() *cobra.Command {
 		if err := settings.load(os.Getenv); err != nil {
 			return err
 		}
-		source, target, err := migrateOptions(settings.Config)
+		source, target, err := migrateOptions(cmd.Context(), settings.Config)
 		if err != nil {
 			return err
 		}
@@ -71,15 +72,13 @@ func (s *settings) migrateBetween(from, to string) error {
 }
 
 // migrateOptions returns where the store is and where it is copied to.
-func migrateOptions(c Config) (source, target store.Options, err error) {
+func migrateOptions(ctx context.Context, c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
 		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'"))
 	}
-	if target, err = storeOptions(c); err != nil {
-		return source, target, err
-	}
-	c.DatabaseURL = ""
-	source, err = storeOptions(c)
+	target, err = storeOptions(ctx, c)
+	source = target
+	source.DatabaseURL = ""
 	return source, target, err
 }
 

@@ -276,7 +276,7 @@ func lockDataDir(c Config) (unlock func() error, err error) {
 }
 
 func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, error) {
-	options, err := storeOptions(c)
+	options, err := storeOptions(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -286,8 +286,12 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, erro
 	return store.Open(ctx, options)
 }
 
-func storeOptions(c Config) (store.Options, error) {
-	options := store.Options{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile, AllowNewer: c.AllowNewer}
+func storeOptions(ctx context.Context, c Config) (options store.Options, err error) {
+	options = store.Options{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile, AllowNewer: c.AllowNewer}
+	if c.MasterKeyCommand != "" {
+		options.MasterKey, err = keyByCommand(ctx, "master-key-command", c.MasterKeyCommand)
+		return options, err
+	}
 	if text := os.Getenv(envMasterKey); text != "" {
 		key, err := seal.ParseMasterKey(secret.String(text))
 		if err != nil {

@@ -143,6 +143,9 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 	if inFile != db.options.MasterKey.IsZero() {
 		return "", ErrKeySource
 	}
+	if next == db.options.MasterKey && !inFile {
+		return "", ErrSameKey
+	}
 	if inFile {
 		if next, err = seal.WriteNextMasterKey(db.options.keyFile()); err != nil {
 			return "", err
@@ -154,8 +157,11 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 	return seal.AdoptNextMasterKey(db.options.keyFile(), db.options.now())
 }
 
-// ErrKeySource is returned for a new master key whose source (file or environment) differs from that of the old one.
-var ErrKeySource = errors.New("a master key in a file is rotated without a new key, which is generated; one from the environment is rotated by giving a new key")
+// ErrKeySource is returned for a new master key whose source (a file, or given) differs from that of the old one.
+var ErrKeySource = errors.New("a master key in a file is rotated without a new key, which is generated; a key that was given is rotated by giving a new key")
+
+// ErrSameKey is returned for a new master key that is the current one.
+var ErrSameKey = errors.New("the new master key must differ from the current key")
 
 func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
 	wrapped, err := db.ring.Wrap(next)

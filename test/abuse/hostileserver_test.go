@@ -66,7 +66,7 @@ func copies(w io.Writer, first, piece string, n int) {
 	}
 }
 
-// Lists and the completion of names from a hostile server end with little memory, send no credentials elsewhere, and print nothing that
+// Lists and the completion of names from a hostile server end with little memory, follow no redirect, and print nothing that
 // controls the terminal.
 func TestHostileServerOfCommands(t *testing.T) {
 	for name, handle := range hostileServers {
@@ -90,7 +90,7 @@ func TestHostileServerOfCommands(t *testing.T) {
 					t.Errorf("the output controls the terminal: %q", got.text)
 				}
 				if name == "names" && !strings.Contains(got.text, "plain") {
-					t.Errorf("an honest name is missing: %q", got.text)
+					t.Errorf("a regular name is missing: %q", got.text)
 				}
 				if command == "list" && (got.code == 0) != (name == "names") {
 					t.Errorf("exit code %d: %q", got.code, shortened(got.text))
