@@ -22,6 +22,7 @@ type decoded struct {
 type hostEntries struct {
 	entries   []*Entry
 	ambiguous bool // whether they differ in what the consumer sends
+	steps     []string
 }
 
 // Entries returns the entries as the consumer reads them, in the order of the file. Of several with the same key it has the last.

@@ -149,13 +149,28 @@ func (l *lookup) chooseHost(host, why string) {
 		return
 	}
 	l.choice.Entries, l.choice.ofHost, l.choice.Ambiguous = same.entries, same, same.ambiguous
-	for _, e := range firstOf(same.entries) {
-		l.step(why, Show(e.Key), l.rules)
-	}
-	l.leftOut += max(0, len(same.entries)-maxSteps)
+	l.hostSteps(same, why)
 	if same.ambiguous {
 		l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
 	}
+}
+
+// hostSteps adds a step for each of the entries. Many choices share the texts.
+func (l *lookup) hostSteps(same *hostEntries, why string) {
+	if same.steps == nil {
+		for _, e := range firstOf(same.entries) {
+			same.steps = append(same.steps, fmt.Sprintf(why, Show(e.Key), l.rules))
+		}
+		same.steps = slices.Clip(same.steps)
+	}
+	if len(l.choice.Steps) == 0 {
+		l.choice.Steps = same.steps
+	} else {
+		for _, step := range same.steps {
+			l.step("%s", step)
+		}
+	}
+	l.leftOut += len(same.entries) - len(same.steps)
 }
 
 // firstOf returns the entries that have a step each.

@@ -115,10 +115,10 @@ func (c *Config) reject(member string, line int, format string, args ...any) {
 	c.shape = append(c.shape, wrongMember{Rejection{line, "wrongShape", fmt.Sprintf(format, args...)}, member})
 }
 
-// Limits of the entries that are read. Each takes several hundred bytes, and those that programs write have more than bytesPerEntry.
+// Limits of the entries that are read. Each takes several hundred bytes of memory. They are those of the result of a scan.
 const (
-	smallEntries  = 10_000 // of a small file
-	bytesPerEntry = 80
+	smallEntries  = 15_000 // of a small file
+	bytesPerEntry = 160
 )
 
 func (c *Config) addEntries(auths *node.Node) {

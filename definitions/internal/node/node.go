@@ -14,7 +14,7 @@ const (
 	maxDocuments = 10_000
 
 	smallNodes      = 40_000    // values that a small file may have
-	bytesPerNode    = 6         // of a larger file: the values of files that programs write have more
+	bytesPerNode    = 10        // of a larger file: the values of files that programs write have more
 	smallRepetition = 128 << 10 // bytes that the aliases of a small file may stand for
 )
 

@@ -200,11 +200,11 @@ func SecretNotice(instead string) model.Notice {
 }
 
 // How many definitions, skipped entries and problems a result has. A small file can have many, and each takes several hundred bytes. Those of
-// a file that programs write have more than bytesPerEntry.
+// a large file that programs write have more than bytesPerEntry.
 const (
 	maxEntries     = 100_000
-	entriesPerFile = 10_000
-	bytesPerEntry  = 80
+	entriesPerFile = 15_000
+	bytesPerEntry  = 160
 )
 
 // mostEntries is maxEntries, or fewer for few and small files.
