@@ -39,7 +39,7 @@ func TestScanExplains(t *testing.T) {
 		{"pull Secret", pod, []string{`The key "one.test/team" matches.`}},
 		{"many entries", many, []string{`The host of the key "https://one.test/0" is the same; docker ignores scheme and path.`, "The other 81 steps are not shown."}},
 	} {
-		s := NewScanner(model.Options{})
+		s := NewScanner(model.Options{Explain: true})
 		if err := s.AddReader("config.json", strings.NewReader(test.file)); err != nil {
 			t.Fatal(err)
 		}

@@ -97,6 +97,13 @@ func (d Definition) Problems() []Problem {
 	return problems
 }
 
+// FileProblems is Problems for the definitions of a file, which can be many: a private key is recognized but not parsed. What is wrong with the key
+// itself is a problem of the check.
+func (d Definition) FileProblems() []Problem {
+	_, problems := d.readInto(&plan{recognizeKey: true})
+	return problems
+}
+
 // Kind returns the type, derived from the credentials if none is written.
 func (a *Auth) Kind() AuthType {
 	switch {

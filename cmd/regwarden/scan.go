@@ -94,6 +94,7 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	f.sources.explain = f.explain
 	result, err := f.sources.Read(cmd, args)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type sourceFlags struct {
 	format, as string
 	helpers    scan.Helpers
 	allowFiles bool
+	explain    bool // keep how credentials were chosen
 }
 
 func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
@@ -53,6 +54,7 @@ func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.O
 	if len(f.helpers.Allowed) > 0 {
 		o.Helper = func(program, host string) (string, secret.String, error) { return f.helpers.Get(ctx, program, host) }
 	}
+	o.Explain = f.explain
 	if f.allowFiles {
 		o.ReadFile = scan.ReadFile
 	}

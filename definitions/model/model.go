@@ -92,11 +92,11 @@ type Registry struct {
 	Reason     UnresolvedReason    `json:"reason"` // null if resolved
 	Detail     Detail              `json:"detail"` // what is missing, for people
 	Notices    []Notice            `json:"notices"`
-	Steps      []string            `json:"-"`                    // how the consumer chose the credentials, one sentence per step, for people
+	Steps      []string            `json:"-"`                    // how the consumer chose the credentials, one sentence per step; only with Options.Explain
 	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
 	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
 	// DefinitionProblems is why a complete definition cannot be used, such as a line break in a password: it is not valid, and no
-	// registry was contacted.
+	// registry was contacted. Before a check they have nothing about a private key but that it is none.
 	DefinitionProblems []regcheck.Problem `json:"definitionProblems,omitempty"`
 }
 
@@ -167,7 +167,7 @@ func (r *Result) ValidateWhile(more func() bool) {
 			break
 		}
 		if found := &r.Registries[i]; found.Resolution == Resolved {
-			found.DefinitionProblems = found.Definition.Problems()
+			found.DefinitionProblems = found.Definition.FileProblems()
 		}
 	}
 	r.Summarize()
@@ -204,6 +204,8 @@ type Options struct {
 	As Consumer
 	// Helper asks credential helpers. nil: none is started, and definitions whose credentials they have are unresolved.
 	Helper Helper `json:"-"`
+	// Explain keeps how consumers chose the credentials in the Steps of each Registry.
+	Explain bool
 	// Now is the time against which credentials expire; the zero value means time.Now.
 	Now time.Time
 	// FileTime is the processor time that reading one file may take; then its result has what was found until then, and a problem that

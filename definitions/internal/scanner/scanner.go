@@ -90,6 +90,9 @@ func (s *Scanner) Found(r model.Registry) {
 	if r.Reason == "" {
 		noteCredentials(&r, s.Options.Now)
 	}
+	if !s.Options.Explain {
+		r.Steps = nil // hostile files have many
+	}
 	if r.Notices == nil {
 		r.Notices = []model.Notice{}
 	}

@@ -43,6 +43,22 @@ func Read(ca, certificate, key string, note func(member, problem string)) (roots
 	return roots, pair
 }
 
+// Recognize is Read without its results. It recognizes a key by its PEM block, and neither computes with it nor compares it with the certificate,
+// which can take milliseconds.
+func Recognize(ca, certificate, key string, note func(member, problem string)) {
+	readCertificates("ca", ca, note)
+	readCertificates("certificate", certificate, note)
+	if key == "" {
+		return
+	}
+	if certificate == "" {
+		note("key", "requires {auth.tls.certificate}")
+	}
+	if _, err := keyBlock([]byte(key)); err != nil {
+		note("key", err.Error())
+	}
+}
+
 func readCertificates(member, text string, note func(member, problem string)) []*x509.Certificate {
 	if text == "" {
 		return nil
@@ -110,6 +126,19 @@ func boundRSA(public crypto.PublicKey) error {
 
 // ParseKey reads the first private key of a PEM text.
 func ParseKey(text []byte) (crypto.Signer, error) {
+	der, err := keyBlock(text)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKeyBlock(der)
+	if err != nil {
+		return nil, err
+	}
+	return key, boundRSA(key.Public())
+}
+
+// keyBlock returns what the first block of a private key has.
+func keyBlock(text []byte) (der []byte, err error) {
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
@@ -125,11 +154,7 @@ func ParseKey(text []byte) (crypto.Signer, error) {
 		if len(block.Bytes) > maxKeyDER {
 			return nil, errors.New("must not contain a private key larger than 16 KiB")
 		}
-		key, err := parseKeyBlock(block.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		return key, boundRSA(key.Public())
+		return block.Bytes, nil
 	}
 }
 
