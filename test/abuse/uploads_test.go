@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	scanPath    = "/v1/registries/oci/basic/scan"
 	memberEmail = "member@acme.example"
 
 	uploadTime   = 8 * time.Second
