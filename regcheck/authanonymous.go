@@ -68,11 +68,11 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	case g.Err != nil:
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}
 	case g.Token == "" && !t.Placeholder():
-		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", s.showURL(t.Realm), g.Denial().Summary())
+		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", s.Wire.ShowURL(t.Realm), g.Denial().Summary())
 		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
 		return authResult{failure: s.hintCertificate(f)}
 	case g.Token == "":
-		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", s.showURL(t.Realm))
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", s.Wire.ShowURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	access.Remember("", g.Token)

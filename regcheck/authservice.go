@@ -16,7 +16,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 	// Whether anonymous callers get a token too is requested at the same time: it decides what our token proves.
 	requestAnonymous := func() challenge.Grant { return s.RequestToken(ctx, t, challenge.Login{}, nil) }
 	anonymous := make(chan challenge.Grant, 1)
-	if s.hasHTTPS(t) {
+	if t.HasHTTPS() {
 		anonymous = wire.Later(&s.Wire.Work, requestAnonymous)
 	}
 	g := s.RequestToken(ctx, t, who, nil)
@@ -28,7 +28,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 	if f := s.notGranted(ctx, t, g); f != nil {
 		return authResult{failure: f}.withDetail("the token service issued no token")
 	}
-	if !s.hasHTTPS(t) {
+	if !t.HasHTTPS() {
 		anonymous <- requestAnonymous()
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
@@ -56,7 +56,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 // startContentToken requests the token of the content path, which is needed if the first token is accepted. It is called
 // after the first token was issued, so that a wrong password is sent once only.
 func (s *session) startContentToken(ctx context.Context, t *challenge.Service, who challenge.Login) <-chan challenge.Grant {
-	if s.plan.contentPath == "" || !s.hasHTTPS(t) {
+	if s.plan.contentPath == "" || !t.HasHTTPS() {
 		none := make(chan challenge.Grant, 1)
 		none <- challenge.Grant{}
 		return none
@@ -65,8 +65,6 @@ func (s *session) startContentToken(ctx context.Context, t *challenge.Service, w
 		return s.RequestToken(ctx, t, who, []string{content.PullScope(s.plan.contentPath)})
 	})
 }
-
-func (s *session) hasHTTPS(t *challenge.Service) bool { return t.Origin.Scheme == "https" }
 
 // tokenProof is what is known after a token was granted.
 type tokenProof struct {
@@ -119,7 +117,7 @@ func (s *session) requestScoped(ctx context.Context, t *challenge.Service, who c
 
 // notGranted is the failure of a token request with the definition's credentials.
 func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challenge.Grant) *failure {
-	by := "The token service " + s.showURL(t.Realm)
+	by := "The token service " + s.Wire.ShowURL(t.Realm)
 	switch {
 	case g.Err != nil:
 		return s.diagnoseGrant(t, g.Err)
@@ -242,7 +240,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	if s.control {
 		if g := s.requestControl(ctx, p); g.Rejected != nil || g.Bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with that token returned %s.",
-				s.showURL(p.service.Realm), s.Base.String(), a.Summary())
+				s.Wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
 		}
 	}

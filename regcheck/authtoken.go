@@ -29,7 +29,7 @@ func (s *session) checkToken(ctx context.Context) authResult {
 			open = &v
 		}
 	}
-	if open != nil && !slices.ContainsFunc(failures, isRejection) {
+	if open != nil && !slices.ContainsFunc(failures, func(f *failure) bool { return f.entry.Code == CodeAuthFailed }) {
 		open.tried = tried
 		return *open
 	}
@@ -98,7 +98,7 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 // refreshRejected is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
 // authorizer, helm#30987, oras#968) or did not issue this one.
 func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
-	by := "The token service " + s.showURL(t.Realm)
+	by := "The token service " + s.Wire.ShowURL(t.Realm)
 	a := g.Denial()
 	if a == nil && g.NoPost {
 		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s does not support identity tokens.", by).at("auth.token")}.
@@ -113,8 +113,6 @@ func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g c
 	}
 	return authResult{failure: s.credentialsRejected(ctx, a, by, "identity token")}.withDetail(attempt)
 }
-
-func isRejection(f *failure) bool { return f.entry.Code == CodeAuthFailed }
 
 // mostSpecific returns the failure with the most specific cause: expired credentials, then an unavailable service, then a
 // missing permission, then rejected credentials.

@@ -147,7 +147,7 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 	case content.ListedBelow:
 		return c.prefixFound(ctx)
 	case content.BelowReadable:
-		c.packsFirst(c.catalog.Below(c.plan.contentPath)) // for its warning
+		c.listedBelow() // for its warning
 		return passed("repositories below %s may be read", shown)
 	case content.BelowGranted:
 		return c.grantedBelow(ctx)
@@ -260,7 +260,7 @@ const maxBelow = 5
 // prefixFound reads one of the repositories below the path. If the first one is denied or empty, it reads more: permissions may
 // differ, and an empty repository is not conclusive.
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
-	below := c.packsFirst(c.catalog.Below(c.plan.contentPath))
+	below := c.listedBelow()
 	out := c.best(ctx, c.readFirst(ctx, below))
 	if out.failure == nil {
 		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
@@ -320,20 +320,16 @@ func (c *contentCheck) best(ctx context.Context, readings []content.Reading) out
 	return unknown("%s", readings[0].Why())
 }
 
-// packsFirst returns the repositories below the path of packs, or all with a warning if there are none.
-func (s *session) packsFirst(below []string) []string {
-	if s.plan.provider != Pack || len(below) == 0 {
+// listedBelow returns the repositories below the path of packs, or all below the content path with a warning if there are none.
+func (c *contentCheck) listedBelow() []string {
+	below := c.catalog.Below(c.plan.contentPath)
+	if c.plan.provider != Pack || len(below) == 0 {
 		return below
 	}
-	var packs []string
-	prefix := s.plan.contentPath + "/" + oci.PackPrefix
-	for _, repository := range below {
-		if strings.HasPrefix(repository, prefix+"/") {
-			packs = append(packs, repository)
-		}
-	}
+	prefix := c.plan.contentPath + "/" + oci.PackPrefix
+	packs := c.catalog.Below(prefix)
 	if len(packs) == 0 {
-		s.warn(WarnContentKindMismatch, "Packs must be below %s, which is empty.", wire.CleanText(prefix))
+		c.warn(WarnContentKindMismatch, "Packs must be below %s, which is empty.", wire.CleanText(prefix))
 		return below
 	}
 	return packs

@@ -50,7 +50,7 @@ func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 		return s.diagnoseProxy(p, x)
 	}
 	words, retryable := wire.DescribeDial(err, program)
-	f := fail(CodeUnreachable, "", "Tried %s: %s.", s.where(p), words).retry(retryable)
+	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.Where(s.Wire.Text(p.HostPort())), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		f.hinting("Start the registry, or correct the port in {endpoint}: no server listens on port %d.", p.Port)
 	}
@@ -76,12 +76,6 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	f.retryable = x.Status >= 500 || x.Status == 0
 	return f.hinting("%s", s.words.proxy(host, x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
-
-// showURL returns a URL from the network to be shown.
-func (s *session) showURL(u *url.URL) string { return s.Wire.Text(wire.ShowURL(u)) }
-
-// where lists what was tried.
-func (s *session) where(p *wire.Peer) string { return p.Where(s.Wire.Text(p.HostPort())) }
 
 // diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
 func diagnoseTLS(x *certs.Failure) *failure {
@@ -132,7 +126,7 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 }
 
 func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
-	from, to := s.showURL(r.From), s.showURL(r.To)
+	from, to := s.Wire.ShowURL(r.From), s.Wire.ShowURL(r.To)
 	switch r.Kind {
 	case wire.RedirectAway:
 		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
@@ -151,7 +145,7 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 
 // diagnoseTarget is for the target of a followed redirect that failed. It has its own code, reason and field.
 func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
-	from, to := s.showURL(r.From), s.showURL(r.To)
+	from, to := s.Wire.ShowURL(r.From), s.Wire.ShowURL(r.To)
 	var f *failure
 	step, isStep := errors.AsType[*wire.StepError](r.Err)
 	switch {
@@ -240,7 +234,7 @@ func (s *session) diagnoseTokenService(t *challenge.Service, err error) *failure
 		if f := diagnoseTLS(certs.ExplainResponse(x.Response, program)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
-		return s.unavailable("The token service "+s.showURL(t.Realm), x.Response)
+		return s.unavailable("The token service "+s.Wire.ShowURL(t.Realm), x.Response)
 	}
 	return s.diagnoseRealm(t, err)
 }
@@ -248,7 +242,7 @@ func (s *session) diagnoseTokenService(t *challenge.Service, err error) *failure
 // diagnoseRealm is for a token service that sent no response. The registry named it, so no field of the definition is at
 // fault, unless the trusted certificates are.
 func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
-	what := "The token service " + s.showURL(t.Realm) + ", named by " + s.Wire.Text(t.From.String())
+	what := "The token service " + s.Wire.ShowURL(t.Realm) + ", named by " + s.Wire.Text(t.From.String())
 	if _, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return s.forbidden(err, what+", has an address that must not be contacted").at("")
 	}

@@ -23,6 +23,9 @@ type Service struct {
 	From    egress.Origin // that named it
 }
 
+// HasHTTPS reports whether requests to the service are encrypted.
+func (t *Service) HasHTTPS() bool { return t.Origin.Scheme == "https" }
+
 // Placeholder reports whether the challenge of /v2/ has the scope of a repository. No anonymous token is issued for it,
 // although public repositories may be readable (GHCR: repository:user/image:pull).
 func (t *Service) Placeholder() bool {

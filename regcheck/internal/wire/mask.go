@@ -177,6 +177,9 @@ func asciiLower(text string) string {
 // Text returns a text from the network as it may be shown: cleaned, without credentials.
 func (w *Client) Text(text string) string { return w.Sent.inText(CleanText(text)) }
 
+// ShowURL returns a URL from the network as it may be shown.
+func (w *Client) ShowURL(u *url.URL) string { return w.Text(ShowURL(u)) }
+
 // Name returns the name of a repository or tag, or a path of them, as it may be shown.
 func (w *Client) Name(name string) string { return w.Sent.inName(CleanText(name)) }
 
