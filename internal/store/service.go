@@ -29,6 +29,10 @@ const (
 	sqlInsertServiceKey = `INSERT INTO service_keys (uid, purpose, public, sealed, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
 	sqlRetireServiceKey = `UPDATE service_keys SET retired_at = $2, verify_until = $3 WHERE purpose = $1 AND retired_at IS NULL`
 	sqlServiceKeys      = `SELECT uid, purpose, public, sealed, created_at, retired_at, verify_until FROM service_keys ORDER BY created_at, uid`
+
+	sqlNoteTime   = `UPDATE service_clock SET newest = $1 WHERE id = 1 AND newest < $1`
+	sqlSetTime    = `UPDATE service_clock SET newest = $1 WHERE id = 1`
+	sqlNewestTime = `SELECT newest FROM service_clock WHERE id = 1`
 )
 
 func keyLocation(uid string) seal.Location {
@@ -64,12 +68,6 @@ func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
 		return err
 	}, sqlServiceKeys)
 }
-
-const (
-	sqlNoteTime   = `UPDATE service_clock SET newest = $1 WHERE id = 1 AND newest < $1`
-	sqlSetTime    = `UPDATE service_clock SET newest = $1 WHERE id = 1`
-	sqlNewestTime = `SELECT newest FROM service_clock WHERE id = 1`
-)
 
 // Times reads and changes the newest time that a server of the store has seen.
 type Times struct{ *conn }
