@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/regwarden/regwarden/definitions/model"
@@ -46,16 +47,16 @@ func quoted(head string, text func(size int) []byte, tail string) func(size int)
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// pemKey returns a new private key as a string of JSON.
-func pemKey(bits int) string {
-	key, err := rsa.GenerateKey(rand.Reader, bits)
+// pemKey returns a private key as a string of JSON.
+var pemKey = sync.OnceValue(func() string {
+	key, err := rsa.GenerateKey(rand.Reader, 4096)
 	if err != nil {
 		panic(err)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	value, _ := json.Marshal(string(text))
 	return string(value)
-}
+})
 
 // The languages themselves. Files that no reader recognizes are read by all of them.
 func TestCostOfLanguages(t *testing.T) {
@@ -230,8 +231,8 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "regwarden unknown members", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"}`, `,"a#":1`, "}")},
 		{name: "regwarden wrong types", file: "a.json", generate: many(`[{"endpoint":"a","auth":{"type":"noAuth"}}`, `,{"endpoint":"r#","auth":{"type":1}}`, "]")},
 		{name: "regwarden references", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"},"references":["a"`, `,"a#"`, "]}")},
-		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey(4096)+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}}\n", "")},
-		{name: "regwarden keys", file: "a.yaml", generate: many("", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: "+pemKey(4096)+"}}}\n", "")},
+		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey()+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}}\n", "")},
+		{name: "regwarden keys", file: "a.yaml", generate: many("", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: "+pemKey()+"}}}\n", "")},
 		{name: "regwarden PEM headers", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"-----BEGIN CERTIFICATE-----\\n", "a: b\\n", "-----END CERTIFICATE-----\\n\"}}}\n")},
 		{name: "regwarden PEM beginnings", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"", "-----BEGIN A-----\\n", "\"}}}\n")},
 	})

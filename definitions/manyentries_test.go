@@ -16,7 +16,7 @@ import (
 
 // All entries of one host are listed. Their number is such that comparing each with each would take minutes.
 func TestManyEntries(t *testing.T) {
-	const entries = 20_000
+	const entries = 14_000
 	var config strings.Builder
 	config.WriteString(`{"auths": {"x.test": {"auth": "dTpw"}`)
 	for i := range entries {

@@ -117,8 +117,8 @@ func (c *Config) reject(member string, line int, format string, args ...any) {
 
 // Limits of the entries that are read. Each takes several hundred bytes of memory. They are those of the result of a scan.
 const (
-	smallEntries  = 15_000 // of a small file
-	bytesPerEntry = 160
+	smallEntries  = 12_000 // of a small file
+	bytesPerEntry = 200
 )
 
 func (c *Config) addEntries(auths *node.Node) {
@@ -126,7 +126,7 @@ func (c *Config) addEntries(auths *node.Node) {
 		c.reject("auths", auths.Line, "The entries of credentials are not a JSON object.")
 	}
 	for _, member := range auths.Pairs() {
-		if len(c.entries) == c.most {
+		if len(c.entries)+len(c.Helpers) == c.most {
 			c.Incomplete = true
 			return
 		}
@@ -140,7 +140,7 @@ func (c *Config) addHelpers(helpers *node.Node) {
 		c.reject("credHelpers", helpers.Line, "credHelpers is not a JSON object.")
 	}
 	for _, member := range helpers.Pairs() {
-		if len(c.Helpers) == c.most {
+		if len(c.entries)+len(c.Helpers) == c.most {
 			c.Incomplete = true
 			return
 		}

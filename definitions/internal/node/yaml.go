@@ -143,8 +143,10 @@ func values(data []byte) int {
 	count := 4
 	for i, b := range data {
 		switch b {
-		case '\n', '\r', '[', '{':
+		case '\n', '\r':
 			count++
+		case '[', '{':
+			count += 2 // a list takes twice the memory
 		case 0x85, 0xa8, 0xa9:
 			if i > 0 && (data[i-1] == 0xc2 || data[i-1] == 0x80 || data[i-1] == 0) || i+1 < len(data) && data[i+1] == 0 {
 				count++

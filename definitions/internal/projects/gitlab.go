@@ -75,6 +75,7 @@ func dockerAuthConfig(f *scanner.File, variable *node.Node, object string) *scan
 		f.Scanner.Problem(place(0, ""), model.ProblemNotJSON, "The value of DOCKER_AUTH_CONFIG is not valid JSON.")
 		return nil
 	}
+	c.Config = c.Config.Only(c.Rules)
 	c.Notices = []model.Notice{scanner.SecretNotice("Define DOCKER_AUTH_CONFIG as a masked variable of the project.")}
 	f.Scanner.AddCredentials(c)
 	if c.Config.Rejected(c.Rules) != nil {

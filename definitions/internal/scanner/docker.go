@@ -114,7 +114,7 @@ func readerOfCredentials(format model.Format) func(*File) {
 // credentials is ever used.
 func (s *Scanner) AddCredentials(c CredentialFile) {
 	if c.Config.Incomplete {
-		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", max(len(c.Config.Entries(c.Rules)), len(c.Config.Helpers)))
+		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", len(c.Config.Entries(c.Rules))+len(c.Config.Helpers))
 	}
 	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
 		s.addRejected(c, rejected)

@@ -206,8 +206,8 @@ func SecretNotice(instead string) model.Notice {
 // a large file that programs write have more than bytesPerEntry.
 const (
 	maxEntries     = 100_000
-	entriesPerFile = 15_000
-	bytesPerEntry  = 160
+	entriesPerFile = 12_000
+	bytesPerEntry  = 200
 )
 
 // mostEntries is maxEntries, or fewer for few and small files.

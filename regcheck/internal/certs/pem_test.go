@@ -83,6 +83,30 @@ func TestSlowKeysAreRejected(t *testing.T) {
 	}
 }
 
+// A key of a file is recognized without computing with it: the check does that.
+func TestKeysAreRecognized(t *testing.T) {
+	block := func(kind string, size int) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: make([]byte, size)}))
+	}
+	certificate := certificateFor(t, &oversizedKey(t, 2048).PublicKey)
+	for name, c := range map[string]struct{ certificate, key, want string }{
+		"none":               {certificate, "", ""},
+		"any":                {certificate, block("PRIVATE KEY", 100), ""},
+		"no PEM":             {certificate, "x", "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
+		"another block":      {certificate, block("PUBLIC KEY", 100), "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
+		"encrypted":          {certificate, block("ENCRYPTED PRIVATE KEY", 100), "key must not be encrypted; decrypt it, for example with openssl pkey"},
+		"large":              {certificate, block("RSA PRIVATE KEY", 32<<10), "key must not contain a private key larger than 16 KiB"},
+		"no certificate":     {"", block("PRIVATE KEY", 100), "key requires {auth.tls.certificate}"},
+		"broken certificate": {block("CERTIFICATE", 100), block("PRIVATE KEY", 100), "certificate contains a certificate that cannot be parsed"},
+	} {
+		var got []string
+		Recognize("", c.certificate, c.key, func(member, problem string) { got = append(got, member+" "+problem) })
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func certificatesError(text []byte) error { _, err := Parse(text); return err }
 func keyError(text []byte) error          { _, err := ParseKey(text); return err }
 
