@@ -66,7 +66,9 @@ func (f hostileFile) test(t *testing.T) {
 		}
 		most = most.min(f.measure(t, large))
 	}
-	most.heap = f.heap(t, large)
+	for n := 0; n < maxMeasured && most.heap > maxHeap; n++ { // on a busy machine the garbage collector is late
+		most.heap = min(most.heap, f.heap(t, large))
+	}
 	if *costs {
 		t.Logf("%-45s %6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", f.name, most.cpu, ratio(least, most), most.heap, most.allocated)
 	}
@@ -98,10 +100,10 @@ type cost struct {
 	heap, allocated float64 // MiB: at the same time, and in all
 }
 
-var leastCost = cost{cpu: math.Inf(1), allocated: math.Inf(1)}
+var leastCost = cost{math.Inf(1), math.Inf(1), math.Inf(1)}
 
 func (c cost) min(other cost) cost {
-	return cost{cpu: min(c.cpu, other.cpu), allocated: min(c.allocated, other.allocated)}
+	return cost{min(c.cpu, other.cpu), c.heap, min(c.allocated, other.allocated)}
 }
 
 // measure reads a file for its CPU time and all that it allocates.

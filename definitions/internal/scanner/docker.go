@@ -272,6 +272,9 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *dockerauth.Choic
 	if choice == nil {
 		l.scanner.limits.check()
 		found := l.Config.Lookup(l.Rules, reference)
+		if !l.scanner.Options.Explain {
+			found.Steps = nil
+		}
 		if choice = &found; len(choice.Entries) > 1 { // others are cheap, and as many as entries
 			l.choices[reference] = choice
 		}
