@@ -1,0 +1,32 @@
+// The race detector maps more memory than the limit.
+
+//go:build !race
+
+package childprocess
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func init() { testLimits = Limits{Memory: 256 << 20, CPU: 2 * time.Second} }
+
+// TestLimits exceeds each limit of the child process.
+func TestLimits(t *testing.T) {
+	p, log := newTestProcess(t)
+	for _, request := range []string{compute, exhaust} {
+		if _, err := p.Call(t.Context(), request); !errors.Is(err, ErrEnded) {
+			t.Errorf("%s: %v", request, err)
+		}
+	}
+	if got, err := p.Call(t.Context(), openAny+" "+os.DevNull); got != syscall.EMFILE.Error() || err != nil {
+		t.Errorf("opening a file: %q, %v", got, err)
+	}
+	if got := log.String(); !strings.Contains(got, "signal: killed") || !strings.Contains(got, "exit status 2") || !strings.Contains(got, "out of memory") || strings.Contains(got, "goroutine") {
+		t.Errorf("log: %s", got)
+	}
+}
