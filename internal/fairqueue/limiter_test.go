@@ -255,6 +255,7 @@ func TestLimiterByTime(t *testing.T) {
 			began := time.Now()
 			arrive(Caller{Source: "short"}, time.Second)
 			time.Sleep(time.Second)
+			synctest.Wait()
 			if order[len(order)-1] != "short" || time.Since(began) != time.Second {
 				t.Errorf("served %s", order)
 			}
