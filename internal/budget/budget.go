@@ -13,6 +13,7 @@ type shares struct {
 type share struct {
 	holder string
 	limit  int64
+	leaves *share // of the organization, of which the holder leaves as much as it has to others; may be nil
 }
 
 func newShares() *shares { return &shares{held: map[string]int64{}} }
@@ -24,7 +25,11 @@ func (s *shares) replace(n int64, from []share, m int64, to []share) bool {
 	defer s.mu.Unlock()
 	s.add(-n, from)
 	for _, of := range to {
-		if held := s.held[of.holder]; held > 0 && held+m > of.limit {
+		limit := of.limit
+		if of.leaves != nil {
+			limit = min(limit, of.leaves.limit-s.held[of.leaves.holder]-m)
+		}
+		if held := s.held[of.holder]; held > 0 && held+m > limit {
 			s.add(n, from)
 			return false
 		}

@@ -15,8 +15,8 @@ import (
 const smallBody = 64 << 10
 
 // Requests divides the memory of request bodies: an organization may hold a quarter of the limit and a user an eighth; a single body may be
-// larger. Of small bodies they, and a client address without credentials, may hold a quarter of that in addition. The limit of all
-// bodies together is that of the connections. It is safe for concurrent use.
+// larger. Of small bodies they, and a client address without credentials, may hold a quarter of that in addition, and a user at most as
+// much as it leaves to others of the organization. The limit of all bodies together is that of the connections. It is safe for concurrent use.
 type Requests struct {
 	limit  int64
 	shares *shares
@@ -59,11 +59,12 @@ type reservation struct {
 
 // of returns the shares that a body of n bytes counts against.
 func (r *reservation) of(n int64) []share {
-	org, user := share{r.org, r.budget.limit / 4}, share{r.user, r.budget.limit / 8}
+	org, user := share{holder: r.org, limit: r.budget.limit / 4}, share{holder: r.user, limit: r.budget.limit / 8}
 	if n <= smallBody {
-		org, user = share{"small " + r.org, org.limit / 4}, share{"small " + r.user, user.limit / 4}
+		org, user = share{holder: "small " + r.org, limit: org.limit / 4}, share{holder: "small " + r.user, limit: user.limit / 4, leaves: &org}
 	}
 	if r.org == "" {
+		user.leaves = nil
 		return []share{user}
 	}
 	return []share{org, user}

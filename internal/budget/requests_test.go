@@ -64,6 +64,27 @@ func TestBodiesCountAgainstUserAndOrganization(t *testing.T) {
 	}
 }
 
+// Users with many small bodies leave some of the organization's share to others.
+func TestUsersLeaveSmallBodiesToOthers(t *testing.T) {
+	b := NewRequests(32 * mebibyte)
+	for _, p := range []auth.Principal{ada, bob} {
+		admitted := 0
+		for range 100 {
+			if (holding{p, "", smallBody}).reserve(b) == nil {
+				admitted++
+			}
+		}
+		if admitted == 0 || admitted == 100 {
+			t.Errorf("%d bodies of %s are admitted", admitted, p.UserUID)
+		}
+	}
+	for range 4 {
+		if err := (holding{carol, "", smallBody}).reserve(b); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // holding is a body of a user, or of a source.
 type holding struct {
 	p      auth.Principal

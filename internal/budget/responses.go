@@ -25,7 +25,7 @@ func (b *Responses) Reserve(p auth.Principal, n int64) (free func(), err error) 
 	if b == nil || p.UserUID == "" {
 		return func() {}, nil
 	}
-	of := []share{{"", b.limit}, {p.OrgUID, b.limit / 4}, {p.UserUID, b.limit / 8}}
+	of := []share{{limit: b.limit}, {holder: p.OrgUID, limit: b.limit / 4}, {holder: p.UserUID, limit: b.limit / 8}}
 	if !b.shares.replace(0, nil, n, of) {
 		return nil, fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
 	}
