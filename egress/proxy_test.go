@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -103,6 +104,40 @@ func TestProxyConnectTarget(t *testing.T) {
 				t.Errorf("forwards to %v", target.Forward())
 			}
 		})
+	}
+}
+
+// A proxy gets the address that was evaluated, also where the name has another one at the next lookup (DNS rebinding). For plain HTTP it
+// gets the name by default.
+func TestProxyGetsTheEvaluatedAddress(t *testing.T) {
+	for _, row := range []struct {
+		connect ProxyConnect
+		origin  Origin
+		asked   []string
+	}{
+		{ConnectDefault, Origin{"https", "rebind.test", 443}, []string{"10.0.0.1:443"}},
+		{ConnectAddress, Origin{"https", "rebind.test", 443}, []string{"10.0.0.1:443"}},
+		{ConnectAddress, Origin{"http", "rebind.test", 80}, []string{"10.0.0.1:80"}},
+	} {
+		p := newProxy(t)
+		g := p.guard(t, nil, row.connect)
+		rebinding := &rebinder{first: netip.MustParseAddr("10.0.0.1"), then: netip.MustParseAddr("127.0.0.1")}
+		g.Resolver = rebinding
+		target, err := g.Reach(t.Context(), row.origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, _, err := g.Dial(t.Context(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+		if rebinding.asked != 1 || !slices.Equal(p.asked, row.asked) {
+			t.Errorf("%+v: %d lookups, the proxy was asked for %v", row, rebinding.asked, p.asked)
+		}
+		if target, err := g.Reach(t.Context(), row.origin); err == nil || target != nil {
+			t.Errorf("%+v: the next request is allowed: %v", row, target)
+		}
 	}
 }
 

@@ -329,8 +329,12 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		return fieldsOf(err)
 	}
 	foreign := Channel{Type: TypeEmail, Active: true, Identifiers: []string{
-		"a@ACME.example", "a@other.example", "a@sub.acme.example", "a@xacme.example", "a@[192.0.2.1]"}}
-	if got := create(foreign); got != "identifiers[1] identifiers[2] identifiers[3] identifiers[4]" {
+		"a@ACME.example", "a@other.example", "a@sub.acme.example", "a@xacme.example"}}
+	if got := create(foreign); got != "identifiers[1] identifiers[2] identifiers[3]" {
+		t.Errorf("refused: %s", got)
+	}
+	hosts := Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@[192.0.2.1]", "a@192.0.2.1", "a@[IPv6:2001:db8::1]", "a@acme.example"}}
+	if got := create(hosts); got != "identifiers[0] identifiers[1] identifiers[2]" {
 		t.Errorf("refused: %s", got)
 	}
 	everybody := Channel{Type: TypeEmail, Active: true, AlertAllUsers: true}

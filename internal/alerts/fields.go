@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -95,10 +96,18 @@ func (s *Service) checkEmail(input Channel, found *problems) {
 	}
 	for i, address := range input.Identifiers {
 		parsed, err := mail.ParseAddress(address)
-		if err != nil || parsed.Address != address || len(address) > maxAddress {
+		if err != nil || parsed.Address != address || len(address) > maxAddress || namesHost(address) {
 			found.add(fmt.Sprintf("identifiers[%d]", i), "must be an email address such as name@example.com")
 		}
 	}
+}
+
+// namesHost reports whether an email address has an IP address instead of a domain, such as a@[127.0.0.1] (RFC 5321, 4.1.3): it would make the
+// mail server connect to a host of the user's choice.
+func namesHost(address string) bool {
+	domain := address[strings.LastIndexByte(address, '@')+1:]
+	_, err := netip.ParseAddr(domain)
+	return err == nil || strings.HasPrefix(domain, "[")
 }
 
 // checkIdentifiers reports whether there are few enough identifiers to check each.

@@ -14,11 +14,13 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -306,6 +308,53 @@ func TestProxyGetsTheCheckedAddress(t *testing.T) {
 	}
 	if s := f.channel(uid).Status; s.OK || s.Message != "the outbound proxy did not connect to the receiver: it returned HTTP 403" {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// rebinding resolves a name to a private address first, and to this machine from then on.
+type rebinding struct {
+	*network
+	lookups int
+}
+
+func (r *rebinding) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	r.lookups++
+	if r.lookups == 1 {
+		return []netip.Addr{netip.MustParseAddr("10.1.2.3")}, nil
+	}
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+}
+
+// Each delivery dials the address that was evaluated, directly and through a proxy. The next one of a name with another address is refused.
+func TestNamesThatChangeTheirAddress(t *testing.T) {
+	r := newReceiver(t)
+	to := r.Listener.Addr().String()
+	for _, through := range []string{"", "http://198.51.100.7:3128"} {
+		names := &rebinding{network: &network{to: to}}
+		c := Config{Resolver: names, Dialer: names}
+		if through != "" {
+			proxyURL, err := url.Parse(through)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Proxy, c.ProxyConnect = func(*url.URL) (*url.URL, error) { return proxyURL, nil }, egress.ConnectAddress
+		}
+		f := newFixture(t, c)
+		uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: "http://rebind.example.com/x"}})
+		f.raise()
+		f.attempt()
+		dialed := "10.1.2.3:80"
+		if through != "" {
+			dialed = "198.51.100.7:3128"
+		}
+		if names.lookups != 1 || !slices.Equal(names.dialed, []string{dialed}) {
+			t.Errorf("through %q: %d lookups, dialed %v", through, names.lookups, names.dialed)
+		}
+		f.clock = f.clock.Add(time.Hour)
+		f.raise()
+		if !f.attempt() || names.lookups != 2 || names.dials() != 1 || f.channel(uid).Status.OK {
+			t.Errorf("through %q, from the second lookup on: %d lookups, dialed %v, status %+v", through, names.lookups, names.dialed, f.channel(uid).Status)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func (c *Client) Try(method, path, body string, headers ...string) (Response, er
 		}
 		request.Header.Add(headers[i], headers[i+1])
 	}
+	request.Host = request.Header.Get("Host") // empty means that of the URL
 	response, err := c.http.Do(request)
 	if err != nil {
 		return Response{}, err

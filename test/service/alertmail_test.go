@@ -124,6 +124,41 @@ func TestAnAddressConfirms(t *testing.T) {
 	}
 }
 
+// TestLinksHaveThePublicURL: neither the link nor the page behind it has anything from the headers of a request. Mail servers are the operator's
+// choice: an address with another one in it is refused.
+func TestLinksHaveThePublicURL(t *testing.T) {
+	t.Parallel()
+	var box mailbox
+	server := instance.Start(t, watchEvery("1s", append(box.listen(t), "--public-url", "https://regwarden.example.com")...))
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	hostile := []string{"Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-Proto", "http", "Forwarded", "host=evil.example;proto=http",
+		"X-Original-Url", "//evil.example/", "Origin", "https://evil.example", "Referer", "https://evil.example/"}
+	path := channelsOf(admin.project())
+	channel := func(address string) string {
+		return instance.JSON(object{"type": "email", "isActive": true, "identifiers": []string{address}})
+	}
+	for _, address := range []string{"a@[127.0.0.1]", "a@[169.254.169.254]", "a@127.0.0.1", "a@[IPv6:::1]", "a@localhost:25", "a%127.0.0.1@b@c.example", "@127.0.0.1:a@b.example",
+		"a@b.example\r\nRCPT TO:<c@d.example>", "a@b.example>\r\nBcc: c@d.example"} {
+		if got := admin.do("POST", path, channel(address)); got.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", address, got.Status, got.Body)
+		}
+	}
+	admin.client.Do("POST", path, channel("a@other.example"), append(hostile, admin.credential...)...).Want(http.StatusCreated)
+	instance.Await(t, "the link", func() bool { return len(box.all()) > 0 })
+	message := box.all()[0]
+	_, link, found := strings.Cut(message, "https://regwarden.example.com")
+	link, _, _ = strings.Cut(link, "\r\n")
+	if !found || strings.Contains(message, "evil") || strings.Count(message, "://") != 1 {
+		t.Fatalf("sent %s", message)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		page := server.Client(t).Do(method, link, "", append(hostile, "Content-Type", "application/x-www-form-urlencoded")...).Want(http.StatusOK)
+		if strings.Contains(page.Body, "evil") || page.Header.Get("Location") != "" {
+			t.Errorf("%s: %v %s", method, page.Header, page.Body)
+		}
+	}
+}
+
 // TestNewWebhooksAreLimited: a scheme, host or port that the organization has no channel for counts as a check of the user.
 func TestNewWebhooksAreLimited(t *testing.T) {
 	t.Parallel()
