@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -147,3 +149,70 @@ func runLimited(t *testing.T, args []string, server string) usage {
 }
 
 func shortened(text string) string { return text[:min(len(text), 200)] }
+
+// checkMemory is what a check may hold, whatever a registry sends.
+const checkMemory = 150 << 10 // KiB
+
+// A check with the credentials of docker's file ends with little memory and prints nothing that controls the terminal, and no other server
+// gets the credentials.
+func TestHostileRegistryOfCheckFrom(t *testing.T) {
+	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("another server got credentials with %s", r.URL)
+		}
+		_, _ = io.WriteString(w, `{"token":"t"}`)
+	}))
+	t.Cleanup(other.Close)
+	challenge := `Basic realm="` + strings.NewReplacer("\r", "", "\n", "").Replace(terminalControls) + `"`
+	registries := map[string]func(http.ResponseWriter, *http.Request){
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"token service": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+other.Listener.Addr().String()+`/token",service="s"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"challenge": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":`+instance.JSON(terminalControls)+`}]}`)
+		},
+		"long header": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", strings.Repeat("a", 8<<20)) },
+		"tags": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"name":"charts","tags":[`+strings.Repeat(instance.JSON("a"+terminalControls)+",", 1000)+`"b"]}`)
+		},
+	}
+	for _, name := range []string{"200 MiB", "objects", "compressed", "drops"} {
+		registries[name] = hostileServers[name]
+	}
+	for name, handle := range registries {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int32
+			registry := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, password, _ := r.BasicAuth(); password == "marked-key" {
+					sent.Add(1)
+				}
+				handle(w, r)
+			}))
+			t.Cleanup(registry.Close)
+			host := registry.Listener.Addr().String()
+			file := filepath.Join(t.TempDir(), "config.json")
+			// ada and "marked-key", which runLimited looks for
+			if err := os.WriteFile(file, []byte(`{"auths":{"`+host+`":{"auth":"YWRhOm1hcmtlZC1rZXk="}}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := runLimited(t, []string{"check", "--from", "docker-config", file, host + "/charts", "--insecure-skip-verify", "--timeout", "5s"}, "")
+			t.Logf("%d MiB, %v CPU, exit code %d: %s", got.memory>>10, got.cpu, got.code, got.text[max(0, len(got.text)-500):])
+			if name == "challenge" && sent.Load() == 0 {
+				t.Error("the registry itself did not get the credentials")
+			}
+			if got.memory > checkMemory || got.code != 1 && got.code != 3 && name != "tags" {
+				t.Errorf("%d MiB of memory, exit code %d", got.memory>>10, got.code)
+			}
+			if strings.ContainsAny(got.text, "\x1b\x07\u202e\u009b\r") || strings.Contains(got.text, "\n::error") {
+				t.Errorf("the output controls the terminal: %q", got.text)
+			}
+		})
+	}
+}
