@@ -18,7 +18,7 @@ const (
 	linkInterval = 5 * time.Second
 	batchSize    = 200       // records linked in a transaction
 	upgradeTime  = time.Hour // in which servers of a version without a chain may still write records
-	logInterval  = time.Hour // of the newest hash
+	logInterval  = time.Hour // of the newest hash, and of records that were changed
 )
 
 // Linker links records while a server runs. Of several servers, the first one to append a batch of a number wins.
@@ -27,7 +27,8 @@ type Linker struct {
 	log    *slog.Logger
 	now    func() time.Time
 	newest atomic.Int64
-	logged time.Time
+	logged time.Time // the newest hash
+	warned time.Time // of changed records
 }
 
 // NewLinker returns a linker, which Run runs.
@@ -120,7 +121,8 @@ func (l *Linker) known(ready []store.ReadyAudit) (written []store.ReadyAudit) {
 			changed = append(changed, r)
 		}
 	}
-	if len(changed) > 0 {
+	if now := time.Now(); len(changed) > 0 && now.Sub(l.warned) > logInterval {
+		l.warned = now
 		l.log.Error("audit records were changed", "records", len(changed), "audit", changed[0].Record.UID, "org", changed[0].Record.OrgUID)
 	}
 	return written

@@ -243,9 +243,9 @@ func (v *verifier) settle(ctx context.Context) error {
 		err = v.readBatches(ctx, nil) // those of records that were linked since
 	}
 	return errors.Join(err, v.view(ctx, func(audits store.Audits) error {
-		chain, err := audits.Chain(ctx)
-		if err == nil {
-			v.chain = chain
+		var err error
+		if v.chain, err = audits.Chain(ctx); err != nil {
+			return err
 		}
 		for _, gap := range v.gaps {
 			if gap.Batch > v.chain.SweptBatches+1 {
@@ -258,7 +258,7 @@ func (v *verifier) settle(ctx context.Context) error {
 			}
 		}
 		for _, s := range unknown {
-			if _, still := v.waiting[s.UID]; !still {
+			if _, still := v.waiting[s.UID]; !still || s.At.Before(v.chain.SweptBefore) {
 				continue
 			}
 			if _, err := audits.Get(ctx, s.UID); err == nil {
@@ -301,10 +301,7 @@ func (v *verifier) settleEntry(ctx context.Context, audits store.Audits, e entry
 	r, err := audits.Get(ctx, e.UID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		if !e.At.Before(v.chain.SweptBefore) {
-			v.recordProblem(RecordDeleted, e.AuditEntry, e.org, e.batch)
-		}
-		return nil
+		return v.missing(ctx, audits, e)
 	case err != nil:
 		return err
 	case seenOf(audits, r).fits(e):
@@ -315,13 +312,24 @@ func (v *verifier) settleEntry(ctx context.Context, audits store.Audits, e entry
 	return nil
 }
 
+// missing reports a record that is not there, unless the retention time deleted it, maybe since the chain was read.
+func (v *verifier) missing(ctx context.Context, audits store.Audits, e entry) (err error) {
+	if !e.At.Before(v.chain.SweptBefore) {
+		if v.chain, err = audits.Chain(ctx); err != nil {
+			return err
+		}
+	}
+	if !e.At.Before(v.chain.SweptBefore) {
+		v.recordProblem(RecordDeleted, e.AuditEntry, e.org, e.batch)
+	}
+	return nil
+}
+
 // settleLost finds records that were deleted before they were linked.
 func (v *verifier) settleLost(ctx context.Context, audits store.Audits) error {
 	lost, err := audits.LostUnlinked(ctx, lostLimit)
-	for _, e := range lost {
-		if !e.At.Before(v.chain.SweptBefore) {
-			v.recordProblem(RecordDeleted, e, "", 0)
-		}
+	for i := 0; i < len(lost) && err == nil; i++ {
+		err = v.missing(ctx, audits, entry{AuditEntry: lost[i]})
 	}
 	return err
 }

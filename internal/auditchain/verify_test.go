@@ -267,14 +267,14 @@ func work(ctx context.Context, db *store.DB) error {
 			continue
 		}
 		before := now.Add(-100 * time.Millisecond)
-		if err := db.InTx(ctx, func(tx *store.Tx) error {
-			if _, err := tx.Audits.Sweep(ctx, before, 100); err != nil {
+		for _, step := range []func(*store.Tx) error{
+			func(tx *store.Tx) error { _, err := tx.Audits.Sweep(ctx, before, 100); return err },
+			func(tx *store.Tx) error { _, err := tx.Audits.DeleteBefore(ctx, before, 1000); return err },
+		} {
+			time.Sleep(5 * time.Millisecond)
+			if err := db.InTx(ctx, step); err != nil {
 				return err
 			}
-			_, err := tx.Audits.DeleteBefore(ctx, before, 1000)
-			return err
-		}); err != nil {
-			return err
 		}
 	}
 	return nil
