@@ -14,7 +14,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// newAuditVerify returns the command that verifies the audit records of a store. It needs the master key, so no server can do it for a client.
+// newAuditVerify returns the command that verifies the audit records of a store. It needs the key of the store, and does not trust a
+// server.
 func newAuditVerify() *cobra.Command {
 	var output, noted string
 	cmd := adminCommand("verify", "Verify that no audit record was changed", command.NoArgs, func(a *admin, _ []string) error {
@@ -94,13 +95,14 @@ type firstByTime struct {
 }
 
 func verificationOf(r auditchain.Result, org string) verification {
-	v := verification{Valid: r.Problems == 0, Records: r.Records, Unlinked: r.Unlinked, Before: r.Before, Organizations: r.Orgs, Batches: r.Batches,
-		NewestBatch: r.Newest.Number, NewestHash: auditchain.Hex(r.Newest.Hash), Problems: r.Problems}
+	v := verification{Valid: r.Problems == 0, Records: r.Records, Unlinked: r.Unlinked, Before: r.Before, Organizations: r.Orgs,
+		Batches: r.Batches, NewestBatch: r.Newest.Number, NewestHash: auditchain.Hex(r.Newest.Hash), Problems: r.Problems}
 	if !r.BeganAt.IsZero() {
 		v.BeganAt = &r.BeganAt
 	}
 	if p := r.First; r.Problems > 0 {
-		v.First = &firstByTime{p.Kind, command.JSONValue(p.RecordUID), command.JSONValue(org), command.JSONValue(p.OrgUID), command.JSONValue(p.At), p.Batch}
+		v.First = &firstByTime{p.Kind, command.JSONValue(p.RecordUID), command.JSONValue(org), command.JSONValue(p.OrgUID),
+			command.JSONValue(p.At), p.Batch}
 	}
 	return v
 }
@@ -111,13 +113,15 @@ func printVerification(out io.Writer, r auditchain.Result, org string) {
 		fmt.Fprintf(out, "%d records are not linked yet.\n", r.Unlinked)
 	}
 	if r.Before > 0 {
-		fmt.Fprintf(out, "%d records are from before the chain, which began at %s: changes of them are not found.\n", r.Before, r.BeganAt.Format(time.RFC3339))
+		fmt.Fprintf(out, "%d records are from before the chain, which began at %s: changes of them are not found.\n",
+			r.Before, r.BeganAt.Format(time.RFC3339))
 	}
 	if r.Problems > 0 {
 		fmt.Fprintf(out, "%d problems. The first: %s\n", r.Problems, describeProblem(r.First, org))
 	}
 	if r.Newest.Number > 0 {
-		fmt.Fprintf(out, "Newest hash: %s (batch %d, %s)\n", auditchain.Hex(r.Newest.Hash), r.Newest.Number, r.Newest.LinkedAt.Format(time.RFC3339))
+		fmt.Fprintf(out, "Newest hash: %s (batch %d, %s)\n",
+			auditchain.Hex(r.Newest.Hash), r.Newest.Number, r.Newest.LinkedAt.Format(time.RFC3339))
 	}
 }
 
@@ -139,7 +143,7 @@ func describeProblem(p auditchain.Problem, org string) string {
 	case auditchain.BatchDeleted:
 		return fmt.Sprintf("batches before batch %d of %s, linked at %s, were deleted.", p.Batch, of, at)
 	case auditchain.HashNotFound:
-		return "no batch has the given hash. The end of the chain was cut off, or the hash is of another store, or the retention time deleted its batch."
+		return "no batch has the given hash: the end of the chain was cut off, a backup was restored, or the retention time deleted the batch."
 	case auditchain.NotBegun:
 		return "there is no chain. Start a server of this version."
 	default:

@@ -165,7 +165,8 @@ func byOrganization(ready []store.ReadyAudit) (batches []store.AuditBatch) {
 			i, batches = len(batches), append(batches, store.AuditBatch{OrgUID: r.Record.OrgUID})
 			at[r.Record.OrgUID] = i
 		}
-		batches[i].Entries = append(batches[i].Entries, store.AuditEntry{UID: r.Record.UID, At: r.Record.At, Repeats: r.Record.Repeats, MAC: r.MAC})
+		batches[i].Entries = append(batches[i].Entries,
+			store.AuditEntry{UID: r.Record.UID, At: r.Record.At, Repeats: r.Record.Repeats, MAC: r.MAC})
 	}
 	return batches
 }

@@ -184,7 +184,7 @@ func TestChainIsCopiedToPostgres(t *testing.T) {
 	}
 }
 
-// A transaction that writes a record waits for no row of the chain, whoever holds them.
+// A transaction that writes a record does not wait for a lock on the chain.
 func TestWritersDoNotWaitForTheChain(t *testing.T) {
 	f := registriestest.New(t, postgres.Server(t))
 	mustWrite(t, f.DB, login("org-a", start))

@@ -128,6 +128,7 @@ func TestMasterKeyRotates(t *testing.T) {
 func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Audits.BeginChain(t.Context(), w.clock.now(), 0) })
 	for range sweepStep + 3 {
 		w.mustWrite(t, func(tx *store.Tx) error {
 			return tx.Audits.Append(t.Context(), w.succeeded(Operator(), origin, audit.Login, "", w.clock.now()))
@@ -135,9 +136,17 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	}
 	w.clock.move(time.Hour)
 	w.mustLogin(t)
-	if err := w.SweepAudits(t.Context(), w.clock.now().Add(-time.Minute)); err != nil {
+	before := w.clock.now().Add(-time.Minute)
+	if err := w.SweepAudits(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
+	w.mustWrite(t, func(tx *store.Tx) error {
+		chain, err := tx.Audits.Chain(t.Context())
+		if !chain.SweptBefore.Equal(before) {
+			t.Errorf("the chain does not have what was deleted: %+v", chain)
+		}
+		return err
+	})
 	if left := w.audits(t, 1000); len(left) != 1 || left[0].Object == "" {
 		t.Errorf("%d records are left", len(left))
 	}

@@ -39,7 +39,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 	for more := true; more; {
 		var err error
-		if more, err = store.Write(ctx, s.db, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, sweepStep) }); err != nil {
+		more, err = store.Write(ctx, s.db, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, sweepStep) })
+		if err != nil {
 			return fmt.Errorf("shorten the audit chain: %w", err)
 		}
 	}

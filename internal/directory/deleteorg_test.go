@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auditchain"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -216,6 +218,10 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 	})
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
+	later := func() time.Time { return time.Now().Add(time.Hour) }
+	if err := auditchain.NewLinker(w.db, slog.New(slog.DiscardHandler), later).Link(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return tokens
 }
 

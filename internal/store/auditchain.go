@@ -31,18 +31,22 @@ const (
 const (
 	sqlNoteUnlinked = `INSERT INTO audit_unlinked (uid, ready_at, mac) VALUES ($1, $2, $3)`
 	// A refusal that is counted by an older record was linked with it.
-	sqlNoteUnlinkedRefusal = `INSERT INTO audit_unlinked (uid, ready_at, mac) SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1) ON CONFLICT (uid) DO NOTHING`
+	sqlNoteUnlinkedRefusal = `INSERT INTO audit_unlinked (uid, ready_at, mac)
+		SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1) ON CONFLICT (uid) DO NOTHING`
 
 	sqlReadyAudit  = `UPDATE audit_unlinked SET ready_at = ready_at - $2 WHERE uid = $1`
-	sqlReadyAudits = `SELECT a.uid, a.at, a.org_uid, a.actor_uid, a.actor_name, a.means, a.action, a.object, a.outcome, a.reason, a.request_id, a.address, a.report, a.repeats, a.target, u.mac
+	sqlReadyAudits = `SELECT a.uid, a.at, a.org_uid, a.actor_uid, a.actor_name, a.means, a.action, a.object, a.outcome, a.reason,
+		a.request_id, a.address, a.report, a.repeats, a.target, u.mac
 		FROM audit_unlinked u JOIN audits a ON a.uid = u.uid WHERE u.ready_at <= $1 AND u.uid > $2 ORDER BY u.uid LIMIT $3`
-	sqlUnlinked       = `SELECT mac FROM audit_unlinked WHERE uid = $1`
-	sqlLostUnlinked   = `SELECT uid, ready_at FROM audit_unlinked u WHERE NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = u.uid) ORDER BY uid LIMIT $1`
+	sqlUnlinked     = `SELECT mac FROM audit_unlinked WHERE uid = $1`
+	sqlLostUnlinked = `SELECT uid, ready_at FROM audit_unlinked u
+		WHERE NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = u.uid) ORDER BY uid LIMIT $1`
 	sqlFirstUnlinked  = `SELECT MIN(ready_at) FROM audit_unlinked WHERE ready_at <= $1`
 	sqlDeleteUnlinked = `DELETE FROM audit_unlinked WHERE uid = $1`
-	sqlSweepUnlinked  = `DELETE FROM audit_unlinked WHERE ready_at < $1 AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = audit_unlinked.uid)`
-	sqlAuditsInOrder  = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE (at, uid) > ($1, $2) ORDER BY at, uid LIMIT $3`
-	sqlAnyUnchained   = `SELECT uid FROM audits a WHERE NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.uid = a.uid) LIMIT 1`
+	sqlSweepUnlinked  = `DELETE FROM audit_unlinked
+		WHERE ready_at < $1 AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = audit_unlinked.uid)`
+	sqlAuditsInOrder = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE (at, uid) > ($1, $2) ORDER BY at, uid LIMIT $3`
+	sqlAnyUnchained  = `SELECT uid FROM audits a WHERE NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.uid = a.uid) LIMIT 1`
 
 	batchColumns       = `number, org_uid, linked_at, entries, previous, org_previous, hash`
 	sqlInsertBatch     = `INSERT INTO audit_batches (` + batchColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7)`
@@ -51,9 +55,10 @@ const (
 	sqlNewestBatchOf   = `SELECT ` + batchColumns + ` FROM audit_batches WHERE org_uid = $1 ORDER BY number DESC LIMIT 1`
 	sqlDeleteBatches   = `DELETE FROM audit_batches WHERE number <= $1`
 	sqlAuditChain      = `SELECT began_at, swept_before, swept_batches, mac FROM audit_chain WHERE id = 1`
-	sqlBeginAuditChain = `INSERT INTO audit_chain (id, began_at, swept_before, swept_batches, mac) VALUES (1, $1, $2, $3, $4) ON CONFLICT DO NOTHING`
-	sqlLockAuditChain  = `UPDATE audit_chain SET id = id WHERE id = 1`
-	sqlSetAuditChain   = `UPDATE audit_chain SET began_at = $1, swept_before = $2, swept_batches = $3, mac = $4 WHERE id = 1`
+	sqlBeginAuditChain = `INSERT INTO audit_chain (id, began_at, swept_before, swept_batches, mac)
+		VALUES (1, $1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlLockAuditChain = `UPDATE audit_chain SET id = id WHERE id = 1`
+	sqlSetAuditChain  = `UPDATE audit_chain SET began_at = $1, swept_before = $2, swept_batches = $3, mac = $4 WHERE id = 1`
 )
 
 // ErrChainChanged is returned if the row of the audit chain is missing, or was not written by this service.
@@ -235,7 +240,8 @@ func (tx Audits) HashOf(b AuditBatch) []byte {
 // Link appends batches to the chain, whose records wait no more. When another server was first, it is ErrExists.
 func (tx Audits) Link(ctx context.Context, batches []AuditBatch) error {
 	for _, b := range batches {
-		err := tx.insert(ctx, sqlInsertBatch, b.Number, b.OrgUID, millis(b.LinkedAt), encodeEntries(b.Entries), b.Previous, b.OrgPrevious, b.Hash)
+		err := tx.insert(ctx, sqlInsertBatch, b.Number, b.OrgUID, millis(b.LinkedAt), encodeEntries(b.Entries),
+			b.Previous, b.OrgPrevious, b.Hash)
 		for i := 0; i < len(b.Entries) && err == nil; i++ {
 			err = tx.q.ExecDeferred(ctx, sqlDeleteUnlinked, []any{b.Entries[i].UID})
 		}
