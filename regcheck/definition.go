@@ -92,17 +92,10 @@ func (d Definition) Registry() string {
 }
 
 // Problems returns everything that prevents the definition from being checked, empty if nothing does.
-func (d Definition) Problems() []Problem {
-	_, problems := d.read()
-	return problems
-}
+func (d Definition) Problems() []Problem { _, problems := d.read(true); return problems }
 
-// FileProblems is Problems for the definitions of a file, which can be many: a private key is recognized but not parsed. What is wrong with the key
-// itself is a problem of the check.
-func (d Definition) FileProblems() []Problem {
-	_, problems := d.readInto(&plan{recognizeKey: true})
-	return problems
-}
+// FileProblems is Problems for a file, which can have many definitions: a private key is recognized, but only the check parses it.
+func (d Definition) FileProblems() []Problem { _, problems := d.read(false); return problems }
 
 // Kind returns the type, derived from the credentials if none is written.
 func (a *Auth) Kind() AuthType {

@@ -50,7 +50,7 @@ func TestAuthType(t *testing.T) {
 		{Auth{Username: "u\nv", Password: "p"}, Basic, "auth.username"},
 		{Auth{Token: "t\nu"}, Token, "auth.token"},
 	} {
-		p, found := Definition{Endpoint: "registry.test", Auth: &row.auth}.read()
+		p, found := Definition{Endpoint: "registry.test", Auth: &row.auth}.read(true)
 		got := ""
 		if len(found) > 0 {
 			got = found[0].Field

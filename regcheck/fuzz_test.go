@@ -32,7 +32,7 @@ func FuzzDefinition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, endpoint, basePath, contentPath, user, password, pem string) {
 		d := Definition{Endpoint: endpoint, BasePath: basePath, BaseContentPath: contentPath,
 			Auth: &Auth{Username: user, Password: secret.String(password), TLS: TLS{Enabled: true, CA: pem}}}
-		p, found := d.read()
+		p, found := d.read(true)
 		for _, one := range found {
 			mustBeClean(t, one.Problem)
 		}

@@ -30,7 +30,7 @@ type plan struct {
 	token        string
 	roots        []*x509.Certificate
 	clientCert   *tls.Certificate
-	recognizeKey bool // instead of parsing the certificates and the key for a connection
+	parseKey     bool // instead of only recognizing it
 	skipVerify   bool
 	unknown      []Problem // members that do not exist
 	ignoredTLS   []string  // members of auth.tls that have no effect because it is not enabled
@@ -104,11 +104,9 @@ func (p *problems) note(field, problem string) {
 }
 
 // read returns the plan of a definition, and all problems that prevent it from being tried.
-func (d Definition) read() (*plan, []Problem) { return d.readInto(&plan{}) }
-
-func (d Definition) readInto(p *plan) (*plan, []Problem) {
+func (d Definition) read(parseKey bool) (*plan, []Problem) {
 	var found problems
-	p.provider, p.unknown = d.ProviderType, d.Unknown
+	p := &plan{provider: d.ProviderType, unknown: d.Unknown, parseKey: parseKey}
 	p.readBase(d.Endpoint, d.BasePath, &found)
 	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
 	if r, ok := oci.ReadReference(p.contentPath, p.isHost); ok {
@@ -217,12 +215,7 @@ func (t TLS) read(p *plan, found *problems) {
 		return
 	}
 	p.skipVerify = t.InsecureSkipVerify
-	note := func(member, problem string) { found.note("auth.tls."+member, problem) }
-	if p.recognizeKey {
-		certs.Recognize(ca, certificate, key, note)
-		return
-	}
-	p.roots, p.clientCert = certs.Read(ca, certificate, key, note)
+	p.roots, p.clientCert = certs.Read(ca, certificate, key, p.parseKey, func(member, problem string) { found.note("auth.tls."+member, problem) })
 }
 
 // given returns the members that have a value, other than enabled.

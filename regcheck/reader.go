@@ -19,7 +19,7 @@ func (c *Checker) Open(ctx context.Context, d Definition) (*Report, *Reader, err
 }
 
 func (c *Checker) open(ctx context.Context, d Definition, known Known, o Observer) (*Report, *Reader, error) {
-	p, found := d.read()
+	p, found := d.read(true)
 	if len(found) > 0 {
 		return nil, nil, &DefinitionError{found}
 	}

@@ -21,8 +21,9 @@ const (
 )
 
 // Read reads the PEM texts of a definition; empty ones are not given. A certificate without a key is trusted like ca, since public
-// clients set it to the certificate of the registry or of its CA. note is called with the member of each problem.
-func Read(ca, certificate, key string, note func(member, problem string)) (roots []*x509.Certificate, pair *tls.Certificate) {
+// clients set it to the certificate of the registry or of its CA. note is called with the member of each problem. Unless parseKey, the key is only
+// recognized by its PEM block, and there is no pair: computing with an RSA key takes milliseconds.
+func Read(ca, certificate, key string, parseKey bool, note func(member, problem string)) (roots []*x509.Certificate, pair *tls.Certificate) {
 	roots = readCertificates("ca", ca, note)
 	chain := readCertificates("certificate", certificate, note)
 	if key == "" {
@@ -31,32 +32,20 @@ func Read(ca, certificate, key string, note func(member, problem string)) (roots
 	if certificate == "" {
 		note("key", "requires {auth.tls.certificate}")
 	}
-	signer, err := ParseKey([]byte(key))
+	var signer crypto.Signer
+	_, err := keyBlock([]byte(key))
+	if err == nil && parseKey {
+		signer, err = ParseKey([]byte(key))
+	}
 	switch {
 	case err != nil:
 		note("key", err.Error())
-	case len(chain) > 0:
+	case signer != nil && len(chain) > 0:
 		if pair = Pair(chain, signer); pair == nil {
 			note("key", "does not match {auth.tls.certificate}")
 		}
 	}
 	return roots, pair
-}
-
-// Recognize is Read without its results. It recognizes a key by its PEM block, and neither computes with it nor compares it with the certificate,
-// which can take milliseconds.
-func Recognize(ca, certificate, key string, note func(member, problem string)) {
-	readCertificates("ca", ca, note)
-	readCertificates("certificate", certificate, note)
-	if key == "" {
-		return
-	}
-	if certificate == "" {
-		note("key", "requires {auth.tls.certificate}")
-	}
-	if _, err := keyBlock([]byte(key)); err != nil {
-		note("key", err.Error())
-	}
 }
 
 func readCertificates(member, text string, note func(member, problem string)) []*x509.Certificate {

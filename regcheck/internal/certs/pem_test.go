@@ -100,7 +100,7 @@ func TestKeysAreRecognized(t *testing.T) {
 		"broken certificate": {block("CERTIFICATE", 100), block("PRIVATE KEY", 100), "certificate contains a certificate that cannot be parsed"},
 	} {
 		var got []string
-		Recognize("", c.certificate, c.key, func(member, problem string) { got = append(got, member+" "+problem) })
+		Read("", c.certificate, c.key, false, func(member, problem string) { got = append(got, member+" "+problem) })
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
