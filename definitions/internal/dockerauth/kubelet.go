@@ -3,7 +3,6 @@ package dockerauth
 import (
 	"net"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 )
@@ -71,7 +70,7 @@ func (l *lookup) keychain(reference string) {
 // kubeletHub uses the entries of index.docker.io for Docker Hub if nothing else matches.
 func (l *lookup) kubeletHub(patterns map[*Entry]string) {
 	for _, e := range l.entries {
-		if patterns[e] == "index.docker.io" {
+		if patterns[e] == HubPattern {
 			l.choose(e)
 			l.step("The reference is on Docker Hub, for which kubelet uses the key %q.", Show(e.Key))
 		}
@@ -115,15 +114,7 @@ func kubeletMatch(pattern, reference string) bool {
 	}
 	globLabels, globPort := labels(glob.Host)
 	targetLabels, targetPort := labels(target.Host)
-	if globPort != targetPort || len(globLabels) != len(targetLabels) {
-		return false
-	}
-	for i, label := range globLabels {
-		if matched, err := path.Match(label, targetLabels[i]); err != nil || !matched {
-			return false
-		}
-	}
-	return true
+	return globPort == targetPort && matchLabels(globLabels, targetLabels)
 }
 
 func labels(hostport string) (labels []string, port string) {
