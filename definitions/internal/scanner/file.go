@@ -38,10 +38,21 @@ type File struct {
 	tomlRoot   *node.Node
 }
 
+// maxName limits the name of an object in a result, which the places of all its entries have.
+const maxName = 400
+
+// Short returns a name of a file as results have it.
+func Short(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName-len("…")], "") + "…"
+}
+
 // At returns a place in the file.
 func (f *File) At(line int, object string) model.Source {
 	f.Scanner.limits.check()
-	return model.Source{File: f.Name, Line: line, Object: object}
+	return model.Source{File: f.Name, Line: line, Object: Short(object)}
 }
 
 // Nodes returns the documents of a YAML or JSON file.

@@ -16,6 +16,7 @@ import (
 // A small file can have many entries, and each of them has a message.
 func TestResultIsLimited(t *testing.T) {
 	s := New(model.Options{}, nil)
+	s.bytes = maxFile
 	for i := range maxEntries + 10 {
 		s.Skip(model.Source{File: "a", Line: i}, model.SkipGit, "skipped")
 		s.Problem(model.Source{File: "a", Line: i}, model.ProblemWrongShape, "problem")

@@ -20,11 +20,13 @@ import (
 type Scanner struct {
 	Options model.Options
 	formats []Reader
-	result  model.Result      // but the registries
-	found   []*model.Registry // not one slice: growing it would need its memory twice
-	known   map[identity]*model.Registry
+	result  model.Result         // but the registries
+	found   []*model.Registry    // not one slice: growing it would need its memory twice
+	known   map[identity]int32   // index in found
 	states  map[reflect.Type]any // of families of readers
 	atEnd   []func()
+	budget  *budget
+	noticed map[credentials][]model.Notice
 
 	files, bytes int // that were read
 	isFull       bool
@@ -40,7 +42,8 @@ func New(o model.Options, formats []Reader) *Scanner {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return &Scanner{Options: o, formats: formats, known: map[identity]*model.Registry{}, states: map[reflect.Type]any{}}
+	return &Scanner{Options: o, formats: formats, known: map[identity]int32{}, states: map[reflect.Type]any{},
+		budget: new(budget), noticed: map[credentials][]model.Notice{}}
 }
 
 // AddReader adds one file, such as standard input, that refers to no other. name is shown as the file of its sources. The error is the
@@ -61,6 +64,7 @@ func (s *Scanner) Result() model.Result {
 	r.Registries = make([]model.Registry, len(s.found))
 	for i, found := range s.found {
 		r.Registries[i] = *found
+		s.found[i] = &r.Registries[i] // so that no definition is in memory twice
 	}
 	r.Skipped = append([]model.Skipped{}, r.Skipped...)
 	r.Problems = append([]model.Problem{}, r.Problems...)
@@ -87,8 +91,11 @@ func (s *Scanner) Found(r model.Registry) {
 		r.Definition.Auth = &regcheck.Auth{}
 	}
 	r.Definition.Auth.Type = r.Definition.Auth.Kind()
+	if !s.affordDefinition(&r) {
+		return
+	}
 	if r.Reason == "" {
-		noteCredentials(&r, s.Options.Now)
+		s.noteCredentials(&r)
 	}
 	if !s.Options.Explain {
 		r.Steps = nil // hostile files have many
@@ -101,8 +108,8 @@ func (s *Scanner) Found(r model.Registry) {
 		r.Resolution = model.Unresolved
 	}
 	key := identityOf(r)
-	if known := s.known[key]; known != nil {
-		if !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
+	if i, ok := s.known[key]; ok {
+		if known := s.found[i]; !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
 			known.Sources = append(known.Sources, r.Sources...)
 		}
 		return
@@ -110,7 +117,7 @@ func (s *Scanner) Found(r model.Registry) {
 	if s.full() {
 		return
 	}
-	s.known[key] = &r
+	s.known[key] = int32(len(s.found)) // #nosec G115 -- at most maxEntries
 	s.found = append(s.found, &r)
 }
 

@@ -15,10 +15,17 @@ import (
 
 const maxPEM = 256 << 10
 
-var templatePattern = regexp.MustCompile(`\{\{|\{%|<%|\$\{|\$\(|^\$[A-Za-z_][A-Za-z0-9_]*$|^ref\+`)
+var variablePattern = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsTemplate reports whether another program puts in the value before the file is used.
-func IsTemplate(text string) bool { return templatePattern.MatchString(text) }
+func IsTemplate(text string) bool {
+	for _, opening := range []string{"{{", "{%", "<%", "${", "$("} {
+		if strings.Contains(text, opening) {
+			return true
+		}
+	}
+	return strings.HasPrefix(text, "ref+") || variablePattern.MatchString(text)
+}
 
 // HasVariable reports whether a text has a part such as ${NAME}, which another program replaces.
 func HasVariable(text string) bool {
@@ -76,15 +83,16 @@ func (f *File) Pem(r *model.Registry, name string) (certificates, keys string) {
 
 // PemBlocks returns the certificates and private keys of a text, without anything else that it has.
 func PemBlocks(text []byte) (certificates, keys string) {
+	var ofCertificates, ofKeys []byte
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		switch one := string(pem.EncodeToMemory(block)); {
+		switch {
 		case block.Type == "CERTIFICATE":
-			certificates += one
+			ofCertificates = append(ofCertificates, pem.EncodeToMemory(block)...)
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			keys += one
+			ofKeys = append(ofKeys, pem.EncodeToMemory(block)...)
 		}
 	}
-	return certificates, keys
+	return string(ofCertificates), string(ofKeys)
 }
 
 // Shown quotes a text of a file for a message.
