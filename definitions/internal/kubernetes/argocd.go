@@ -31,15 +31,26 @@ type argoSecrets struct {
 	of               map[*argorepo.Repository]*argoSecret
 	bySecret         map[*object]*argoSecret
 	namespaces       map[string]bool
-	certificates     argorepo.Index[certificateText] // by host
-	unreadable       *gap                            // Secrets exist whose URL is not known
+	certificates     argorepo.Index[*certificateText] // by host
+	unreadable       *gap                             // Secrets exist whose URL is not known
 }
 
 // certificateText is a value of the ConfigMap argocd-tls-certs-cm.
-type certificateText string
+type certificateText struct {
+	text   string
+	blocks *string // its certificates, nil until they are needed
+}
 
 // Same reports whether the texts are the same.
-func (t certificateText) Same(other certificateText) bool { return t == other }
+func (t *certificateText) Same(other *certificateText) bool { return t.text == other.text }
+
+func (t *certificateText) pem() string {
+	if t.blocks == nil {
+		certificates, _ := scanner.PemBlocks([]byte(t.text))
+		t.blocks = &certificates
+	}
+	return *t.blocks
+}
 
 // argoSecret is a Secret with a repository or a credential template.
 type argoSecret struct {
@@ -72,7 +83,7 @@ func (c *cluster) argoCD() *argoSecrets {
 		switch label := o.argoLabel(); {
 		case o.kind == "ConfigMap" && o.name == "argocd-tls-certs-cm":
 			for _, p := range o.node.Get("data").Pairs() {
-				c.argo.certificates.Add(c.argo.place(o), p.Key, certificateText(p.Value.Text()))
+				c.argo.certificates.Add(c.argo.place(o), p.Key, &certificateText{text: p.Value.Text()})
 			}
 		case !scanner.IsOneOf(label, "repository", "repo-creds", "repository-write", "repo-write-creds"):
 		case o.kind == "Secret":
@@ -270,10 +281,17 @@ func addArgoSources(s *scanner.Scanner, o *object, spec *node.Node) {
 	if single := spec.Get("source"); len(sources) == 0 && single.IsObject() {
 		sources = []*node.Node{single}
 	}
+	project := spec.Get("project").Text()
 	for _, source := range sources {
-		addArgoSource(s, o, spec.Get("project").Text(), source)
+		if !s.Afford(o.at(source), costOfSource+len(project)>>6) {
+			return
+		}
+		addArgoSource(s, o, project, source)
 	}
 }
+
+// costOfSource is as many comparisons as finding the Secrets for a URL takes the time of.
+const costOfSource = 4
 
 func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.Node) {
 	address, chart := source.Get("repoURL").Text(), source.Get("chart").Text()
@@ -365,7 +383,7 @@ func (u *argoUse) add(s *scanner.Scanner, e scanner.Entry) {
 	e.Notices = append(e.Notices, u.notice...)
 	lacks(&e.Registry, u.gap)
 	u.addCredentials(&e)
-	u.addConnection(&e)
+	u.addConnection(s, &e)
 	reachedFrom(&e.Registry, argorepo.Host(u.URL))
 	e.Add(s)
 }
@@ -391,7 +409,7 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 	}
 }
 
-func (u *argoUse) addConnection(e *scanner.Entry) {
+func (u *argoUse) addConnection(s *scanner.Scanner, e *scanner.Entry) {
 	tls := &e.Definition.Auth.TLS
 	if u.ForceHTTP {
 		e.Address = "http://" + strings.TrimPrefix(e.Address, "oci://")
@@ -401,7 +419,7 @@ func (u *argoUse) addConnection(e *scanner.Entry) {
 		u.addClientCertificate(e)
 		tls.Enabled = *tls != regcheck.TLS{}
 	}
-	if !u.BypassesProxy() {
+	if s.Afford(e.At, len(u.NoProxy)>>6) && !u.BypassesProxy() {
 		scanner.AddNotice(&e.Registry, model.NoticeOnlyFromTheCluster, "Argo CD connects through the proxy in its Secret, which the check does not use.")
 	}
 }
@@ -411,7 +429,10 @@ func (u *argoUse) addCA(e *scanner.Entry) {
 	name, _, _ := strings.Cut(argorepo.Host(u.URL), ":")
 	text, count := u.argoCD.certificates.Find(u.argoCD.place(u.o), name)
 	tls := &e.Definition.Auth.TLS
-	switch tls.CA, _ = scanner.PemBlocks([]byte(text)); {
+	if count > 0 {
+		tls.CA = text.pem()
+	}
+	switch {
 	case count > 1:
 		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous, "Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a time."))
 	case count == 1 && tls.CA == "":

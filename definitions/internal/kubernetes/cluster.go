@@ -49,7 +49,8 @@ func readKubernetes(f *scanner.File) {
 func readObject(f *scanner.File, n *node.Node, apiVersion, kind string, lists int) {
 	items := n.Get("items")
 	if !items.IsArray() || !strings.HasSuffix(kind, "List") {
-		clusterOf(f.Scanner).add(f.Scanner, &object{f, n, apiVersion, kind, n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
+		clusterOf(f.Scanner).add(f.Scanner, &object{file: f, node: n, apiVersion: apiVersion, kind: kind,
+			namespace: n.Get("metadata", "namespace").Text(), name: n.Get("metadata", "name").Text()})
 		return
 	}
 	if lists == maxLists {
@@ -79,7 +80,8 @@ type cluster struct {
 	last          *scanner.File // of the objects
 	values, bytes int
 	full          bool
-	argo          *argoSecrets // nil until the first object of Argo CD is resolved
+	charts        map[*object]*fluxSource // of HelmRepositories
+	argo          *argoSecrets            // nil until the first object of Argo CD is resolved
 }
 
 // object is one Kubernetes object.
@@ -87,6 +89,10 @@ type object struct {
 	file                              *scanner.File
 	node                              *node.Node
 	apiVersion, kind, namespace, name string
+
+	place   string      // as results show it; empty until it is needed
+	read    *secretData // nil until it is needed
+	secrets *[]string   // of a ServiceAccount; nil until they are needed
 }
 
 // objectName is the name of objects in a file, in a directory, or in all files if within is empty.
@@ -120,18 +126,15 @@ func (o *object) at(n *node.Node) model.Source {
 	if n != nil {
 		line = n.Line
 	}
-	name := o.kind + " "
-	if o.namespace != "" {
-		name += o.namespace + "/"
+	if o.place == "" {
+		name := o.kind + " "
+		if o.namespace != "" {
+			name += o.namespace + "/"
+		}
+		o.place = scanner.Short(name + o.name)
 	}
-	if name += o.name; len(name) > maxObjectName {
-		name = strings.ToValidUTF8(name[:maxObjectName], "") + "…"
-	}
-	return o.file.At(line, name)
+	return o.file.At(line, o.place)
 }
-
-// maxObjectName limits the name of an object in a result. Kubernetes has no names as long.
-const maxObjectName = 400
 
 // groupKind returns group/Kind, and only Kind in the core group.
 func (o *object) groupKind() string {
@@ -163,6 +166,10 @@ func (c *cluster) add(s *scanner.Scanner, o *object) {
 		c.named = map[objectName]objects{}
 		s.WhenAllAreRead(func() { c.resolve(s) })
 	}
+	c.objects = append(c.objects, o)
+	if !referred[o.groupKind()] {
+		return
+	}
 	for _, within := range append(o.scopes(), anyNamespace) {
 		key := objectName{o.groupKind(), o.namespace, o.producedName(), within}
 		if within == anyNamespace {
@@ -170,8 +177,10 @@ func (c *cluster) add(s *scanner.Scanner, o *object) {
 		}
 		c.named[key] = objects{o, c.named[key].count + 1}
 	}
-	c.objects = append(c.objects, o)
 }
+
+// referred are the kinds of objects that others refer to.
+var referred = map[string]bool{"Secret": true, bitnamiSecret: true, externalSecret: true, "ServiceAccount": true, helmRepository: true}
 
 // anyNamespace is the scope of names in all files and namespaces.
 const anyNamespace = "*"
@@ -246,7 +255,11 @@ func (c *cluster) secret(o *object, name string) (*object, *gap) {
 
 // resolve adds what the objects define.
 func (c *cluster) resolve(s *scanner.Scanner) {
+	defer func() { *c = cluster{full: c.full} }() // their memory is not needed any more
 	for _, o := range c.objects {
+		if !s.Afford(o.at(nil), 1) {
+			return
+		}
 		for _, resolve := range kinds[o.groupKind()] {
 			resolve(s, o)
 		}

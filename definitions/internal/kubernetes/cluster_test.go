@@ -48,7 +48,7 @@ func TestLongNamesAreCut(t *testing.T) {
 	if err := s.AddReader("in", strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if object := s.Result().Registries[0].Sources[0].Object; len(object) > maxObjectName+3 || !strings.HasSuffix(object, "é…") {
+	if object := s.Result().Registries[0].Sources[0].Object; len(object) > 400 || !strings.HasSuffix(object, "é…") {
 		t.Errorf("%d bytes: %.20s", len(object), object)
 	}
 }
@@ -63,6 +63,38 @@ func TestSecretsOfOtherTypesAreNotDecoded(t *testing.T) {
 		}
 		if r := s.Result(); r.Summary != (model.Summary{}) {
 			t.Errorf("%s: %+v", secretType, r)
+		}
+	}
+}
+
+// Objects that refer to each other can have many more pairs than the files have bytes. What is found has its credentials, and a problem says that the
+// rest is not read.
+func TestReferencesAreLimited(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '{\"auths\":{\"r.test\":{\"username\":\"u\",\"password\":\"p\"}}}'}\n---\n"
+	var images strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&images, "  - {image: r.test/i%d}\n", i)
+	}
+	certificates := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {ca.crt: '" + strings.Repeat("certificate ", 100_000) + "'}\n"
+	for i := range 100 {
+		certificates += fmt.Sprintf("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: 'oci://r%d.test', certSecretRef: {name: a}}\n", i)
+	}
+	for text, message := range map[string]string{
+		secret + "apiVersion: v1\nkind: Pod\nspec:\n  imagePullSecrets:\n" + strings.Repeat("  - {name: a}\n", 1000) + "  containers:\n" + images.String(): "The entries of the files refer to each other more than",
+		certificates: "The definitions repeat certificates and other texts of more than",
+	} {
+		s := scanner.New(model.Options{}, Formats)
+		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		r := s.Result()
+		if n := len(r.Registries); n < 5 || n > 99 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0].Message, message) || r.Problems[0].Source.Line == 0 {
+			t.Errorf("%d definitions, problems %v", n, r.Problems)
+		}
+		for _, found := range r.Registries {
+			if found.Definition.Auth.Password == "" && found.Definition.Auth.TLS.CA == "" {
+				t.Errorf("%s is without credentials", found.Definition.BaseContentPath)
+			}
 		}
 	}
 }

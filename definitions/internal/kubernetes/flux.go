@@ -161,18 +161,19 @@ func (f *fluxSource) useBasic(o *object) {
 
 // useDockerConfig uses the entry of a docker config as Helm's part of Flux does: like docker, but without docker's other names for Docker Hub.
 func (f *fluxSource) useDockerConfig(o *object) {
-	config, g := o.readableConfig()
-	if g != nil {
+	d := o.dockerFile()
+	if g := d.usable(o); g != nil {
 		lacks(&f.r, g)
 		return
 	}
-	if rejected := config.Rejected(dockerauth.Docker); rejected != nil {
+	hosts := d.byHost()
+	if rejected := hosts.Rejected(dockerauth.Docker); rejected != nil {
 		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message, dockerauth.Show(o.name)))
 		return
 	}
-	entries := f.sameHost(config)
+	entries := hosts.entries(f.host)
 	switch {
-	case f.usesHelper(config):
+	case f.usesHelper(hosts):
 	case len(entries) == 0 && scanner.EndpointOf(f.host) == scanner.DockerHub:
 		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails. The key %s, which kubectl writes, is only for oci://index.docker.io.", dockerauth.Show(o.name), f.host, dockerauth.HubKey))
 	case len(entries) == 0:
@@ -186,31 +187,44 @@ func (f *fluxSource) useDockerConfig(o *object) {
 	}
 }
 
-// sameHost returns the entry whose key is the host, or else all entries whose key has this host.
-func (f *fluxSource) sameHost(config *dockerauth.Config) []*dockerauth.Entry {
-	var found []*dockerauth.Entry
-	for _, e := range config.Entries(dockerauth.Docker) {
-		if e.Key == f.host {
-			return []*dockerauth.Entry{e}
-		}
-		key := e.Key
-		if _, after, ok := strings.Cut(key, "://"); ok {
-			key = after
-		}
-		if host, _, _ := strings.Cut(key, "/"); host == f.host {
-			found = append(found, e)
-		}
+// dockerHosts has the entries of a file as Helm's part of Flux reads them.
+type dockerHosts struct {
+	*dockerauth.Config
+	sameKey  map[string]*dockerauth.Entry
+	sameHost map[string][]*dockerauth.Entry
+	helpers  map[string]string // by host
+}
+
+func (d *dockerFile) byHost() *dockerHosts {
+	if d.hosts != nil {
+		return d.hosts
 	}
-	return found
+	h := &dockerHosts{d.only(dockerauth.Docker), map[string]*dockerauth.Entry{}, map[string][]*dockerauth.Entry{}, map[string]string{}}
+	for _, e := range h.Entries(dockerauth.Docker) {
+		h.sameKey[e.Key] = e
+		host := scanner.HostOf(e.Key)
+		h.sameHost[host] = append(h.sameHost[host], e)
+	}
+	for _, helper := range h.Helpers {
+		h.helpers[helper.Host] = helper.Name
+	}
+	d.hosts = h
+	return h
+}
+
+// entries returns the entry whose key is the host, or else all entries whose key has this host.
+func (h *dockerHosts) entries(host string) []*dockerauth.Entry {
+	if e := h.sameKey[host]; e != nil {
+		return []*dockerauth.Entry{e}
+	}
+	return h.sameHost[host]
 }
 
 // usesHelper reports whether Flux would start a credential helper, which its container does not have.
-func (f *fluxSource) usesHelper(config *dockerauth.Config) bool {
-	helper, reason := config.Store, model.UnresolvedCredentialsStore
-	for _, h := range config.Helpers {
-		if h.Host == f.host {
-			helper, reason = h.Name, model.UnresolvedCredentialHelper
-		}
+func (f *fluxSource) usesHelper(hosts *dockerHosts) bool {
+	helper, reason := hosts.Store, model.UnresolvedCredentialsStore
+	if own, ok := hosts.helpers[f.host]; ok {
+		helper, reason = own, model.UnresolvedCredentialHelper
 	}
 	if helper != "" {
 		lacks(&f.r, gapf(reason, "The credentials are in docker-credential-%s, which Flux does not have. Create the Secret with kubectl create secret docker-registry.", dockerauth.Show(helper)))
@@ -288,13 +302,29 @@ func addChart(s *scanner.Scanner, o *object, chart, reference *node.Node) {
 		s.Skip(o.at(chart), model.SkipTemplate, "The name of the chart is a placeholder.")
 		return
 	}
-	withoutReports := *s // what is wrong with the HelmRepository is reported there
-	if f := newHelmRepository(&withoutReports, repository); f != nil {
+	if of := clusterOf(s).helmRepository(s, repository); of != nil {
+		f := *of
+		auth := *f.r.Definition.Auth
+		f.r.Definition.Auth, f.r.Notices = &auth, slices.Clone(f.r.Notices)
 		f.r.Sources = []model.Source{o.at(chart)}
 		f.r.Definition.BaseContentPath = strings.Trim(f.path+"/"+chart.Text(), "/")
 		f.suspended(o)
 		s.Found(f.r)
 	}
+}
+
+// helmRepository returns what a HelmRepository defines for its charts, nil if there is nothing to check, which is reported with itself.
+func (c *cluster) helmRepository(s *scanner.Scanner, o *object) *fluxSource {
+	f, known := c.charts[o]
+	if !known {
+		withoutReports := *s
+		f = newHelmRepository(&withoutReports, o)
+		if c.charts == nil {
+			c.charts = map[*object]*fluxSource{}
+		}
+		c.charts[o] = f
+	}
+	return f
 }
 
 func resolveOCIRepository(s *scanner.Scanner, o *object) {
@@ -386,15 +416,16 @@ func (f *fluxSource) addKeyring() bool {
 			lacks(&f.r, gapf(model.UnresolvedAmbiguous, "Several files have the ServiceAccount %q. Scan one environment at a time.", dockerauth.Show(account)))
 			return true
 		}
-		all = append(all, names(found.node.Get("imagePullSecrets"))...)
+		all = append(all, found.pullSecrets()...)
 	}
 	if len(all) == 0 {
 		return false
 	}
-	k := newKeyring(f.s, f.o, all)
-	if k.missing != nil {
+	switch k, ok := newKeyring(f.s, f.o, all); {
+	case !ok: // which is a problem of the result
+	case k.missing != nil:
 		lacks(&f.r, k.missing)
-	} else {
+	default:
 		f.useFirst(k)
 	}
 	return true
@@ -403,16 +434,17 @@ func (f *fluxSource) addKeyring() bool {
 // useFirst uses the most specific entry, and no other, as go-containerregistry does.
 func (f *fluxSource) useFirst(k keyring) {
 	reference := f.host + "/" + f.path
-	entries, rejected := k.match(reference)
+	m, ok := k.match(f.s, f.r.Sources[0], reference)
 	switch {
-	case rejected != "":
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret.", rejected))
-	case len(entries) == 0:
+	case !ok: // which is a problem of the result
+	case m.rejected != "":
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret.", m.rejected))
+	case m.first == nil:
 		k.noMatch(&f.r, reference, "Flux")
 	default:
-		if slices.ContainsFunc(entries, func(e *dockerauth.Entry) bool { return e.Credential != entries[0].Credential }) {
-			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", len(entries), dockerauth.Show(entries[0].Key))
+		if m.differ {
+			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", m.count, dockerauth.Show(m.first.Key))
 		}
-		f.s.UseFirst(&f.r, dockerauth.Kubelet, entries[:1])
+		f.s.UseFirst(&f.r, dockerauth.Kubelet, m.first, 1)
 	}
 }

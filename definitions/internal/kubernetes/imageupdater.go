@@ -38,6 +38,8 @@ type updater struct {
 	at     func(n *node.Node, name string) model.Source
 
 	withoutPrefix, isDefault string // name of the entry
+	lastCA                   *node.Node
+	certificates             string // of lastCA, which YAML may repeat
 }
 
 func isUpdaterFile(f *scanner.File) bool {
@@ -165,10 +167,18 @@ func (u *updater) addTrust(e *scanner.Entry, n *node.Node) {
 			use := argoUse{argoCD: clusterOf(u.Scanner).argoCD(), o: u.o, Repository: argorepo.Repository{URL: e.Address}}
 			use.addCA(e)
 		}
-		certificates, _ := scanner.PemBlocks([]byte(n.Get("ca_data").Text()))
-		tls.CA += certificates
+		tls.CA += u.pem(n.Get("ca_data"))
 	}
 	tls.Enabled = *tls != regcheck.TLS{}
+}
+
+// pem returns the certificates of ca_data.
+func (u *updater) pem(n *node.Node) string {
+	if n != u.lastCA {
+		u.lastCA = n
+		u.certificates, _ = scanner.PemBlocks([]byte(n.Text()))
+	}
+	return u.certificates
 }
 
 func (u *updater) addCredentials(e *scanner.Entry, source, apiURL string) {
@@ -224,7 +234,7 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 	case v.gap != nil:
 		lacks(&e.Registry, v.gap)
 	case kind == "pullsecret":
-		usePullSecret(e, v.text, apiURL)
+		u.usePullSecret(e, o, apiURL)
 	default:
 		useUserPassword(e, v.text)
 	}
@@ -240,19 +250,37 @@ func useUserPassword(e *scanner.Entry, text string) {
 	scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
 }
 
+// updaterAuths are the entries of a pull Secret as Image Updater reads them.
+type updaterAuths struct {
+	entries []node.Pair
+	err     error // of a text that is not JSON
+}
+
+func (o *object) updaterAuths() *updaterAuths {
+	of := o.secret()
+	if of.auths == nil {
+		root, err := node.JSON([]byte(o.secretValue(dockerKeys[dockerConfigSecret]).text))
+		of.auths = &updaterAuths{root.Get("auths").Pairs(), err}
+	}
+	return of.auths
+}
+
 // usePullSecret uses an entry whose key begins with the URL or its host, as no other consumer does. Of several it uses any one. It reads
 // only "auth".
-func usePullSecret(e *scanner.Entry, text, apiURL string) {
-	root, err := node.JSON([]byte(text))
-	if err != nil {
+func (u *updater) usePullSecret(e *scanner.Entry, o *object, apiURL string) {
+	auths := o.updaterAuths()
+	switch {
+	case auths.err != nil:
 		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "The pull Secret is not valid JSON."))
+		return
+	case !u.Afford(e.At, len(auths.entries)):
 		return
 	}
 	apiURL = strings.TrimSuffix(apiURL, "/")
 	_, host, _ := strings.Cut(apiURL, "://")
 	var matches []string
 	other := false
-	for _, p := range root.Get("auths").Pairs() {
+	for _, p := range auths.entries {
 		rest, found := strings.CutPrefix(p.Key, apiURL)
 		if !found {
 			rest, found = strings.CutPrefix(p.Key, host)
@@ -261,7 +289,7 @@ func usePullSecret(e *scanner.Entry, text, apiURL string) {
 			continue
 		}
 		other = other || rest != "" && rest[0] != '/' // the key of another host
-		if auth := p.Value.Get("auth").Text(); !slices.Contains(matches, auth) {
+		if auth := p.Value.Get("auth").Text(); len(matches) < 2 && !slices.Contains(matches, auth) {
 			matches = append(matches, auth)
 		}
 	}

@@ -2,7 +2,6 @@
 package kubernetes
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net"
 	"net/netip"
@@ -36,57 +35,6 @@ var coreKinds = map[string]resolver{
 
 func (o *object) secretType() string { return o.node.Get("type").Text() }
 
-// isEncrypted reports whether SOPS encrypted the object.
-func (o *object) isEncrypted() bool {
-	if o.node.Get("sops").IsObject() {
-		return true
-	}
-	for _, member := range []string{"data", "stringData"} {
-		for _, p := range o.node.Get(member).Pairs() {
-			if isSOPS(p.Value) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func isSOPS(n *node.Node) bool { return strings.HasPrefix(n.Text(), "ENC[AES256_GCM,") }
-
-// secretValue is a value of a Secret.
-type secretValue struct {
-	text string
-	at   *node.Node // nil if the Secret does not have it
-	gap  *gap       // why it cannot be read
-}
-
-// secretValue reads the value of one key. stringData has precedence over data.
-func (o *object) secretValue(key string) secretValue {
-	if n := o.node.Get("stringData", key); n != nil {
-		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
-	}
-	n := o.node.Get("data", key)
-	if n == nil {
-		return secretValue{}
-	}
-	decoded, err := base64.StdEncoding.DecodeString(n.Text())
-	if err == nil {
-		return secretValue{string(decoded), n, nil}
-	}
-	if g := o.placeholder(key, n.Text()); g != nil {
-		return secretValue{"", n, g}
-	}
-	return secretValue{"", n, gapf(model.UnresolvedIncomplete, "The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
-}
-
-// placeholder returns a gap for a value that is replaced before Kubernetes reads it: by Helm, Flux, envsubst, or Argo CD's Vault plugin.
-func (o *object) placeholder(key, text string) *gap {
-	if argoVault := strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"); !argoVault && !scanner.IsTemplate(text) {
-		return nil
-	}
-	return gapf(model.UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.", key, dockerauth.Show(o.name))
-}
-
 func resolveSecret(s *scanner.Scanner, o *object) {
 	_, docker := dockerKeys[o.secretType()]
 	switch {
@@ -117,7 +65,8 @@ func reportWrongType(s *scanner.Scanner, o *object) {
 
 func addPullSecret(s *scanner.Scanner, o *object) {
 	key := dockerKeys[o.secretType()]
-	config, v, problem := o.dockerConfig()
+	d := o.readDockerFile()
+	config, v := d.config, d.value
 	switch {
 	case v.at == nil:
 		s.Problem(o.at(nil), model.ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
@@ -128,7 +77,7 @@ func addPullSecret(s *scanner.Scanner, o *object) {
 	case v.gap != nil:
 		s.Problem(o.at(v.at), model.ProblemInvalidBase64, "Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
 		return
-	case problem != nil:
+	case d.err != nil:
 		s.Problem(o.at(v.at), model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
 		return
 	}
@@ -145,16 +94,6 @@ func addPullSecret(s *scanner.Scanner, o *object) {
 	if rules == dockerauth.Kubelet && (config.Store != "" || len(config.Helpers) > 0) && !hasCredentials(config) {
 		s.Problem(o.at(v.at), model.ProblemAuthMissing, "The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the Secret with kubectl create secret docker-registry.")
 	}
-}
-
-// dockerConfig reads what a pull Secret has. The error is for a text that is not JSON.
-func (o *object) dockerConfig() (*dockerauth.Config, secretValue, error) {
-	v := o.secretValue(dockerKeys[o.secretType()])
-	if v.at == nil || v.gap != nil {
-		return nil, v, nil
-	}
-	config, err := dockerauth.Parse([]byte(v.text), o.secretType() == dockercfgSecret)
-	return config, v, err
 }
 
 // shapeHint returns what is wrong with a value that has the entries of the other type.

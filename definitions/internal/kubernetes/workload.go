@@ -34,70 +34,74 @@ var workloadKinds = func() map[string]resolver {
 
 // keyring has the pull Secrets of a pod or of an object of Flux.
 type keyring struct {
-	configs []*dockerauth.Config
+	files   []*dockerFile
 	missing *gap     // the first Secret that was not read
 	ignored []string // names of Secrets that have another type
 }
 
-// newKeyring reads the Secrets that o refers to. A Secret that Kubernetes rejects is reported where it is.
-func newKeyring(s *scanner.Scanner, o *object, names []string) keyring {
-	var k keyring
+// costOfSecret is as many comparisons as finding a Secret takes the time of.
+const costOfSecret = 4
+
+// newKeyring reads the Secrets that o refers to. A Secret that Kubernetes rejects is reported where it is. It returns false if they are too many.
+func newKeyring(s *scanner.Scanner, o *object, names []string) (k keyring, ok bool) {
+	if !s.Afford(o.at(nil), len(names)*costOfSecret) {
+		return k, false
+	}
 	for _, name := range names {
 		found, g := clusterOf(s).secret(o, name)
 		if g == nil && dockerKeys[found.secretType()] == "" {
-			k.ignored = append(k.ignored, name)
+			if len(k.ignored) < maxIgnored {
+				k.ignored = append(k.ignored, name)
+			}
 			continue
 		}
 		if g == nil {
-			var config *dockerauth.Config
-			if config, g = found.readableConfig(); g == nil {
-				k.configs = append(k.configs, config)
+			d := found.dockerFile()
+			if g = d.usable(found); g == nil {
+				k.files = append(k.files, d)
 			}
 		}
 		if k.missing == nil {
 			k.missing = g
 		}
 	}
-	return k
+	return k, true
 }
 
-// readableConfig returns what a pull Secret has, or why it cannot be read.
-func (o *object) readableConfig() (*dockerauth.Config, *gap) {
-	config, v, err := o.dockerConfig()
-	switch {
-	case v.at == nil:
-		return nil, gapf(model.UnresolvedIncomplete, "The Secret %q lacks the key %s.", dockerauth.Show(o.name), dockerKeys[o.secretType()])
-	case v.gap != nil:
-		return nil, v.gap
-	case err != nil:
-		return nil, gapf(model.UnresolvedIncomplete, "The value %s of the Secret %q is not valid JSON.", dockerKeys[o.secretType()], dockerauth.Show(o.name))
-	}
-	return config, nil
+// matches are the entries that match a reference, in kubelet's order, or why kubelet rejects one of the Secrets, and with it all.
+type matches struct {
+	first    *dockerauth.Entry // nil if no entry matches
+	count    int
+	differ   bool // whether their credentials differ
+	rejected string
 }
 
-// match returns the entries of all Secrets that match a reference, in kubelet's order, or why kubelet rejects one of the Secrets, and with it
-// all.
-func (k keyring) match(reference string) (entries []*dockerauth.Entry, rejected string) {
-	for _, config := range k.configs {
-		choice := config.Lookup(dockerauth.Kubelet, reference)
-		if choice.Rejected != "" {
-			return nil, choice.Rejected
+// match compares a reference with the entries of all Secrets. It returns false if too many have been compared.
+func (k keyring) match(s *scanner.Scanner, at model.Source, reference string) (m matches, ok bool) {
+	var all []*dockerauth.SamePattern
+	for _, d := range k.files {
+		if rejected := d.index().Rejected; rejected != nil {
+			return matches{rejected: rejected.Message}, true
 		}
-		entries = append(entries, choice.Entries...)
+		found, comparisons := d.index().Find(reference)
+		if !s.Afford(at, comparisons) {
+			return m, false
+		}
+		all = append(all, found...)
 	}
-	if direct := slices.DeleteFunc(slices.Clone(entries), isHubFallback); strings.HasPrefix(reference, "docker.io/") && len(direct) > 0 {
-		entries = direct
+	isFallback := func(p *dockerauth.SamePattern) bool { return p.Pattern == dockerauth.HubPattern }
+	if direct := slices.DeleteFunc(slices.Clone(all), isFallback); strings.HasPrefix(reference, "docker.io/") && len(direct) > 0 {
+		all = direct
 	}
-	slices.SortStableFunc(entries, func(a, b *dockerauth.Entry) int { return strings.Compare(pattern(b), pattern(a)) })
-	return entries, ""
-}
-
-// isHubFallback reports whether the entry is used for Docker Hub only if no other matches.
-func isHubFallback(e *dockerauth.Entry) bool { return pattern(e) == "index.docker.io" }
-
-func pattern(e *dockerauth.Entry) string {
-	p, _ := dockerauth.KubeletPattern(e.Key)
-	return p
+	slices.SortStableFunc(all, func(a, b *dockerauth.SamePattern) int { return strings.Compare(b.Pattern, a.Pattern) })
+	for _, p := range all {
+		if m.first == nil {
+			m.first = p.Entries[0]
+		}
+		m.count += len(p.Entries)
+		m.differ = m.differ || p.Differ || p.Entries[0].Credential != m.first.Credential
+	}
+	return m, true
 }
 
 // names returns the names in a list of references.
@@ -131,9 +135,11 @@ func resolveWorkload(s *scanner.Scanner, o *object) {
 	if len(secrets) == 0 {
 		return
 	}
-	k := newKeyring(s, o, secrets)
+	k, ok := newKeyring(s, o, secrets)
 	for _, image := range images(spec) {
-		addImage(s, o, image, k)
+		if ok = ok && addImage(s, o, image, k); !ok {
+			return
+		}
 	}
 }
 
@@ -147,7 +153,16 @@ func accountSecrets(s *scanner.Scanner, o *object, spec *node.Node) []string {
 	if found == nil || ambiguous {
 		return nil
 	}
-	return names(found.node.Get("imagePullSecrets"))
+	return found.pullSecrets()
+}
+
+// pullSecrets returns the names of the pull Secrets of a ServiceAccount.
+func (o *object) pullSecrets() []string {
+	if o.secrets == nil {
+		all := names(o.node.Get("imagePullSecrets"))
+		o.secrets = &all
+	}
+	return *o.secrets
 }
 
 // images returns the images of containers and volumes that are pulled.
@@ -170,37 +185,44 @@ func images(spec *node.Node) []*node.Node {
 	return all
 }
 
-func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) {
+// addImage returns false if the pull Secrets have too many entries.
+func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) bool {
 	if scanner.IsTemplate(image.Text()) {
 		s.Skip(o.at(image), model.SkipTemplate, "The image is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
-		return
+		return true
 	}
 	host, content := scanner.SplitReference(image.Text())
 	r := model.Registry{Sources: []model.Source{o.at(image)}, Format: model.Kubernetes, Consumer: model.Kubelet}
 	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: content}
 	if r.Definition.Registry() == "" {
 		s.Problem(o.at(image), model.ProblemNoHost, "The image %q does not name a registry that kubelet can connect to.", dockerauth.Show(image.Text()))
-		return
+		return true
 	}
 	reachedFrom(&r, host)
-	entries, rejected := k.match(host + "/" + content)
+	m, ok := k.match(s, r.Sources[0], host+"/"+content)
 	switch {
-	case rejected != "":
-		scanner.SetUnresolved(&r, model.UnresolvedIncomplete, "%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", rejected)
-	case len(entries) > 0:
-		s.UseFirst(&r, dockerauth.Kubelet, entries)
+	case !ok:
+		return false
+	case m.rejected != "":
+		scanner.SetUnresolved(&r, model.UnresolvedIncomplete, "%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", m.rejected)
+	case m.first != nil:
+		s.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
 	case k.missing != nil:
 		lacks(&r, k.missing)
 		if r.Reason == model.UnresolvedReferenceMissing {
 			r.Detail += " If it does not exist, kubelet connects without credentials."
 		}
 	case scanner.EndpointOf(host) == scanner.DockerHub:
-		return // the pull Secrets are for other images
+		return true // the pull Secrets are for other images
 	default:
 		k.noMatch(&r, host+"/"+content, "kubelet")
 	}
 	s.Found(r)
+	return true
 }
+
+// maxIgnored limits the notices of one definition about Secrets of another type.
+const maxIgnored = 20
 
 // noMatch adds notices to a definition for which no Secret has credentials.
 func (k keyring) noMatch(r *model.Registry, reference, consumer string) {

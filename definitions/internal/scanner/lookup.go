@@ -66,7 +66,7 @@ func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules doc
 	case choice.Ambiguous:
 		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
 	default:
-		s.UseFirst(r, rules, choice.Entries)
+		s.UseFirst(r, rules, choice.Entries[0], len(choice.Entries))
 	}
 	return choice
 }
@@ -76,14 +76,13 @@ func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
 }
 
-// UseFirst sets the first of the entries that a consumer tries, and notes that there are others.
-func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []*dockerauth.Entry) {
-	first := entries[0]
+// UseFirst sets the first of the entries that a consumer tries, and notes that there are others. count is the number of all.
+func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, first *dockerauth.Entry, count int) {
 	if len(r.Steps) == 0 {
 		r.Steps = []string{fmt.Sprintf("The key %q matches.", dockerauth.Show(first.Key))}
 	}
-	if len(entries) > 1 {
-		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
+	if count > 1 {
+		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", count, rules, dockerauth.Show(first.Key))
 	}
 	switch {
 	case rules.Fails(first):

@@ -1,0 +1,162 @@
+package kubernetes
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// secretData is what a Secret has. It is read once, however many objects refer to it.
+type secretData struct {
+	encrypted        bool
+	data, stringData map[string]*node.Node
+	values           map[string]secretValue // those that were read
+
+	docker *dockerFile
+	auths  *updaterAuths
+}
+
+// dockerFile is the value of a pull Secret.
+type dockerFile struct {
+	config *dockerauth.Config // nil if it cannot be read, and when an index has it
+	value  secretValue
+	legacy bool
+	err    error // of a text that is not JSON
+
+	patterns *dockerauth.Patterns // nil until it is needed
+	hosts    *dockerHosts         // nil until it is needed
+}
+
+// secret returns what the object has as a Secret.
+func (o *object) secret() *secretData {
+	if o.read == nil {
+		o.read = &secretData{data: members(o.node.Get("data")), stringData: members(o.node.Get("stringData"))}
+		o.read.encrypted = o.node.Get("sops").IsObject() || hasSOPS(o.read.data) || hasSOPS(o.read.stringData)
+	}
+	return o.read
+}
+
+func members(n *node.Node) map[string]*node.Node {
+	if len(n.Pairs()) == 0 {
+		return nil
+	}
+	byName := make(map[string]*node.Node, len(n.Pairs()))
+	for _, p := range n.Pairs() {
+		byName[p.Key] = p.Value
+	}
+	return byName
+}
+
+// isEncrypted reports whether SOPS encrypted the object.
+func (o *object) isEncrypted() bool { return o.secret().encrypted }
+
+func hasSOPS(members map[string]*node.Node) bool {
+	for _, value := range members {
+		if isSOPS(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSOPS(n *node.Node) bool { return strings.HasPrefix(n.Text(), "ENC[AES256_GCM,") }
+
+// secretValue is a value of a Secret.
+type secretValue struct {
+	text string
+	at   *node.Node // nil if the Secret does not have it
+	gap  *gap       // why it cannot be read
+}
+
+// secretValue reads the value of one key. stringData has precedence over data.
+func (o *object) secretValue(key string) secretValue {
+	of := o.secret()
+	v, known := of.values[key]
+	if !known {
+		if of.values == nil {
+			of.values = map[string]secretValue{}
+		}
+		v = o.readValue(key)
+		of.values[key] = v
+	}
+	return v
+}
+
+func (o *object) readValue(key string) secretValue {
+	if n := o.secret().stringData[key]; n != nil {
+		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
+	}
+	n := o.read.data[key]
+	if n == nil {
+		return secretValue{}
+	}
+	decoded, err := base64.StdEncoding.DecodeString(n.Text())
+	if err == nil {
+		return secretValue{string(decoded), n, nil}
+	}
+	if g := o.placeholder(key, n.Text()); g != nil {
+		return secretValue{"", n, g}
+	}
+	return secretValue{"", n, gapf(model.UnresolvedIncomplete, "The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
+}
+
+// placeholder returns a gap for a value that is replaced before Kubernetes reads it: by Helm, Flux, envsubst, or Argo CD's Vault plugin.
+func (o *object) placeholder(key, text string) *gap {
+	if argoVault := strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"); !argoVault && !scanner.IsTemplate(text) {
+		return nil
+	}
+	return gapf(model.UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.", key, dockerauth.Show(o.name))
+}
+
+// dockerFile returns what a pull Secret has.
+func (o *object) dockerFile() *dockerFile {
+	of := o.secret()
+	if of.docker == nil {
+		of.docker = o.readDockerFile()
+	}
+	return of.docker
+}
+
+// readDockerFile is dockerFile for what is needed once, and not stored.
+func (o *object) readDockerFile() *dockerFile {
+	d := &dockerFile{value: o.readValue(dockerKeys[o.secretType()])}
+	if d.value.at != nil && d.value.gap == nil {
+		d.legacy = o.secretType() == dockercfgSecret
+		d.config, d.err = dockerauth.Parse([]byte(d.value.text), d.legacy)
+	}
+	return d
+}
+
+// usable returns why a consumer cannot read the value, nil if it can.
+func (d *dockerFile) usable(o *object) *gap {
+	switch {
+	case d.value.at == nil:
+		return gapf(model.UnresolvedIncomplete, "The Secret %q lacks the key %s.", dockerauth.Show(o.name), dockerKeys[o.secretType()])
+	case d.value.gap != nil:
+		return d.value.gap
+	case d.err != nil:
+		return gapf(model.UnresolvedIncomplete, "The value %s of the Secret %q is not valid JSON.", dockerKeys[o.secretType()], dockerauth.Show(o.name))
+	}
+	return nil
+}
+
+// index returns the entries by what kubelet compares.
+func (d *dockerFile) index() *dockerauth.Patterns {
+	if d.patterns == nil {
+		d.patterns = d.only(dockerauth.Kubelet).Patterns()
+	}
+	return d.patterns
+}
+
+// only returns the file for an index by the rules of one consumer.
+func (d *dockerFile) only(rules dockerauth.Rules) *dockerauth.Config {
+	config := d.config
+	if d.config = nil; config == nil {
+		config, _ = dockerauth.Parse([]byte(d.value.text), d.legacy)
+	}
+	return config.Only(rules)
+}
