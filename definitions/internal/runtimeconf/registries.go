@@ -1,6 +1,7 @@
 package runtimeconf
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -95,13 +96,8 @@ func (c *Registries) Problem(root *node.Node) *Problem {
 			return &Problem{LineOf(Item(root.Get("registry"), i)), wrongShape, text}
 		}
 	}
-	for i, registry := range c.Registries {
-		for _, other := range c.Registries[:i] {
-			if setting := registry.contradicts(other); setting != "" {
-				return &Problem{LineOf(Item(root.Get("registry"), i)), conflictingEntries,
-					fmt.Sprintf("Another entry has the same location %s and another value of %s.", Show(registry.Location), setting)}
-			}
-		}
+	if p := c.contradiction(root.Get("registry")); p != nil {
+		return p
 	}
 	for i, host := range c.Unqualified {
 		if !isDomain(host) {
@@ -113,6 +109,23 @@ func (c *Registries) Problem(root *node.Node) *Problem {
 		return &Problem{LineOf(root.Get("short-name-mode")), wrongShape, "short-name-mode must be one of enforcing, permissive, disabled."}
 	}
 	return problemOfAliases(root.Get("aliases"))
+}
+
+// contradiction returns the first entry that contradicts one before it, nil if there is none.
+func (c *Registries) contradiction(tables *node.Node) *Problem {
+	first := map[string]*Registry{}
+	for i := range c.Registries {
+		registry := &c.Registries[i]
+		key := cmp.Or(registry.Location, registry.Prefix)
+		if first[key] == nil {
+			first[key] = registry
+		}
+		if setting := registry.contradicts(first[key]); setting != "" {
+			return &Problem{LineOf(Item(tables, i)), conflictingEntries,
+				fmt.Sprintf("Another entry has the same location %s and another value of %s.", Show(registry.Location), setting)}
+		}
+	}
+	return nil
 }
 
 func problemOfVersion1(root *node.Node) *Problem {
@@ -177,16 +190,8 @@ func hasScheme(location string) bool {
 }
 
 // contradicts returns the setting in which two entries for the same location differ, "" if they agree.
-func (r Registry) contradicts(other Registry) string {
-	key := func(r Registry) string {
-		if r.Location == "" {
-			return r.Prefix
-		}
-		return r.Location
-	}
+func (r *Registry) contradicts(other *Registry) string {
 	switch {
-	case key(r) != key(other):
-		return ""
 	case r.Insecure != other.Insecure:
 		return "insecure"
 	case r.Blocked != other.Blocked:

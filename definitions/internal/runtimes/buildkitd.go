@@ -43,15 +43,16 @@ func readBuildkitd(f *scanner.File) {
 		f.TomlProblem(" buildkitd does not start with this file.", err)
 		return
 	}
-	mirrors := map[string]bool{}
+	r := buildkitReader{f, config.Registries, map[string]*model.Registry{}}
 	for _, registry := range f.Toml().Get("registry").Pairs() {
+		place := scanner.Short("mirror of " + registry.Key)
 		for _, mirror := range registry.Value.Get("mirrors").Items() {
-			buildkitMirror(f, registry.Key, mirror, config.Registries, mirrors)
+			r.mirror(place, mirror)
 		}
 	}
 	for _, registry := range f.Toml().Get("registry").Pairs() {
 		at := f.At(registry.KeyLine, registry.Key)
-		if mirrors[registry.Key] || !hasAny(registry.Value, "http", "insecure", "ca", "keypair", "tlsconfigdir") {
+		if r.mirrors[registry.Key] != nil || !hasAny(registry.Value, "http", "insecure", "ca", "keypair", "tlsconfigdir") {
 			continue
 		}
 		if found, u := endpoint(f, model.Buildkitd, model.Docker, at, registry.Key, https); found != nil {
@@ -66,19 +67,31 @@ func readBuildkitd(f *scanner.File) {
 
 func https(string) string { return "https" }
 
-// buildkitMirror adds a mirror. buildkit ignores its scheme, and its path follows /v2.
-func buildkitMirror(f *scanner.File, name string, n *node.Node, registries map[string]buildkitRegistry, mirrors map[string]bool) {
-	found, u := endpoint(f, model.Buildkitd, model.Docker, f.At(n.Line, "mirror of "+name), n.Text(), https)
+// buildkitReader reads one buildkitd.toml.
+type buildkitReader struct {
+	*scanner.File
+	registries map[string]buildkitRegistry
+	mirrors    map[string]*model.Registry // how buildkit connects to the hosts of mirrors
+}
+
+// mirror adds a mirror. buildkit ignores its scheme, and its path follows /v2.
+func (r buildkitReader) mirror(place string, n *node.Node) {
+	found, u := endpoint(r.File, model.Buildkitd, model.Docker, r.At(n.Line, place), n.Text(), https)
 	if found == nil {
 		return
 	}
 	if u.Scheme == "http" {
 		scanner.AddNotice(found, model.NoticeSchemeInKeyIgnored, "buildkit ignores the scheme of a mirror and uses HTTPS. For plain HTTP, set http = true in [registry.%s].", scanner.Shown(u.Host))
 	}
-	mirrors[u.Host] = true
-	found.Definition.BaseContentPath = strings.Trim(u.Path, "/")
-	buildkit(found, f, u.Hostname(), registries[u.Host])
-	f.Scanner.Found(*found)
+	if r.mirrors[u.Host] == nil {
+		host := draft(r.File, model.Buildkitd, model.Docker, model.Source{}, u.Host)
+		buildkit(host, r.File, u.Hostname(), r.registries[u.Host])
+		r.mirrors[u.Host] = host
+	}
+	host := r.mirrors[u.Host]
+	found.Definition.Endpoint, found.Definition.BaseContentPath = host.Definition.Endpoint, strings.Trim(u.Path, "/")
+	setTLS(found, host)
+	r.Scanner.Found(*found)
 }
 
 // buildkit sets how buildkit connects: insecure has precedence over http, and is plain HTTP only if TLS fails.

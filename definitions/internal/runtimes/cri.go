@@ -65,7 +65,7 @@ func readContainerdConfig(f *scanner.File) {
 	for _, plugin := range f.Toml().Get("plugins").Pairs() {
 		for version, name := range criPlugins {
 			if plugin.Key == name && plugin.Value.Get("registry").IsObject() {
-				r := criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}, nil}
+				r := criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}, map[*runtimeAuth]*readAuth{}, map[*criTLS]*model.Registry{}, nil}
 				r.hosts = r.belowConfigPath()
 				r.read()
 			}
@@ -81,6 +81,8 @@ type criReader struct {
 	version int // that the name of the plugin belongs to
 	actual  int // of the file
 	mirrors map[string]bool
+	auths   map[*runtimeAuth]*readAuth
+	tls     map[*criTLS]*model.Registry
 	hosts   map[string]model.Registry // below config_path
 }
 
@@ -121,15 +123,16 @@ func (r criReader) read() {
 		return
 	}
 	for _, mirror := range r.root.Get("mirrors").Pairs() {
+		place := scanner.Short("mirror of " + mirror.Key)
 		for _, written := range mirror.Value.Get("endpoint").Items() {
-			r.mirror(mirror.Key, written.Line, written.Text())
+			r.mirror(place, written.Line, written.Text())
 		}
 	}
 	for _, config := range r.root.Get("configs").Pairs() {
 		r.config(config.Key, config.KeyLine)
 	}
 	for _, old := range r.root.Get("auths").Pairs() {
-		r.auths(old.Key, old.KeyLine)
+		r.oldAuth(old.Key, old.KeyLine)
 	}
 	if settings.ConfigPath != "" {
 		r.Scanner.Skip(r.At(runtimeconf.LineOf(r.root.Get("config_path")), ""), model.SkipNotARegistry,
@@ -138,8 +141,8 @@ func (r criReader) read() {
 }
 
 // mirror adds an endpoint of a mirror, with the settings of the endpoint's host.
-func (r criReader) mirror(name string, line int, written string) {
-	at := r.At(line, "mirror of "+name)
+func (r criReader) mirror(place string, line int, written string) {
+	at := r.At(line, place)
 	found, u := endpoint(r.File, model.ContainerdConfig, model.Containerd, at, written, criScheme)
 	if found == nil {
 		return
@@ -178,8 +181,8 @@ func (r criReader) config(host string, line int) {
 	r.add(found, u, r.plugin.Registry.Configs[host], at)
 }
 
-// auths adds the credentials of a table that containerd 1.3 replaced by configs.
-func (r criReader) auths(address string, line int) {
+// oldAuth adds the credentials of a table that containerd 1.3 replaced by configs.
+func (r criReader) oldAuth(address string, line int) {
 	at := r.At(line, "auths")
 	if found, u := endpoint(r.File, model.ContainerdConfig, model.Containerd, at, address, criScheme); found != nil {
 		auth := r.plugin.Registry.Auths[address]
@@ -213,11 +216,25 @@ func (r criReader) add(found *model.Registry, u *url.URL, config criRegistry, at
 				"tls cannot be combined with config_path: containerd starts without its CRI plugin. Move it into a hosts.toml file below config_path.")
 			return
 		}
-		config.TLS.apply(r.File, found)
+		setTLS(found, r.sharedTLS(config.TLS))
 	}
-	if config.Auth == nil || config.Auth.apply(r.File, at, found) {
+	if config.Auth == nil || r.auth(config.Auth).apply(r.File, at, found) {
 		r.Scanner.Found(*found)
 	}
+}
+
+func (r criReader) sharedTLS(written *criTLS) *model.Registry {
+	if r.tls[written] == nil {
+		r.tls[written] = sharedTLS(func(to *model.Registry) { written.apply(r.File, to) })
+	}
+	return r.tls[written]
+}
+
+func (r criReader) auth(written *runtimeAuth) *readAuth {
+	if r.auths[written] == nil {
+		r.auths[written] = written.read()
+	}
+	return r.auths[written]
 }
 
 func (t criTLS) apply(f *scanner.File, r *model.Registry) {

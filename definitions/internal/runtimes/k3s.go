@@ -3,7 +3,7 @@ package runtimes
 import (
 	"net"
 	"net/url"
-	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -42,6 +42,23 @@ type k3sReader struct {
 	configs map[string]*node.Node
 	mirrors map[string]*node.Node
 	used    map[string]bool // keys of configs that belong to an endpoint
+
+	settings map[*node.Node]*k3sSettings // of the hosts of endpoints
+	rewrites map[*node.Node]rewritten
+	bare     map[string]bool // mirrorWithoutSettings by name
+}
+
+// k3sSettings are those of a host, which many endpoints may have.
+type k3sSettings struct {
+	auth    *readAuth
+	hasAuth bool
+	tls     *model.Registry
+}
+
+// rewritten is where the rewrites of a mirror move content: the fixed beginning of the path that each makes, [""] without rewrites.
+type rewritten struct {
+	paths   []string
+	notices []model.Notice // of invalid rewrites
 }
 
 // members returns the members of an object by name: a file may have too many to search them one by one.
@@ -54,19 +71,21 @@ func members(n *node.Node) map[string]*node.Node {
 }
 
 func readK3sRegistries(f *scanner.File) {
-	r := k3sReader{f, members(f.Root().Get("configs")), members(f.Root().Get("mirrors")), map[string]bool{}}
+	r := k3sReader{f, members(f.Root().Get("configs")), members(f.Root().Get("mirrors")), map[string]bool{},
+		map[*node.Node]*k3sSettings{}, map[*node.Node]rewritten{}, map[string]bool{}}
 	if wrong := wrongK3sValue(f.Root()); wrong != nil {
 		f.Scanner.Problem(f.At(wrong.Line, ""), model.ProblemWrongShape, "The value has the wrong type: k3s does not start with this file.")
 		return
 	}
 	for _, mirror := range f.Root().Get("mirrors").Pairs() {
-		paths, notices := rewrittenPaths(mirror.Value.Get("rewrite"))
+		moved := r.rewritten(mirror.Value.Get("rewrite"))
 		endpoints := mirror.Value.Get("endpoint").Items()
 		if len(endpoints) > maxRewrittenEndpoints {
-			paths = []string{""}
+			moved.paths = []string{""}
 		}
+		place := scanner.Short("mirror of " + mirror.Key)
 		for _, endpoint := range endpoints {
-			r.mirror(mirror.Key, endpoint, paths, notices)
+			r.mirror(place, endpoint, moved)
 		}
 	}
 	for _, config := range f.Root().Get("configs").Pairs() {
@@ -92,8 +111,8 @@ func wrongK3sValue(root *node.Node) *node.Node {
 }
 
 // mirror adds an endpoint of a mirror: once for each path to which its rewrites move content.
-func (r k3sReader) mirror(name string, written *node.Node, paths []string, notices []model.Notice) {
-	at := r.At(written.Line, "mirror of "+name)
+func (r k3sReader) mirror(place string, written *node.Node, to rewritten) {
+	at := r.At(written.Line, place)
 	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, written.Text(), k3sScheme)
 	if found == nil {
 		return
@@ -103,11 +122,11 @@ func (r k3sReader) mirror(name string, written *node.Node, paths []string, notic
 	}
 	key := r.key(u.Host)
 	r.used[key] = true
-	if !r.settings(found, key, u, at) {
+	if !r.apply(found, key, u, at) {
 		return
 	}
-	found.Notices = append(found.Notices, notices...)
-	for _, path := range paths {
+	found.Notices = append(found.Notices, to.notices...)
+	for _, path := range to.paths {
 		moved := *found
 		moved.Definition.BaseContentPath = strings.Trim(found.Definition.BaseContentPath+"/"+path, "/")
 		auth := *found.Definition.Auth
@@ -122,24 +141,45 @@ const (
 	maxRewrittenEndpoints = 10
 )
 
-// rewrittenPaths returns the fixed beginning of the path that each rewrite makes, [""] without rewrites, and notices of invalid ones.
-func rewrittenPaths(rewrites *node.Node) (paths []string, notices []model.Notice) {
+// maxExpression is the size in bytes up to which a regular expression is parsed. Few characters can stand for large tables.
+const maxExpression = 1 << 10
+
+// rewritten returns where rewrites move content.
+func (r k3sReader) rewritten(rewrites *node.Node) rewritten {
+	to, known := r.rewrites[rewrites]
+	if !known {
+		to = readRewrites(rewrites)
+		r.rewrites[rewrites] = to
+	}
+	return to
+}
+
+func readRewrites(rewrites *node.Node) (to rewritten) {
 	pairs := rewrites.Pairs()
 	for _, rewrite := range pairs[:min(len(pairs), maxRewrites)] {
-		if _, err := regexp.Compile(rewrite.Key); err != nil {
-			notices = append(notices, model.Notice{Code: model.NoticeIgnoredField, Message: "k3s does not apply the rewrite " + scanner.Shown(rewrite.Key) + ": it is not a regular expression of Go."})
+		if !isExpression(rewrite.Key) {
+			to.notices = append(to.notices, model.Notice{Code: model.NoticeIgnoredField, Message: "k3s does not apply the rewrite " + scanner.Shown(rewrite.Key) + ": it is not a regular expression of Go."})
 			continue
 		}
 		fixed, _, _ := strings.Cut(rewrite.Value.Text(), "$")
 		path := strings.Trim(fixed[:strings.LastIndexByte(fixed, '/')+1], "/")
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
+		if !slices.Contains(to.paths, path) {
+			to.paths = append(to.paths, path)
 		}
 	}
-	if len(paths) == 0 {
-		paths = []string{""}
+	if len(to.paths) == 0 {
+		to.paths = []string{""}
 	}
-	return paths, notices
+	return to
+}
+
+// isExpression reports whether a text is a regular expression, without compiling it, which takes much longer than parsing.
+func isExpression(text string) bool {
+	if len(text) > maxExpression {
+		return true
+	}
+	_, err := syntax.Parse(text, syntax.Perl)
+	return err == nil
 }
 
 // k3sScheme returns the scheme that k3s uses for an endpoint without one: HTTP for another port of the machine itself.
@@ -183,13 +223,22 @@ func (r k3sReader) config(config node.Pair) {
 		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's host.",
 			scanner.Shown(config.Key))
 	}
-	if r.settings(found, config.Key, u, at) {
+	if r.apply(found, config.Key, u, at) {
 		r.Scanner.Found(*found)
 	}
 }
 
 // mirrorWithoutSettings reports whether a mirror of this name has an endpoint whose host has no settings.
 func (r k3sReader) mirrorWithoutSettings(name string) bool {
+	bare, known := r.bare[name]
+	if !known {
+		bare = r.lacksSettings(name)
+		r.bare[name] = bare
+	}
+	return bare
+}
+
+func (r k3sReader) lacksSettings(name string) bool {
 	return slices.ContainsFunc(r.mirrors[name].Get("endpoint").Items(), func(n *node.Node) bool {
 		address := n.Text()
 		if !strings.Contains(address, "://") {
@@ -200,20 +249,42 @@ func (r k3sReader) mirrorWithoutSettings(name string) bool {
 	})
 }
 
-// settings sets TLS and credentials. It reports false after a problem.
-func (r k3sReader) settings(found *model.Registry, key string, u *url.URL, at model.Source) bool {
-	config := r.configs[key]
+// apply sets TLS and credentials. It reports false after a problem.
+func (r k3sReader) apply(found *model.Registry, key string, u *url.URL, at model.Source) bool {
+	settings := r.settingsOf(key)
 	if u.Scheme == "http" {
 		scanner.SetPlainHTTP(found, "k3s")
 	} else {
-		settings := config.Get("tls")
-		criTLS{settings.Get("ca_file").Text(), settings.Get("cert_file").Text(), settings.Get("key_file").Text(),
-			settings.Get("insecure_skip_verify").Bool()}.apply(r.File, found)
+		setTLS(found, settings.tls)
 	}
-	auth := config.Get("auth")
-	if key == "docker.io" && auth != nil {
+	if key == "docker.io" && settings.hasAuth {
 		keyMatchesHost(found, key, u)
 	}
+	return settings.auth.apply(r.File, at, found)
+}
+
+// settingsOf returns the settings of a key of configs, which many endpoints may have.
+func (r k3sReader) settingsOf(key string) *k3sSettings {
+	config := r.configs[key]
+	if settings := r.settings[config]; settings != nil {
+		return settings
+	}
+	settings := r.read(config)
+	if r.used[key] {
+		r.settings[config] = settings
+	}
+	return settings
+}
+
+// read reads the settings of a host. config is nil if it has none.
+func (r k3sReader) read(config *node.Node) *k3sSettings {
+	auth, tls := config.Get("auth"), config.Get("tls")
 	value := func(name string) secret.String { return secret.String(auth.Get(name).Text()) }
-	return runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.apply(r.File, at, found)
+	return &k3sSettings{
+		auth:    runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.read(),
+		hasAuth: auth != nil,
+		tls: sharedTLS(func(to *model.Registry) {
+			criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(), tls.Get("insecure_skip_verify").Bool()}.apply(r.File, to)
+		}),
+	}
 }

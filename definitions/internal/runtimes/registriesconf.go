@@ -40,9 +40,11 @@ func isDropIn(name string) bool {
 // confReader reads one file. A drop-in replaces the registries of the same prefix in the files before it.
 type confReader struct {
 	*scanner.File
-	root   *node.Node
-	conf   *runtimeconf.Registries
-	lastIn map[string]string // the file that sets a prefix last
+	root     *node.Node
+	conf     *runtimeconf.Registries
+	helper   string            // the first credential helper that is not a file, "" if there is none
+	prefixes map[string]bool   // of the entries read so far
+	lastIn   map[string]string // the file that sets a prefix last
 }
 
 func readRegistriesConf(f *scanner.File) {
@@ -51,20 +53,24 @@ func readRegistriesConf(f *scanner.File) {
 		f.TomlProblem(confRejected, err)
 		return
 	}
-	r := confReader{File: f, root: f.Toml(), conf: conf}
+	r := confReader{File: f, root: f.Toml(), conf: conf, prefixes: map[string]bool{}}
 	if p := conf.Problem(r.root); p != nil {
 		r.Scanner.Problem(r.At(p.Line, ""), model.ProblemReason(p.Kind), "%s", p.Text+confRejected)
 		return
 	}
 	r.lastIn = r.lastSettings()
-	seen := map[string]bool{}
+	if i := slices.IndexFunc(conf.CredentialHelpers, func(helper string) bool { return helper != "containers-auth.json" }); i >= 0 {
+		r.helper = conf.CredentialHelpers[i]
+	}
+	tables := r.root.Get("registry")
 	for i, registry := range r.conf.Registries {
-		r.registry(registry, runtimeconf.Item(r.root.Get("registry"), i), seen[registry.Prefix])
-		seen[registry.Prefix] = true
+		r.registry(registry, runtimeconf.Item(tables, i), r.prefixes[registry.Prefix])
+		r.prefixes[registry.Prefix] = true
 	}
 	r.version1()
+	hosts := r.root.Get("unqualified-search-registries")
 	for i, host := range r.conf.Unqualified {
-		r.unqualified(host, runtimeconf.LineOf(runtimeconf.Item(r.root.Get("unqualified-search-registries"), i)))
+		r.unqualified(host, runtimeconf.LineOf(runtimeconf.Item(hosts, i)))
 	}
 	if aliases := r.root.Get("aliases"); len(r.conf.Aliases) > 0 {
 		r.Scanner.Skip(r.At(runtimeconf.LineOf(aliases), "aliases"), model.SkipAliasOnly, "The table has short names of %d repositories.", len(r.conf.Aliases))
@@ -147,8 +153,9 @@ func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again 
 		r.Scanner.Skip(at, model.SkipBlocked, "blocked = true: images of %s cannot be pulled.", scanner.Shown(registry.Prefix))
 		return
 	}
+	mirrors, place := n.Get("mirror"), "mirror of "+dockerauth.Show(registry.Prefix)
 	for i, mirror := range registry.Mirrors {
-		r.location(r.At(runtimeconf.LineOf(runtimeconf.Item(n.Get("mirror"), i)), "mirror of "+dockerauth.Show(registry.Prefix)), mirror, notice)
+		r.location(r.At(runtimeconf.LineOf(runtimeconf.Item(mirrors, i)), place), mirror, notice)
 	}
 	if registry.Location == "" {
 		r.Scanner.Skip(at, model.SkipWildcard, "The entry is for all hosts that match %s.", scanner.Shown(registry.Prefix))
@@ -169,22 +176,15 @@ func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice fun
 		scanner.AddNotice(found, model.NoticePlainHTTPFallback, "insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
 	}
 	notice(found)
-	r.helpers(found)
-	r.Scanner.Found(*found)
-}
-
-// helpers makes a definition unresolved if credential helpers, which are not started, have the credentials.
-func (r confReader) helpers(found *model.Registry) {
-	for _, helper := range r.conf.CredentialHelpers {
-		if helper != "containers-auth.json" {
-			scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(helper))
-		}
+	if r.helper != "" {
+		scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(r.helper))
 	}
+	r.Scanner.Found(*found)
 }
 
 // unqualified adds a registry that is searched for short names, unless an entry is for it.
 func (r confReader) unqualified(host string, line int) {
-	if r.lastIn[host] != "" || slices.ContainsFunc(r.conf.Registries, func(registry runtimeconf.Registry) bool { return registry.Prefix == host }) {
+	if r.lastIn[host] != "" || r.prefixes[host] {
 		return
 	}
 	r.location(r.At(line, "unqualified-search-registries"), runtimeconf.Endpoint{Location: host}, func(found *model.Registry) {
@@ -196,10 +196,7 @@ func (r confReader) unqualified(host string, line int) {
 
 // version1 adds the registries of a file of version 1.
 func (r confReader) version1() {
-	lists := r.conf.Lists
-	contains := func(list runtimeconf.Version1, location string) bool {
-		return slices.Contains(list.Registries, location)
-	}
+	blocked, insecure := setOf(r.conf.Lists.Block.Registries), setOf(r.conf.Lists.Insecure.Registries)
 	for _, name := range []string{"block", "insecure", "search"} {
 		for _, n := range r.root.Get("registries", name, "registries").Items() {
 			location := n.Text()
@@ -207,7 +204,7 @@ func (r confReader) version1() {
 			switch {
 			case name == "block":
 				r.Scanner.Skip(at, model.SkipBlocked, "Images of %s cannot be pulled.", scanner.Shown(location))
-			case contains(lists.Block, location) || name == "search" && contains(lists.Insecure, location):
+			case blocked[location] || name == "search" && insecure[location]:
 			default:
 				r.location(at, runtimeconf.Endpoint{Location: strings.TrimRight(location, "/"), Insecure: name == "insecure"}, func(found *model.Registry) {
 					scanner.AddNotice(found, model.NoticeDeprecatedKeys, "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
@@ -215,4 +212,12 @@ func (r confReader) version1() {
 			}
 		}
 	}
+}
+
+func setOf(list []string) map[string]bool {
+	set := map[string]bool{}
+	for _, text := range list {
+		set[text] = true
+	}
+	return set
 }

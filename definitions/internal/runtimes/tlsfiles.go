@@ -10,6 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -29,10 +30,12 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 	if t.skipVerify {
 		scanner.AddNotice(r, model.NoticeInsecureSkipVerify, "The certificate of the registry is not verified. Set the CA certificate instead.")
 	}
+	var ca strings.Builder
 	for _, name := range t.ca {
 		certificates, _ := f.Pem(r, name)
-		settings.CA += certificates
+		ca.WriteString(certificates)
 	}
+	settings.CA = ca.String()
 	if len(t.clients) == 0 {
 		return
 	}
@@ -45,6 +48,22 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 	}
 	if settings.Key = secret.String(key); key == "" || settings.Certificate == "" {
 		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no certificate or no private key.", scanner.Shown(t.clients[0][0]))
+	}
+}
+
+// sharedTLS returns what settings that many endpoints have make of a definition.
+func sharedTLS(apply func(r *model.Registry)) *model.Registry {
+	r := &model.Registry{Definition: regcheck.Definition{Auth: &regcheck.Auth{}}}
+	apply(r)
+	return r
+}
+
+// setTLS sets what sharedTLS returned.
+func setTLS(r, shared *model.Registry) {
+	r.Definition.Auth.TLS = shared.Definition.Auth.TLS
+	r.Notices = append(r.Notices, shared.Notices...)
+	if r.Reason == "" {
+		r.Reason, r.Detail = shared.Reason, shared.Detail
 	}
 }
 
@@ -213,9 +232,33 @@ type runtimeAuth struct {
 	IdentityToken secret.String `toml:"identitytoken"`
 }
 
-// apply sets the credentials as containerd chooses them: the username first, then the identity token, then auth. It reports whether
-// containerd can use them, and adds a problem if not.
-func (a runtimeAuth) apply(f *scanner.File, at model.Source, r *model.Registry) bool {
+// readAuth is what containerd makes of a runtimeAuth. Many endpoints may have the same.
+type readAuth struct {
+	model.Registry                     // with the credentials, notices, and why they are not known
+	problem        model.ProblemReason // why containerd cannot use the registry, "" if it can
+	message        string
+}
+
+// apply sets the credentials, and reports whether containerd can use them. It adds a problem if not.
+func (a *readAuth) apply(f *scanner.File, at model.Source, r *model.Registry) bool {
+	if a.problem != "" {
+		f.Scanner.Problem(at, a.problem, "%s", a.message)
+		return false
+	}
+	auth := *a.Definition.Auth
+	scanner.SetAuth(r, &auth)
+	r.Notices = append(r.Notices, a.Notices...)
+	if r.Reason == "" {
+		r.Reason, r.Detail = a.Reason, a.Detail
+	}
+	return true
+}
+
+// read returns the credentials as containerd chooses them: the username first, then the identity token, then auth.
+func (a runtimeAuth) read() *readAuth {
+	read := &readAuth{}
+	r := &read.Registry
+	r.Definition.Auth = &regcheck.Auth{}
 	auth := r.Definition.Auth
 	switch {
 	case slices.ContainsFunc([]string{a.Username, a.Password.Reveal(), a.Auth.Reveal(), a.IdentityToken.Reveal()}, scanner.IsTemplate):
@@ -230,28 +273,27 @@ func (a runtimeAuth) apply(f *scanner.File, at model.Source, r *model.Registry) 
 	case a.IdentityToken != "":
 		auth.Token = a.IdentityToken
 	case a.Auth != "":
-		return a.encoded(f, at, r)
+		read.decode(a.Auth.Reveal())
 	}
-	return true
+	return read
 }
 
-func (a runtimeAuth) encoded(f *scanner.File, at model.Source, r *model.Registry) bool {
+func (a *readAuth) decode(encoded string) {
 	const consequence = "containerd cannot use the registry. Encode username:password with base64."
-	if _, err := base64.StdEncoding.DecodeString(a.Auth.Reveal()); err != nil {
-		f.Scanner.Problem(at, model.ProblemInvalidBase64, "auth is not valid base64: "+consequence)
-		return false
+	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
+		a.problem, a.message = model.ProblemInvalidBase64, "auth is not valid base64: "+consequence
+		return
 	}
-	if !basic(r, a.Auth.Reveal()) {
-		f.Scanner.Problem(at, model.ProblemNoPassword, "auth has no colon when decoded: "+consequence)
-		return false
+	if !basic(&a.Registry, encoded) {
+		a.problem, a.message = model.ProblemNoPassword, "auth has no colon when decoded: "+consequence
+		return
 	}
-	auth := r.Definition.Auth
+	auth := a.Definition.Auth
 	auth.Password = secret.String(strings.Trim(auth.Password.Reveal(), "\x00"))
 	switch {
 	case auth.Username == "" && auth.Password != "": // containerd sends a secret without a username as a refresh token
 		auth.Token, auth.Password = auth.Password, ""
 	case auth.Password == "":
-		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
+		scanner.SetUnresolved(&a.Registry, model.UnresolvedIncomplete, "The credentials have a username and no password.")
 	}
-	return true
 }
