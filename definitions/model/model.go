@@ -162,15 +162,33 @@ func (r *Result) Validate() {
 
 // ValidateWhile is Validate for a caller with little time: when more returns false, the other definitions have no DefinitionProblems.
 func (r *Result) ValidateWhile(more func() bool) {
+	known := tlsProblems{}
 	for i := range r.Registries {
 		if !more() {
 			break
 		}
 		if found := &r.Registries[i]; found.Resolution == Resolved {
-			found.DefinitionProblems = found.Definition.FileProblems()
+			found.DefinitionProblems = known.problems(found.Definition)
 		}
 	}
 	r.Summarize()
+}
+
+// tlsProblems are the problems of certificates and keys, which are read once however many definitions have them.
+type tlsProblems map[regcheck.TLS][]regcheck.Problem
+
+func (t tlsProblems) problems(d regcheck.Definition) []regcheck.Problem {
+	if d.Auth.TLS == (regcheck.TLS{}) {
+		return d.FileProblems()
+	}
+	auth := *d.Auth
+	problems, known := t[auth.TLS]
+	if !known {
+		problems = regcheck.Definition{Endpoint: "https://host", Auth: &regcheck.Auth{TLS: auth.TLS}}.FileProblems()
+		t[auth.TLS] = problems
+	}
+	auth.TLS, d.Auth = regcheck.TLS{}, &auth
+	return append(d.FileProblems(), problems...)
 }
 
 // Summarize sets r.Summary from the rest, after reports have been added.
