@@ -118,7 +118,9 @@ func (h *Handshakes) begin(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if !ok || conn.Source() == "" {
 		return nil, nil
 	}
-	if !h.slots.Acquire(conn.Source(), time.Until(state.end)/2) { // the handshake needs time, too
+	ctx, cancel := context.WithTimeout(hello.Context(), time.Until(state.end)/2) // the handshake needs time, too
+	defer cancel()
+	if !h.slots.Acquire(ctx, conn.Source()) {
 		return nil, errHandshakes
 	}
 	state.holds = conn.Source()

@@ -2,9 +2,10 @@
 package connlimit
 
 import (
+	"context"
+	"runtime"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Slots is a semaphore whose slots are shared by sources. Sources that wait take turns. It is safe for concurrent use.
@@ -24,18 +25,17 @@ func NewSlots(n, reserve int) *Slots {
 	return &Slots{reserve: reserve, free: n, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
-// Acquire waits for a slot, which Release returns. It reports false if there was none within the timeout.
-func (s *Slots) Acquire(source string, timeout time.Duration) bool {
+// Acquire waits for a slot, which Release returns. It reports false if there was none before the end of ctx.
+func (s *Slots) Acquire(ctx context.Context, source string) bool {
 	granted := s.request(source)
 	if granted == nil {
 		return true
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-granted:
+		runtime.Gosched()
 		return true
-	case <-timer.C:
+	case <-ctx.Done():
 		return !s.withdraw(source, granted)
 	}
 }

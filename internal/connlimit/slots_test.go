@@ -1,33 +1,42 @@
 package connlimit
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 )
 
+// acquire reports whether there is a slot soon.
+func acquire(t *testing.T, s *Slots, source string) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	return s.Acquire(ctx, source)
+}
+
 func TestSlotsAreLeftToOtherSources(t *testing.T) {
 	s := NewSlots(18, 8)
 	for i := range 2 {
-		if !s.Acquire("a", 0) {
+		if !acquire(t, s, "a") {
 			t.Fatalf("slot %d of a source is refused", i+1)
 		}
 	}
-	if s.Acquire("a", time.Millisecond) {
+	if acquire(t, s, "a") {
 		t.Error("a source that has 2 of 18 slots gets a third one; 16 are not more than 8 times 2")
 	}
-	if !s.Acquire("b", 0) {
+	if !acquire(t, s, "b") {
 		t.Error("another source gets none")
 	}
 	s.Release("a")
-	if !s.Acquire("a", 0) {
+	if !acquire(t, s, "a") {
 		t.Error("a source gets no slot in place of one that it returned")
 	}
 }
 
 func TestWaitingSourcesTakeTurns(t *testing.T) {
 	s := NewSlots(1, 0)
-	if !s.Acquire("holder", 0) {
+	if !acquire(t, s, "holder") {
 		t.Fatal("no slot")
 	}
 	var got []string
@@ -67,7 +76,7 @@ func nextGranted(t *testing.T, granted map[string][]<-chan struct{}) string {
 
 func TestSlotThatNoLongerIsAwaitedGoesToTheNext(t *testing.T) {
 	s := NewSlots(1, 0)
-	if !s.Acquire("holder", 0) || s.Acquire("a", time.Millisecond) {
+	if !acquire(t, s, "holder") || acquire(t, s, "a") {
 		t.Fatal("want one slot")
 	}
 	next := s.request("b")

@@ -68,6 +68,10 @@ type Entry struct {
 	state    state
 	removed  bool
 	handling atomic.Bool // a handler runs; see Track
+
+	waited atomic.Bool // a read since the last response waited for the client
+	ready  int         // responses in a row after which it did not
+	end    func()      // ends the turn of the running request
 }
 
 // NewEntry returns the entry of a connection from the networks, none for a proxy. closeConn closes it.

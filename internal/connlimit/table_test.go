@@ -185,13 +185,15 @@ func TestTableClosesTheOldestOfTheLargestNetwork(t *testing.T) {
 	})
 }
 
+func networksOf(address string) []netip.Prefix { return Networks(netip.MustParseAddr(address)) }
+
 func TestNetworks(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7":              "[192.0.2.7/32 192.0.2.0/24]",
 		"2001:db8:a:bcde:1::2":   "[2001:db8:a:bcde::/64 2001:db8:a:bc00::/56 2001:db8:a::/48]",
 		"2001:db8:a:bcde:9::789": "[2001:db8:a:bcde::/64 2001:db8:a:bc00::/56 2001:db8:a::/48]",
 	} {
-		if got := Networks(netip.MustParseAddr(address)); fmt.Sprint(got) != want {
+		if got := networksOf(address); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", address, got, want)
 		}
 	}
@@ -208,5 +210,19 @@ func BenchmarkTableUnderFlood(b *testing.B) {
 		if !table.Add(NewEntry(networks[i%len(networks)], func() {})) {
 			b.Fatal("refused")
 		}
+	}
+}
+
+// BenchmarkRequest is what a request costs.
+func BenchmarkRequest(b *testing.B) {
+	table := NewTable(4096, 1024)
+	e := NewEntry(networksOf("10.0.0.1"), func() {})
+	for range 63 {
+		table.Add(NewEntry(networksOf("10.0.0.1"), func() {}))
+	}
+	table.Add(e)
+	for b.Loop() {
+		e.SetWorking(true)
+		e.SetWorking(false)
 	}
 }

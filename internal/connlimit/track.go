@@ -14,8 +14,8 @@ type Tracked interface{ Entry() *Entry }
 type entryKey struct{}
 
 // Track makes the entries of a server's connections follow its requests: an entry works while a handler runs, except for the time in which the
-// handler waits for the body.
-func Track(s *http.Server) {
+// handler waits for the body. A connection that always has another request ready takes turns.
+func Track(s *http.Server, turns *Turns) {
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, entryKey{}, entryOf(conn))
 	}
@@ -24,8 +24,13 @@ func Track(s *http.Server) {
 		if before != nil {
 			before(conn, state)
 		}
-		if e := entryOf(conn); e != nil && state == http.StateIdle {
+		switch e := entryOf(conn); {
+		case e == nil:
+		case state == http.StateIdle: // the response was sent, and the next request is read after this function
 			e.SetWorking(false)
+			e.next(turns)
+		case state == http.StateClosed || state == http.StateHijacked:
+			e.endTurn()
 		}
 	}
 	handler := s.Handler

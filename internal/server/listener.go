@@ -181,7 +181,11 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 	if c.refused.Load() {
 		return 0, tooManyBytes{}
 	}
+	began := time.Now()
 	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.entry.Received(time.Since(began))
+	}
 	if n > 0 && !c.hold(c.cost(n)) {
 		c.refused.Store(true)
 		return 0, tooManyBytes{}

@@ -35,7 +35,7 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits, encrypted ...
 	l.pause = testPause
 	s := edge(io.Discard).HTTPServer()
 	s.Handler = h
-	connlimit.Track(s)
+	connlimit.Track(s, connlimit.NewTurns(1))
 	var listener net.Listener = l
 	if slices.Contains(encrypted, true) {
 		certificate := httptest.NewUnstartedServer(nil)

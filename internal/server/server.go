@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"time"
 
@@ -243,6 +244,6 @@ func (s *Server) HTTPServer() *http.Server {
 		// OPTIONS * is routed like any other request and gets the error body.
 		DisableGeneralOptionsHandler: true,
 	}
-	connlimit.Track(server)
+	connlimit.Track(server, connlimit.NewTurns(runtime.GOMAXPROCS(0)))
 	return server
 }

@@ -149,13 +149,19 @@ func (c *customer) servedBut(t testing.TB, some int) {
 	t.Helper()
 	slices.Sort(c.took)
 	p99 := c.took[(len(c.took)*99+99)/100-1].Round(100 * time.Microsecond)
-	t.Logf("regular client: %d requests, p99 %v, %d slow, %d failed", c.all, p99, c.slow, len(c.failed))
+	t.Logf("regular client: %d requests, median %v, p99 %v, %d slow, %d failed", c.all, c.median(), p99, c.slow, len(c.failed))
 	if len(c.failed) > some {
 		t.Errorf("the regular client was refused %d times: %s", len(c.failed), c.failed[0])
 	}
 	if c.slow*20 > c.all {
 		t.Errorf("%d of %d requests of the regular client took longer than %v", c.slow, c.all, maxResponse)
 	}
+}
+
+// median returns that of the token-checked requests.
+func (c *customer) median() time.Duration {
+	slices.Sort(c.took)
+	return c.took[len(c.took)/2].Round(100 * time.Microsecond)
 }
 
 // held is what a service holds for its clients and for what it contacts.

@@ -1,0 +1,71 @@
+package connlimit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// readyTime is how long a read takes at most if the data is there already.
+	readyTime = 50 * time.Microsecond
+	// readyRequests is the number of requests in a row that were there already, after which a connection takes turns. A client that sends its
+	// next request after a response seldom has one.
+	readyRequests = 4
+	// turn is the time after which a request that still runs leaves its slot to another one.
+	turn = 50 * time.Millisecond
+)
+
+// Turns are what connections take that always have another request ready, so that few of them run at the same time, whatever their number. It is
+// safe for concurrent use.
+type Turns struct{ slots *Slots }
+
+// NewTurns returns turns for n requests at the same time.
+func NewTurns(n int) *Turns { return &Turns{NewSlots(n, 0)} }
+
+// begin waits for the turn of a source. The returned function ends it.
+func (t *Turns) begin(source string) (end func()) {
+	t.slots.Acquire(context.Background(), source) // a turn ends soon
+	var ended atomic.Bool
+	release := func() {
+		if !ended.Swap(true) {
+			t.slots.Release(source)
+		}
+	}
+	timer := time.AfterFunc(turn, release)
+	return func() {
+		timer.Stop()
+		release()
+	}
+}
+
+// Received is called after each read of the connection that returned data, with the time that it took.
+func (e *Entry) Received(took time.Duration) {
+	if took > readyTime {
+		e.waited.Store(true)
+	}
+}
+
+// next waits for the turn of the connection's next request, if it takes turns.
+func (e *Entry) next(turns *Turns) {
+	e.endTurn()
+	if e.waited.Swap(false) {
+		e.ready = 0
+		return
+	}
+	if e.ready++; e.ready < readyRequests {
+		return
+	}
+	source := ""
+	if len(e.prefixes) > 0 {
+		source = e.prefixes[0].String()
+	}
+	e.end = turns.begin(source)
+}
+
+func (e *Entry) endTurn() {
+	if e.end != nil {
+		e.end()
+		e.end = nil
+	}
+}
