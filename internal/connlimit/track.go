@@ -13,8 +13,8 @@ type Tracked interface{ Entry() *Entry }
 // entryKey is the key of the Entry in the context of a connection.
 type entryKey struct{}
 
-// Track makes the entries of a server's connections follow its requests: an entry works while a handler runs, except for the time in which the
-// handler waits for the body. A connection that always has another request ready takes turns.
+// Track makes the entries of a server's connections follow its requests: an entry works while a handler runs, except for the time in
+// which the handler waits for the body. A connection that always has another request ready takes turns.
 func Track(s *http.Server, turns *Turns) {
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, entryKey{}, entryOf(conn))
@@ -55,8 +55,8 @@ func entryOf(conn net.Conn) *Entry {
 	return nil
 }
 
-// ReadDeadline is called with each read deadline of the connection. A handler sets one to wait for the client, and removes it when the body
-// has arrived.
+// ReadDeadline is called with each read deadline of the connection. A handler sets one to wait for the client, and removes it when the
+// body has arrived.
 func (e *Entry) ReadDeadline(t time.Time) {
 	if e.handling.Load() {
 		e.SetWorking(t.IsZero())

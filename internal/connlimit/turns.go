@@ -9,15 +9,15 @@ import (
 const (
 	// readyTime is how long a read takes at most if the data is there already.
 	readyTime = 50 * time.Microsecond
-	// readyRequests is the number of requests in a row that were there already, after which a connection takes turns. A client that sends its
-	// next request after a response seldom has one.
+	// readyRequests is the number of requests in a row that were there already, after which a connection takes turns. A client that
+	// sends its next request after a response seldom has one.
 	readyRequests = 4
 	// turn is the time after which a request that still runs leaves its slot to another one.
 	turn = 50 * time.Millisecond
 )
 
-// Turns are what connections take that always have another request ready, so that few of them run at the same time, whatever their number. It is
-// safe for concurrent use.
+// Turns are what connections take that always have another request ready, so that few of them run at the same time, whatever their
+// number. It is safe for concurrent use.
 type Turns struct{ slots *Slots }
 
 // NewTurns returns turns for n requests at the same time.

@@ -96,7 +96,8 @@ func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
 		{name: "another source", open: []string{a, a}, next: b, closed: -1},
 		{name: "a proxy has no limit of its own", open: []string{proxy, proxy, proxy}, next: proxy, closed: -1},
 		{name: "all connections", open: []string{proxy, proxy, b, a, a}, next: proxy, closed: 3, counts: connlimit.Counts{ClosedInAll: 1}},
-		{name: "all connections working", open: []string{b, proxy, proxy, a, a}, working: true, next: b, closed: 3, counts: connlimit.Counts{ClosedInAll: 1}},
+		{name: "all connections working", open: []string{b, proxy, proxy, a, a}, working: true, next: b, closed: 3,
+			counts: connlimit.Counts{ClosedInAll: 1}},
 		{name: "all connections of a proxy", open: []string{proxy, proxy, proxy, proxy, proxy}, next: a, closed: 5,
 			counts: connlimit.Counts{RefusedInAll: 1}},
 	} {

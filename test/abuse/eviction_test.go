@@ -22,8 +22,8 @@ const (
 	crowdMemory = 300 << 10 // KiB
 )
 
-// TestConnectionsAreShared has a crowd use all connections and open each closed one again. A client that opens a connection for each request is
-// served.
+// TestConnectionsAreShared has a crowd use all connections and open each closed one again. A client that opens a connection for each
+// request is served.
 func TestConnectionsAreShared(t *testing.T) {
 	for _, c := range []struct {
 		name    string
