@@ -14,9 +14,10 @@ import (
 // smallBody is the size up to which bodies have shares of their own, so that a large one does not delay them.
 const smallBody = 64 << 10
 
-// Requests divides the memory of request bodies: an organization may hold a quarter of the limit and a user an eighth; a single body may be
-// larger. Of small bodies they, and a client address without credentials, may hold a quarter of that in addition, and a user at most as
-// much as it leaves to others of the organization. The limit of all bodies together is that of the connections. It is safe for concurrent use.
+// Requests divides the memory of request bodies: an organization may hold a quarter of the limit and a user an eighth; a single
+// body may be larger. Of small bodies they, and a client address without credentials, may hold a quarter of that in addition, and
+// a user at most as much as it leaves to others of the organization. The limit of all bodies together is that of the connections.
+// It is safe for concurrent use.
 type Requests struct {
 	limit  int64
 	shares *shares
@@ -61,7 +62,8 @@ type reservation struct {
 func (r *reservation) of(n int64) []share {
 	org, user := share{holder: r.org, limit: r.budget.limit / 4}, share{holder: r.user, limit: r.budget.limit / 8}
 	if n <= smallBody {
-		org, user = share{holder: "small " + r.org, limit: org.limit / 4}, share{holder: "small " + r.user, limit: user.limit / 4, leaves: &org}
+		org = share{holder: "small " + r.org, limit: org.limit / 4}
+		user = share{holder: "small " + r.user, limit: user.limit / 4, leaves: &org}
 	}
 	if r.org == "" {
 		user.leaves = nil

@@ -111,8 +111,8 @@ func refuseHeader(conn net.Conn) {
 	if err != nil { // encoding strings cannot fail
 		return
 	}
-	response := http.Response{StatusCode: f.Status(), ProtoMajor: 1, ProtoMinor: 1, Header: maps.Clone(fixedHeaders), ContentLength: int64(len(body)),
-		Body: io.NopCloser(bytes.NewReader(body)), Close: true}
+	response := http.Response{StatusCode: f.Status(), ProtoMajor: 1, ProtoMinor: 1, Header: maps.Clone(fixedHeaders),
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)), Close: true}
 	response.Header["Content-Type"] = jsonType
 	response.Header.Set(api.HeaderRequestID, id)
 	response.Header.Set("Retry-After", f.RetryAfterSeconds())

@@ -26,7 +26,7 @@ func bodyOperations() (all []protectedOperation) {
 	return all
 }
 
-// The list above has each operation of the description with a body, but for the one that takes any file.
+// The list above has each operation of the description with a body, except the one that takes any file.
 func TestBodyOperationsAreComplete(t *testing.T) {
 	t.Parallel()
 	listed := map[string]int{}
@@ -93,7 +93,7 @@ func TestBodiesWithNullInAListAreRefused(t *testing.T) {
 	client.Do(http.MethodGet, "/v1/users/info", "", good...).Want(http.StatusOK)
 }
 
-// withNulls returns copies of a body in each of which one part is [null], but for those that the service ignores.
+// withNulls returns copies of a body in each of which one part is [null], except those that the service ignores.
 func withNulls(body object) (all []object) {
 	for name, part := range body {
 		if slices.Contains(api.IgnoredFields, "metadata."+name) {
@@ -136,9 +136,9 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 		Items []struct{ Metadata struct{ UID string } }
 	}
 	client.Do(http.MethodGet, "/v1/users", "", rival...).Into(&ids)
-	stranger := ids.Items[0].Metadata.UID
-	chosen := object{"uid": noUID, "id": noUID, "role": "admin", "isAdmin": true, "permissions": []string{"*"}, "tenant": "Rival", "tenantUid": stranger, "orgUid": stranger,
-		"org": "Rival", "organization": "Rival", "createdBy": stranger, "createdByUid": stranger, "ownerUid": stranger, "projectUid": stranger, "user": object{"uid": stranger},
+	rivalUID := ids.Items[0].Metadata.UID
+	chosen := object{"uid": noUID, "id": noUID, "role": "admin", "isAdmin": true, "permissions": []string{"*"}, "tenant": "Rival", "tenantUid": rivalUID, "orgUid": rivalUID,
+		"org": "Rival", "organization": "Rival", "createdBy": rivalUID, "createdByUid": rivalUID, "ownerUid": rivalUID, "projectUid": rivalUID, "user": object{"uid": rivalUID},
 		"passwordHash": "x", "version": 99, "usage": 0, "prefix": "rwk_x", "lastUsed": "2020-01-01T00:00:00.000Z", "status": object{"isActive": true, "isSystem": true, "roles": []string{"admin"}}}
 	made := map[string]string{}
 	for _, create := range []struct{ path, body string }{
@@ -176,7 +176,7 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 		}
 	}
 	// An owner of another organization is refused, and a member cannot make itself an administrator.
-	client.Do(http.MethodPost, "/v1/apiKeys", newKey("theirs", stranger, tomorrow()), own...).Want(http.StatusNotFound)
+	client.Do(http.MethodPost, "/v1/apiKeys", newKey("theirs", rivalUID, tomorrow()), own...).Want(http.StatusNotFound)
 	member := []string{"Authorization", client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("new@acme.example", instance.Org, matePassword)).Want(http.StatusOK).Tokens().Authorization}
 	at := "/v1/users/" + made["/v1/users"]
 	for _, op := range []protectedOperation{{method: "PUT", path: at, body: `{"spec":{"firstName":"N","roles":["admin"],"role":"admin"}}`},
