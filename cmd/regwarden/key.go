@@ -137,7 +137,11 @@ const minSecretWord = 8
 
 // without returns the messages for an error, without keys and without words of the output, which a shell that shows its commands prints.
 func (m *messages) without(output []byte) string {
-	text := keyPattern.ReplaceAllLiteral(m.text, []byte(secret.Mask))
+	text := m.text
+	if len(text) == maxMessages { // the last word may be the beginning of a key
+		text = text[:bytes.LastIndexAny(text, " \t\n")+1]
+	}
+	text = keyPattern.ReplaceAllLiteral(text, []byte(secret.Mask))
 	for word := range bytes.FieldsSeq(output) {
 		if len(word) >= minSecretWord {
 			text = bytes.ReplaceAll(text, word, []byte(secret.Mask))
