@@ -45,6 +45,9 @@ func quoted(head string, text func(size int) []byte, tail string) func(size int)
 	}
 }
 
+// long is the part of an entry that makes it long enough for the limits, so that files are not refused for their number of values.
+var long = strings.Repeat("z", 42)
+
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // pemKey returns a private key as a string of JSON.
@@ -82,8 +85,8 @@ func TestCostOfLanguages(t *testing.T) {
 		{name: "YAML ended documents", file: "a.yaml", generate: many("", "--- abcdefghijklm\n...\n", "")},
 		{name: "YAML dashes", file: "a.yaml", generate: many("a: b\n", "---", "\n")},
 		{name: "YAML anchors", file: "a.yaml", generate: many("a:\n", "- &a# abcdefgh\n", "")},
-		{name: "YAML aliases", file: "a.yaml", generate: many("a: &a {b: c}\nb:\n", "- *a\n", "")},
-		{name: "YAML merge keys", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n", "- <<: *a\n", "")},
+		{name: "YAML aliases", file: "a.yaml", generate: many("a: &a {b: c}\nb:\n", "- *a # "+long+"\n", "")},
+		{name: "YAML merge keys", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n", "- <<: *a # "+strings.Repeat(long, 2)+"\n", "")},
 		{name: "YAML merge lists", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n  <<: [", "*a, ", "]\n")},
 		{name: "YAML wide merges", file: "a.yaml", generate: halves("a: &a\n", "  abcdefgh#: b\n", "b:\n", "- <<: *a\n", "")},
 		{name: "YAML alias keys", file: "a.yaml", generate: many("a: &a "+strings.Repeat("a", 900)+"\nb:\n", "- {*a : bbbbbbbbb}\n", "")},
@@ -158,14 +161,14 @@ func TestCostOfProjects(t *testing.T) {
 	login := "docker login r#.test -u u -p p\n"
 	config := many(`{"auths":{"a":{}`, `,"r#.test":{"auth":"dTpw"}`, "}}")
 	testCosts(t, []hostileFile{
-		{name: "helmfile repositories and releases", file: "helmfile.yaml", generate: halves("repositories:\n", "- {name: a#, url: r#.test, oci: true, username: u, password: p}\n",
-			"releases:\n", "- {name: b#, chart: oci://r#.test/a}\n", "")},
+		{name: "helmfile repositories and releases", file: "helmfile.yaml", generate: halves("repositories:\n", "- name: a#\n  url: r#.test"+long+"\n  oci: true\n  username: u\n  password: p\n",
+			"releases:\n", "- name: b#\n  chart: oci://r#.test"+long+"/a\n", "")},
 		{name: "helmfile defaults and releases", file: "helmfile.yaml", generate: halves("helmDefaults:\n", "  abcdefghij#: klmnop\n", "releases:\n", "- {name: b#, chart: oci://r#.test/a}\n", "")},
-		{name: "helmfile repositories of one host", file: "helmfile.yaml", generate: many("repositories:\n", "- {name: a#, url: r.test, oci: true, username: u#, password: p}\n", "")},
-		{name: "helmfile releases by alias", file: "helmfile.yaml", generate: many("releases:\n- &a {name: b, chart: oci://r.test/a}\n", "- *a\n", "")},
+		{name: "helmfile repositories of one host", file: "helmfile.yaml", generate: many("repositories:\n", "- name: a#\n  url: r.test\n  oci: true\n  username: u#"+long+"\n  password: p\n", "")},
+		{name: "helmfile releases by alias", file: "helmfile.yaml", generate: many("releases:\n- &a {name: b, chart: oci://r.test/a}\n", "- *a # "+long+"\n", "")},
 		{name: "helmfile registryConfig", file: "helmfile.yaml", generate: halves(`{"auths":{"a":{}`, `,"https://r.test/#":{"auth":"dTpw"}`, `},"repositories":[1`,
 			`,{"name":"a#","url":"r.test","oci":true,"registryConfig":"helmfile.yaml"}`, `],"releases":[{"name":"a","chart":"b"}]}`)},
-		{name: "helmfile caFile", file: "helmfile.yaml", generate: many("repositories:\n", "- {name: a#, url: r#.test, oci: true, caFile: helmfile.yaml}\n", "")},
+		{name: "helmfile caFile", file: "helmfile.yaml", generate: many("repositories:\n", "- name: a#\n  url: r#.test"+long+"\n  oci: true\n  caFile: helmfile.yaml\n", "")},
 		{name: "Helm dependencies", file: "Chart.yaml", generate: many("apiVersion: v2\nname: a\nversion: 1\ndependencies:\n", "- {name: a#, repository: oci://r#.test}\n", "")},
 		{name: "Helm long name", file: "Chart.yaml", generate: many("dependencies:\n- {name: &a "+strings.Repeat("a", 5000)+", repository: &b file://a}\n", "- {name: *a, repository: *b}\n", "")},
 		{name: "Helm repositories", file: "repositories.yaml", generate: many("generated: a\nrepositories:\n", "- {name: a#, url: a}\n", "")},
@@ -197,9 +200,9 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "Renovate too many rules", file: "renovate.json", generate: many(`{"hostRules":[1`, `,{"matchHost":"r#.test","token":"t"}`, "]}")},
 		{name: "Dependabot", file: "dependabot.yml", generate: many("version: 2\nupdates: []\nregistries:\n", "  a#: {type: docker-registry, url: r#.test, username: u, password: p}\n", "")},
 		{name: "GitHub jobs", file: "a.yml", generate: many("jobs:\n", "  abcdefghij#: {a: b}\n", "on: push\n")},
-		{name: "GitHub keys and jobs", file: "a.yml", generate: halves("on: push\n", "abcdefghij#: k\n", "jobs:\n", "  abcdefghij#: {a: b}\n", "")},
+		{name: "GitHub keys and jobs", file: "a.yml", generate: halves("on: push\n", "abcdefghij#: k"+long+"\n", "jobs:\n", "  abcdefghij#: "+long+"\n", "")},
 		{name: "GitHub script", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: |\n", "        "+login, "")},
-		{name: "GitHub run by alias", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n"+strings.Repeat("        docker login r.test -u u -p p\n", 10), "    - run: *a\n", "")},
+		{name: "GitHub run by alias", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n"+strings.Repeat("        docker login r.test -u u -p p\n", 10), "    - run: *a # "+strings.Repeat(long, 9)+"\n", "")},
 		{name: "GitHub long run by alias", file: "a.yml", generate: halves("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n", "        "+login, "", "    - run: *a\n", "")},
 		{name: "GitHub steps", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n", "    - {uses: docker/login-action@v3, with: {registry: r#.test, username: u, password: p}}\n", "")},
 		{name: "GitHub registry-auth", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - uses: docker/login-action@v3\n      with:\n        registry-auth: |\n", "          - {registry: r#.test, username: u, password: p}\n", "")},
@@ -210,7 +213,7 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "GitLab script", file: ".gitlab-ci.yml", generate: many("a:\n  script: |\n", "    "+login, "")},
 		{name: "GitLab nested scripts", file: ".gitlab-ci.yml", generate: many("a:\n  script:\n", "  - [[[[docker login r#.test -u u -p p]]]]\n", "")},
 		{name: "GitLab config by alias", file: ".gitlab-ci.yml", generate: halves(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"a":{}`, `,"r#.test":{"auth":"dTpw"}`, "}}'}\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r1.test/a}\n", "")},
-		{name: "GitLab short config by alias", file: ".gitlab-ci.yml", generate: many(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"r.test":{"auth":"dTpw"}}}'}`+"\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r.test/a}\n", "")},
+		{name: "GitLab short config by alias", file: ".gitlab-ci.yml", generate: many(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"r.test":{"auth":"dTpw"}}}'}`+"\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r.test/a} # "+strings.Repeat(long, 3)+"\n", "")},
 		{name: "GitLab config", file: ".gitlab-ci.yml", generate: quoted(`variables: {DOCKER_AUTH_CONFIG: `, config, "}\n")},
 		{name: "GitLab entries and images", file: ".gitlab-ci.yml", generate: halves(`variables: {DOCKER_AUTH_CONFIG: '{"auths":{"a":{}`, `,"https://r.test/#":{"auth":"dTpw"}`, "}}'}\n", "a#: {image: r.test/a#}\n", "")},
 		{name: "GitLab long image", file: ".gitlab-ci.yml", generate: many(`{variables: {DOCKER_AUTH_CONFIG: '{"auths":{"r.test":{"auth":"dTpw"}}}'}, image: r.test`, "/a", "}\n")},
@@ -231,7 +234,7 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "regwarden unknown members", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"}`, `,"a#":1`, "}")},
 		{name: "regwarden wrong types", file: "a.json", generate: many(`[{"endpoint":"a","auth":{"type":"noAuth"}}`, `,{"endpoint":"r#","auth":{"type":1}}`, "]")},
 		{name: "regwarden references", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"},"references":["a"`, `,"a#"`, "]}")},
-		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey()+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}}\n", "")},
+		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey()+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}} # "+strings.Repeat(long, 80)+"\n", "")},
 		{name: "regwarden keys", file: "a.yaml", generate: many("", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: "+pemKey()+"}}}\n", "")},
 		{name: "regwarden PEM headers", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"-----BEGIN CERTIFICATE-----\\n", "a: b\\n", "-----END CERTIFICATE-----\\n\"}}}\n")},
 		{name: "regwarden PEM beginnings", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"", "-----BEGIN A-----\\n", "\"}}}\n")},
