@@ -180,6 +180,9 @@ func TestStoppedHashingProcess(t *testing.T) {
 		if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
+		instance.Await(t, "the stop of the child process", func() bool {
+			return strings.Contains(mustProc(t, stopped, "stat"), ") T ")
+		})
 		began := time.Now()
 		var logins sync.WaitGroup
 		for range 4 {
