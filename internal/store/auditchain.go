@@ -26,9 +26,7 @@ const (
 
 	// Purposes of the keyed hashes, which are part of what is stored.
 	recordPurpose, batchPurpose, chainPurpose = "audit record", "audit batch", "audit chain"
-)
 
-const (
 	sqlNoteUnlinked = `INSERT INTO audit_unlinked (uid, ready_at, mac) VALUES ($1, $2, $3)`
 	// A refusal that is counted by an older record was linked with it.
 	sqlNoteUnlinkedRefusal = `INSERT INTO audit_unlinked (uid, ready_at, mac)
