@@ -62,7 +62,7 @@ func TestOutage(t *testing.T) {
 	l.end()
 }
 
-// checkSessions compares the number of sessions with that of acknowledged logins. A login that was answered 503 may have a session too,
+// checkSessions compares the number of sessions with that of acknowledged logins. A login whose response was 503 may have a session too,
 // whose tokens no one has: the outcome of a commit is unknown when its response is lost.
 func (l *load) checkSessions() {
 	l.t.Helper()
