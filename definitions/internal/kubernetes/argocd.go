@@ -290,7 +290,7 @@ func addArgoSources(s *scanner.Scanner, o *object, spec *node.Node) {
 	}
 }
 
-// costOfSource is as many comparisons as finding the Secrets for a URL takes the time of.
+// costOfSource is as many comparisons as a search for the Secrets of a URL.
 const costOfSource = 4
 
 func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.Node) {

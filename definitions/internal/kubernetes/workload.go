@@ -39,7 +39,7 @@ type keyring struct {
 	ignored []string // names of Secrets that have another type
 }
 
-// costOfSecret is as many comparisons as finding a Secret takes the time of.
+// costOfSecret is as many comparisons as a search for a Secret.
 const costOfSecret = 4
 
 // newKeyring reads the Secrets that o refers to. A Secret that Kubernetes rejects is reported where it is. It returns false if they are too many.
