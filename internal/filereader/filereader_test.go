@@ -54,13 +54,24 @@ func newTestReader(t *testing.T, child string) (*Reader, *bytes.Buffer) {
 
 var now = model.Options{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 
-// largeFile has a definition in each line, with the same password.
-func largeFile(lines int) File {
+const secretItem = `- apiVersion: v1
+  kind: Secret
+  metadata:
+    name: pull%d
+    namespace: apps
+    annotations: {note: %s}
+  type: kubernetes.io/dockerconfigjson
+  stringData:
+    .dockerconfigjson: '{"auths": {"r%d.test": {"username": "ada", "password": "hunter2"}}}'
+`
+
+// largeFile has that many definitions with the same password.
+func largeFile(secrets int) File {
 	var text strings.Builder
 	note := strings.Repeat("a", 100) // files with many short values are refused
 	text.WriteString("apiVersion: v1\nkind: List\nitems:\n")
-	for i := range lines {
-		fmt.Fprintf(&text, `- {apiVersion: v1, kind: Secret, metadata: {name: pull%d, namespace: apps, annotations: {note: %s}}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths": {"r%d.test": {"username": "ada", "password": "hunter2"}}}'}}`+"\n", i, note, i)
+	for i := range secrets {
+		fmt.Fprintf(&text, secretItem, i, note, i)
 	}
 	return File{Name: "body", Data: []byte(text.String()), Options: now}
 }
