@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,11 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits, encrypted ...
 	s := edge(io.Discard).HTTPServer()
 	s.Handler = h
 	connlimit.Track(s, connlimit.NewTurns(1))
+	tracked := s.ConnState
+	s.ConnState = func(conn net.Conn, state http.ConnState) {
+		tracked(conn, state)
+		states.Store(conn.RemoteAddr().String(), state)
+	}
 	var listener net.Listener = l
 	if slices.Contains(encrypted, true) {
 		certificate := httptest.NewUnstartedServer(nil)
@@ -61,6 +67,22 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits, encrypted ...
 		}
 		return conn
 	}, l
+}
+
+// states has what net/http reported last of each connection, by the address of the client.
+var states sync.Map
+
+// awaitIdle waits until the server knows that a connection is idle, which is some time after its response.
+func awaitIdle(t *testing.T, conn net.Conn) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if state, _ := states.Load(conn.LocalAddr().String()); state == http.StateIdle {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the connection is not idle after 10 s")
+		}
+	}
 }
 
 const health = "GET " + api.PathHealth + " HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -116,6 +138,7 @@ func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
 				if !responds(t, conn, health) {
 					t.Fatalf("%s has no response before the limit", from)
 				}
+				awaitIdle(t, conn)
 				if c.working {
 					_, _ = io.WriteString(conn, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
 					<-works
