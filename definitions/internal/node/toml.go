@@ -9,10 +9,10 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Limits of a TOML file. Configurations of programs are small, and so a table is searched from its first key.
+// Limits of a TOML file. Configurations of programs are small, and the decoder searches a table from its first key.
 const (
 	maxTOML       = 1 << 20 // bytes
-	maxTOMLValues = 10_000
+	maxTOMLValues = 8_000
 )
 
 // ErrType means that the program that uses the file does not accept its values.
@@ -36,7 +36,7 @@ func TOML(data []byte) (*Node, error) {
 	if len(data) > maxTOML {
 		return nil, &TOMLError{Reason: fmt.Errorf("%w: TOML of more than %d MiB", ErrLimit, maxTOML>>20)}
 	}
-	r := tomlReader{data: data, line: 1}
+	r := tomlReader{data: data, line: 1, members: map[tomlKey]*Node{}}
 	r.parser.Reset(data)
 	root := newObject(1)
 	for table := root; r.parser.NextExpression() && r.err == nil; {
@@ -78,6 +78,22 @@ type tomlReader struct {
 	line   int
 	values int
 	err    error
+
+	members map[tomlKey]*Node // the first of each key
+}
+
+// tomlKey is a key of a table.
+type tomlKey struct {
+	table *Node
+	name  string
+}
+
+// add adds a key and its value to a table.
+func (r *tomlReader) add(table *Node, line int, name string, value *Node) {
+	table.addMember(line, name, value)
+	if key := (tomlKey{table, name}); r.members[key] == nil {
+		r.members[key] = value
+	}
 }
 
 func (r *tomlReader) errorLine(err error) int {
@@ -122,7 +138,7 @@ func (r *tomlReader) put(table *Node, pair *unstable.Node, depth int) {
 	for key := pair.Key(); key.Next(); depth++ {
 		if key.IsLast() {
 			line := r.lineAt(key.Node().Raw)
-			table.addMember(line, string(key.Node().Data), r.value(pair.Value(), depth))
+			r.add(table, line, string(key.Node().Data), r.value(pair.Value(), depth))
 			return
 		}
 		table = r.member(table, key.Node(), inline(0, object), depth)
@@ -133,14 +149,14 @@ func (r *tomlReader) put(table *Node, pair *unstable.Node, depth int) {
 // it returns one that belongs to no table.
 func (r *tomlReader) member(table *Node, key *unstable.Node, added *Node, depth int) *Node {
 	added.Line = r.lineAt(key.Raw)
-	if found := table.member(string(key.Data)); found != nil {
+	if found := r.members[tomlKey{table, string(key.Data)}]; found != nil {
 		if found.kind == added.kind || found.kind == array {
 			return found
 		}
 		return added
 	}
 	r.limit(depth)
-	table.addMember(added.Line, string(key.Data), added)
+	r.add(table, added.Line, string(key.Data), added)
 	return added
 }
 
