@@ -208,14 +208,9 @@ func memoryBelow(t testing.TB, server *instance.Server, limit int) {
 	if !server.Running() {
 		t.Fatal("the service ended")
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	kib, err := strconv.Atoi(strings.Fields(peak)[0])
-	if err != nil {
-		t.Fatal(err)
+	kib := peakKiB(server.PID())
+	if kib == 0 {
+		t.Fatal("the peak memory of the service is unknown")
 	}
 	t.Logf("peak memory: %d MiB", kib>>10)
 	if kib > limit {
@@ -245,4 +240,12 @@ func allClosed(t testing.TB, conns []net.Conn, within time.Duration) (received s
 		t.Errorf("%d of %d connections are open after %v", open, len(conns), within)
 	}
 	return received
+}
+
+// peakKiB is the most memory that a process has held so far, 0 after its end.
+func peakKiB(pid int) (kib int) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // fails after its end
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	_, _ = fmt.Sscan(peak, &kib)
+	return kib
 }

@@ -18,7 +18,7 @@ import (
 const (
 	memberEmail = "member@acme.example"
 
-	uploadTime   = 8 * time.Second
+	uploadTime   = 4 * time.Second
 	uploadPause  = 200 * time.Millisecond // before an attacker begins again
 	fewerSources = 5
 	moreSources  = 50
