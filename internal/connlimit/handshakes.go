@@ -5,12 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
-// handshakeReserve is the reserve of the slots of handshakes: one source may hold a ninth of them, and eight sources half.
-const handshakeReserve = 8
+const (
+	// handshakeReserve is the reserve of the slots of handshakes: one source may hold a ninth of them, and eight sources half.
+	handshakeReserve = 8
+	// lateTime is how long a handshake may take while a source without one waits. Most take less, also with slow clients.
+	lateTime = 500 * time.Millisecond
+)
 
 // errHandshakes ends a handshake for which there was no slot in time.
 var errHandshakes = errors.New("too many TLS handshakes in progress")
@@ -22,12 +27,16 @@ type Sourced interface{ Source() string }
 // responds to plain HTTP.
 //
 // From the first message of the client until its end, a handshake costs processor time and some 50 KiB, most of it the stack that ML-KEM
-// needs. So the number of handshakes in progress is limited. One that waits costs a quarter.
+// needs. So the number of handshakes in progress is limited. One that waits costs a quarter. Of those that take longer than lateTime, the
+// oldest is closed when a source without one waits: otherwise clients that say nothing more would keep the others out.
 type Handshakes struct {
 	net.Listener
 	config  *tls.Config
 	timeout time.Duration
 	slots   *Slots
+
+	mu   sync.Mutex
+	held []*handshake // those with a slot, the oldest first
 
 	accepted chan acceptance
 	done     chan struct{}
@@ -46,6 +55,7 @@ func NewHandshakes(l net.Listener, config *tls.Config, limit int, timeout time.D
 	h := &Handshakes{Listener: l, config: config.Clone(), timeout: timeout, slots: NewSlots(limit, handshakeReserve),
 		accepted: make(chan acceptance), done: make(chan struct{})}
 	h.config.GetConfigForClient = h.begin
+	h.slots.wanted = h.makeRoom
 	go h.serve()
 	return h
 }
@@ -93,18 +103,19 @@ type handshakeKey struct{}
 
 // handshake is one in progress.
 type handshake struct {
+	conn  net.Conn
 	end   time.Time
-	holds string // source whose slot it holds, "" for none
+	holds string      // source whose slot it holds, "" for none
+	began time.Time   // when it got the slot
+	late  *time.Timer // ends after lateTime; nil without a slot
 }
 
 func (h *Handshakes) handshake(raw net.Conn) {
-	state := &handshake{end: time.Now().Add(h.timeout)}
+	state := &handshake{conn: raw, end: time.Now().Add(h.timeout)}
 	_ = raw.SetDeadline(state.end) // a closed connection fails the handshake
 	conn := tls.Server(raw, h.config)
 	_ = conn.HandshakeContext(context.WithValue(context.Background(), handshakeKey{}, state)) // net/http gets the error, too
-	if state.holds != "" {
-		h.slots.Release(state.holds)
-	}
+	h.finish(state)
 	_ = raw.SetDeadline(time.Time{})
 	if !h.offer(acceptance{conn: conn}) {
 		_ = raw.Close()
@@ -123,6 +134,45 @@ func (h *Handshakes) begin(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if !h.slots.Acquire(ctx, conn.Source()) {
 		return nil, errHandshakes
 	}
-	state.holds = conn.Source()
+	h.hold(state, conn.Source())
 	return nil, nil
+}
+
+func (h *Handshakes) hold(state *handshake, source string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state.holds, state.began = source, time.Now()
+	state.late = time.AfterFunc(lateTime, func() {
+		if h.slots.wantedByAny() {
+			h.makeRoom(false)
+		}
+	})
+	h.held = append(h.held, state)
+}
+
+// makeRoom closes the oldest handshake that is late, which releases its slot. Its source is the last one to get another slot. For a source
+// that was never late, it may be one that is not late yet, of a source that was.
+func (h *Handshakes) makeRoom(neverLate bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.held, func(state *handshake) bool {
+		return time.Since(state.began) >= lateTime || neverLate && h.slots.isLast(state.holds)
+	})
+	if at >= 0 {
+		h.slots.putLast(h.held[at].holds)
+		_ = h.held[at].conn.Close()
+		h.held = slices.Delete(h.held, at, at+1)
+	}
+}
+
+// finish releases the slot of a handshake, if it holds one.
+func (h *Handshakes) finish(state *handshake) {
+	if state.holds == "" {
+		return
+	}
+	state.late.Stop()
+	h.mu.Lock()
+	h.held = slices.DeleteFunc(h.held, func(other *handshake) bool { return other == state })
+	h.mu.Unlock()
+	h.slots.Release(state.holds)
 }

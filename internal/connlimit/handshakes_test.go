@@ -169,3 +169,71 @@ func TestCloseEndsAccept(t *testing.T) {
 		t.Error("Accept returned a connection after Close")
 	}
 }
+
+// Clients that begin a handshake and say nothing more, each from a source of its own, do not keep another one out.
+func TestLateHandshakeMakesRoom(t *testing.T) {
+	for _, beforeItIsLate := range []bool{true, false} {
+		_, connect := listenTLS(t, 2, 20*time.Second, "a", "b", "c")
+		for range 2 {
+			if !serverContinues(connect(), 5*time.Second) {
+				t.Fatal("no response")
+			}
+		}
+		if !beforeItIsLate {
+			time.Sleep(2 * lateTime)
+		}
+		other := tls.Client(connect(), &tls.Config{InsecureSkipVerify: true})
+		if err := other.Handshake(); err != nil {
+			t.Errorf("a third source, before another one was late %t: %v", beforeItIsLate, err)
+		}
+	}
+}
+
+// While nobody waits, a late handshake continues. A second one of the same source closes none.
+func TestLateHandshakeContinues(t *testing.T) {
+	h, connect := listenTLS(t, 1, 20*time.Second, "a")
+	late := connect()
+	go func() {
+		time.Sleep(2 * lateTime)
+		serverContinues(connect(), soon)
+	}()
+	client := tls.Client(&slowConn{late, 2*lateTime + 2*soon}, &tls.Config{InsecureSkipVerify: true})
+	if err := client.Handshake(); err != nil {
+		t.Error(err)
+	}
+	if conn, err := h.Accept(); err != nil || !conn.(*tls.Conn).ConnectionState().HandshakeComplete {
+		t.Errorf("the server did not finish the handshake: %v", err)
+	}
+}
+
+// slowConn reads only after a while.
+type slowConn struct {
+	net.Conn
+	pause time.Duration
+}
+
+func (c *slowConn) Read(p []byte) (int, error) {
+	time.Sleep(c.pause)
+	c.pause = 0
+	return c.Conn.Read(p)
+}
+
+// A source that was late gets its next slot after the others, and leaves it to them at once.
+func TestLateSourceIsLast(t *testing.T) {
+	_, connect := listenTLS(t, 1, 20*time.Second, "a", "b", "a", "c", "a")
+	late, other := connect(), connect()
+	if !serverContinues(late, 5*time.Second) || !serverContinues(other, 5*time.Second) { // the second one closes the first one
+		t.Fatal("no response")
+	}
+	again, first := connect(), connect()
+	if _, err := io.WriteString(again, clientHello); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(soon / 3)
+	if !serverContinues(first, 5*time.Second) {
+		t.Error("the source that was late has the slot before another one")
+	}
+	if serverContinues(connect(), soon) {
+		t.Error("the source that was late has a slot although another one waited for less than lateTime")
+	}
+}
