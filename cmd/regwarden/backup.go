@@ -24,8 +24,16 @@ func newBackup() *cobra.Command {
 			return backupUsage(sqldb.ErrNoFile)
 		}
 		began := time.Now()
-		if err := a.recorded(audit.StoreBackup, func() error { return a.db.Backup(a.ctx, args[0]) }); err != nil {
+		var leftOut []string
+		err := a.recorded(audit.StoreBackup, func() (err error) {
+			leftOut, err = a.db.Backup(a.ctx, args[0])
+			return err
+		})
+		if err != nil {
 			return backupUsage(err)
+		}
+		for _, table := range leftOut {
+			_, _ = fmt.Fprintf(a.cmd.ErrOrStderr(), "warning: the table %q is not regwarden's, and is not in the backup.\n", table)
 		}
 		info, err := os.Stat(args[0])
 		if err != nil {

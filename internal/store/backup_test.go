@@ -64,7 +64,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	}
 	before := written.Load()
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := db.Backup(t.Context(), backup); err != nil {
+	if _, err := db.Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
 	close(stop)
@@ -106,7 +106,7 @@ func TestBackupReplacesNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrFileExists) {
+	if _, err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("over a file: %v", err)
 	}
 	if content, err := os.ReadFile(path); err != nil || string(content) != "mine" {
@@ -118,7 +118,7 @@ func TestRestoreRejects(t *testing.T) {
 	dir := t.TempDir()
 	db := mustOpen(t, store.Options{DataDir: dir})
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := db.Backup(t.Context(), backup); err != nil {
+	if _, err := db.Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -224,7 +224,7 @@ func TestFilesBelongToTheOwnerOfTheDirectory(t *testing.T) {
 	}
 	db := mustOpen(t, store.Options{DataDir: dir})
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := db.Backup(t.Context(), backup); err != nil {
+	if _, err := db.Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
 	masterKeyOf(t, dir, again)
@@ -266,13 +266,13 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := syscall.Flock(int(running.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), target); !errors.Is(err, sqldb.ErrFileExists) {
+	if _, err := db.Backup(t.Context(), target); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("next to a running backup: %v", err)
 	}
 	if err := running.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), target); err != nil {
+	if _, err := db.Backup(t.Context(), target); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(part); !errors.Is(err, fs.ErrNotExist) {
@@ -285,7 +285,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := os.Symlink(target, other+".part"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), other); !errors.Is(err, sqldb.ErrFileExists) {
+	if _, err := db.Backup(t.Context(), other); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("with a link in the place of the part file: %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // Backup writes a consistent copy of the database to a new file, and an authentication code at its end. It writes none that could not be
-// restored by the newest program that used the store: with other tables (sqldb.ErrOtherSchema), or without the master key. See
-// sqldb.DB.Backup.
-func (db *DB) Backup(ctx context.Context, target string) error {
-	return db.DB.Backup(ctx, target, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
+// restored by the newest program that used the store: with triggers, views or indexes of others (sqldb.ErrOtherSchema), or without the
+// master key. Tables of others are left out, and returned. See sqldb.DB.Backup.
+func (db *DB) Backup(ctx context.Context, target string) (leftOut []string, err error) {
+	return db.DB.Backup(ctx, target, migrations, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
 		err := copied.CheckSchema(ctx, migrations)
 		if db.options.AllowNewer && errors.Is(err, sqldb.ErrTooNew) {
 			err = nil // the newer program verifies and restores it

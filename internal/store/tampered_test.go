@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ const trailerBytes = 140 // of the line at the end of a backup
 func backedUp(t *testing.T) (dir, backup string) {
 	t.Helper()
 	dir, backup = t.TempDir(), filepath.Join(t.TempDir(), "backup.db")
-	if err := mustOpen(t, store.Options{DataDir: dir}).Backup(t.Context(), backup); err != nil {
+	if _, err := mustOpen(t, store.Options{DataDir: dir}).Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
 	return dir, backup
@@ -195,7 +196,7 @@ func TestBackupComparesTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
-	err = db.Backup(t.Context(), filepath.Join(to, "backup.db"))
+	_, err = db.Backup(t.Context(), filepath.Join(to, "backup.db"))
 	if !errors.Is(err, sqldb.ErrOtherSchema) || !strings.Contains(err.Error(), `"index mine"`) {
 		t.Errorf("%v", err)
 	}
@@ -218,5 +219,40 @@ func TestRestoreRemovesTheLogOfAKilledOne(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(part + "*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestBackupLeavesForeignTablesOut: a backup is written although another program has tables in the database, without them and what they
+// had. It can be restored.
+func TestBackupLeavesForeignTablesOut(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, statement := range []string{
+		"CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER, note TEXT)",
+		`CREATE TABLE "a ""table" (seq REFERENCES _litestream_seq (id), member REFERENCES users (uid))`,
+		"CREATE INDEX theirs ON _litestream_seq (seq)",
+		"CREATE TRIGGER theirs AFTER INSERT ON _litestream_seq BEGIN DELETE FROM users; END",
+		"INSERT INTO _litestream_seq (seq, note) VALUES (1, 'of-another-program')",
+		`INSERT INTO "a ""table" (seq) VALUES (1)`,
+	} {
+		if _, err := file.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	leftOut, err := db.Backup(t.Context(), backup)
+	if err != nil || !slices.Equal(leftOut, []string{"_litestream_seq", `a "table`}) {
+		t.Fatalf("left out: %q, %v", leftOut, err)
+	}
+	if bytes.Contains(mustRead(t, backup), []byte("of-another-program")) {
+		t.Error("the content of a foreign table is in the backup")
+	}
+	if _, _, err := restoreInto(t, dir, backup, store.RestoreOptions{}); err != nil {
+		t.Error(err)
 	}
 }

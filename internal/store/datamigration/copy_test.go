@@ -148,7 +148,7 @@ func TestCopyToPostgres(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 	// The file in the directory is no longer the store, so a copy of it is not a backup.
-	if err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, sqldb.ErrNoFile) {
+	if _, err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, sqldb.ErrNoFile) {
 		t.Errorf("backup: %v", err)
 	}
 }

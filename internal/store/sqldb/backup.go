@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/filelock"
@@ -21,40 +22,74 @@ var (
 )
 
 // Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. It calls key with the copy,
-// and authenticates it with the key that this returns. The file has its name, and is durable, only when Backup returns nil.
+// and authenticates it with the key that this returns. Tables that the migrations did not create, such as those of a tool for replication,
+// are not in the copy: it returns their names. The file has its name, and is durable, only when the error is nil.
 // ErrFileExists: there is a file of that name. ErrNoFile: the database is not a file.
-func (db *DB) Backup(ctx context.Context, target string, key func(context.Context, *Raw) (seal.MasterKey, error)) (err error) {
+func (db *DB) Backup(ctx context.Context, target string, migrations fs.FS,
+	key func(context.Context, *Raw) (seal.MasterKey, error)) (leftOut []string, err error) {
 	s, isFile := db.engine.(*sqliteDB)
 	if !isFile {
-		return ErrNoFile
+		return nil, ErrNoFile
 	}
 	if target, err = filepath.Abs(target); err != nil { // SQLite takes some relative names for URIs
-		return fmt.Errorf("find the directory of the backup: %w", err)
+		return nil, fmt.Errorf("find the directory of the backup: %w", err)
 	}
 	part := target + ".part"
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, nameTaken(target))
+		return nil, errors.Join(err, nameTaken(target))
 	}
 	file, err := createPart(part)
 	if err != nil {
-		return fmt.Errorf("create the backup file: %w", err)
+		return nil, fmt.Errorf("create the backup file: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close(), removePart(part)) }()
 	source, err := OpenFile(filepath.Join(s.dir, FileName), false)
 	if err != nil {
-		return fmt.Errorf("open the database to copy it: %w", err)
+		return nil, fmt.Errorf("open the database to copy it: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers continue
-		return fmt.Errorf("copy the database: %w", Translate(err))
+		return nil, fmt.Errorf("copy the database: %w", Translate(err))
+	}
+	if leftOut, err = leaveOut(ctx, part, migrations); err != nil {
+		return nil, err
 	}
 	if err := authenticateCopy(ctx, file, key); err != nil {
-		return err
+		return nil, err
 	}
 	if err := file.Sync(); err != nil {
-		return fmt.Errorf("write the backup to disk: %w", err)
+		return nil, fmt.Errorf("write the backup to disk: %w", err)
 	}
-	return publish(part, target)
+	return leftOut, publish(part, target)
+}
+
+// leaveOut removes foreign tables from the copy of a database, and returns their names. The tables of a newer program are not foreign.
+func leaveOut(ctx context.Context, path string, migrations fs.FS) (names []string, err error) {
+	err = readOnly(ctx, path, func(ctx context.Context, db *Raw) (err error) {
+		names, err = db.foreignTables(ctx, migrations)
+		if errors.Is(err, ErrTooNew) || errors.Is(err, ErrOtherSchema) {
+			err = nil // what reads the copy next reports it
+		}
+		return err
+	})
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return names, withFile(ctx, path, false, func(ctx context.Context, db *Raw) error { return db.dropTables(ctx, names) })
+}
+
+// dropTables removes tables and what they had in the file.
+func (r *Raw) dropTables(ctx context.Context, names []string) error {
+	statements := []string{"PRAGMA journal_mode = DELETE", "PRAGMA foreign_keys = OFF"}
+	for _, name := range names {
+		statements = append(statements, `DROP TABLE IF EXISTS "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
+	}
+	for _, statement := range append(statements, "VACUUM") {
+		if _, err := r.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("remove tables that are not regwarden's from the copy: %w", Translate(err))
+		}
+	}
+	return nil
 }
 
 // authenticateCopy appends the authentication code to the copy of a database.

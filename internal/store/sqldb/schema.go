@@ -33,6 +33,16 @@ var statistics = map[string]string{
 // ErrOtherSchema. SQLite runs triggers and views of a file, so nothing else may be read from an untrusted file before. ErrTooNew: this
 // program does not have all of its migrations.
 func (r *Raw) CheckSchema(ctx context.Context, files fs.FS) error {
+	return r.withKnown(ctx, files, func(known *Raw, found, wanted map[string]string) error {
+		if problems := compareObjects(found, wanted); len(problems) > 0 {
+			return fmt.Errorf("%w: %s", ErrOtherSchema, strings.Join(problems, ", "))
+		}
+		return r.compareVersions(ctx, known)
+	})
+}
+
+// withKnown calls use with a database that the same migrations created, and the definitions of both.
+func (r *Raw) withKnown(ctx context.Context, files fs.FS, use func(known *Raw, found, wanted map[string]string) error) error {
 	found, err := objectsOf(ctx, r)
 	if err != nil {
 		return err
@@ -57,10 +67,21 @@ func (r *Raw) CheckSchema(ctx context.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if problems := compareObjects(found, wanted); len(problems) > 0 {
-		return fmt.Errorf("%w: %s", ErrOtherSchema, strings.Join(problems, ", "))
-	}
-	return r.compareVersions(ctx, known)
+	return use(known, found, wanted)
+}
+
+// foreignTables returns the tables that the migrations of a database did not create.
+func (r *Raw) foreignTables(ctx context.Context, files fs.FS) (names []string, err error) {
+	err = r.withKnown(ctx, files, func(_ *Raw, found, wanted map[string]string) error {
+		for _, object := range slices.Sorted(maps.Keys(found)) {
+			name, isTable := strings.CutPrefix(object, "table ")
+			if _, known := wanted[object]; isTable && !known && !strings.HasPrefix(name, "sqlite_") { // SQLite's own cannot be dropped
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names, err
 }
 
 // knownVersion returns the newest migration of the database, after comparing the table that has it.
