@@ -17,7 +17,7 @@ type child[Q, R any] struct {
 	ended        chan struct{}
 	silence      time.Duration
 	unresponsive atomic.Bool // and therefore killed
-	quiet        *time.Timer // kills the process
+	quiet        *time.Timer // ends a silence
 
 	sending  sync.Mutex // not mu: a child that is stopped reads nothing
 	requests *gob.Encoder
@@ -25,6 +25,7 @@ type child[Q, R any] struct {
 	mu      sync.Mutex
 	last    uint64
 	allowed time.Duration     // without a message; silence after the first one
+	silent  bool              // for allowed already
 	waiting map[uint64]chan R // by request number; nil when the process has ended
 }
 
@@ -139,16 +140,34 @@ func (p progress) Read(b []byte) (int, error) {
 func (c *child[Q, R]) responded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.allowed = c.silence
+	c.allowed, c.silent = c.silence, false
 	if len(c.waiting) > 0 {
 		c.quiet.Reset(c.allowed)
 	}
 }
 
-// giveUp kills a process that has sent nothing for a while, although it has requests.
+// giveUp kills a process that has sent nothing for a while, although it has requests. One that is not stopped gets more time once: it may
+// only wait for a processor.
 func (c *child[Q, R]) giveUp() {
+	if c.mayWait() {
+		return
+	}
 	c.unresponsive.Store(true)
 	c.kill()
+}
+
+func (c *child[Q, R]) mayWait() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 {
+		return true
+	}
+	if c.silent || isStopped(c.cmd.Process.Pid) {
+		return false
+	}
+	c.silent = true
+	c.quiet.Reset(startTime)
+	return true
 }
 
 func (c *child[Q, R]) kill() { _ = c.cmd.Process.Kill() } // fails only after the process has ended

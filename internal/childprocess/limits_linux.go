@@ -1,6 +1,8 @@
 package childprocess
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"syscall"
 
@@ -25,6 +27,13 @@ func lowerPriority() {
 	}
 	niceness := 20 - raw // getpriority(2)
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, min(niceness+nicer, nicest))
+}
+
+// isStopped reports whether a process is stopped, also if /proc does not say.
+func isStopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, found := bytes.Cut(stat, []byte(") ")) // the name of the program is in parentheses
+	return err != nil || !found || bytes.HasPrefix(state, []byte("T")) || bytes.HasPrefix(state, []byte("t"))
 }
 
 // apply sets limits that the process cannot raise again. It opens nothing.

@@ -30,3 +30,28 @@ func TestLimits(t *testing.T) {
 		t.Errorf("log: %s", got)
 	}
 }
+
+// TestSilentProcessGetsTime: a process that is silent, but not stopped, is killed the second time only.
+func TestSilentProcessGetsTime(t *testing.T) {
+	p, log := newTestProcess(t)
+	wantUpper(t, p)
+	silent := p.child
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Call(t.Context(), compute)
+		ended <- err
+	}()
+	for silent.inProgress() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if silent.giveUp(); silent.unresponsive.Load() {
+		t.Error("it was killed the first time")
+	}
+	for !silent.unresponsive.Load() { // until no message arrives between two calls
+		silent.giveUp()
+	}
+	if err := <-ended; !errors.Is(err, ErrUnresponsive) || !strings.Contains(log.String(), "did not respond") {
+		t.Errorf("%v, log: %s", err, log)
+	}
+	wantUpper(t, p)
+}
