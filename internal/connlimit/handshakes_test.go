@@ -189,7 +189,7 @@ func TestLateHandshakeMakesRoom(t *testing.T) {
 	}
 }
 
-// While nobody waits, a late handshake continues. A second one of the same source closes none.
+// While no one waits, a late handshake continues. A second one of the same source closes none.
 func TestLateHandshakeContinues(t *testing.T) {
 	h, connect := listenTLS(t, 1, 20*time.Second, "a")
 	late := connect()
