@@ -14,7 +14,7 @@ import (
 )
 
 // Formats reads Kubernetes objects.
-var Formats = []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Read: readKubernetes}}
+var Formats = []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Keys: []string{"apiVersion kind"}, Read: readKubernetes}}
 
 // maxLists limits lists within lists.
 const maxLists = 5

@@ -15,7 +15,7 @@ import (
 )
 
 // ImageUpdaterFormats reads registries.conf of Argo CD Image Updater, as a file or in its ConfigMap.
-var ImageUpdaterFormats = []scanner.Reader{{Name: model.ArgoCDImageUpdater, Is: isUpdaterFile, Read: readUpdaterFile}}
+var ImageUpdaterFormats = []scanner.Reader{{Name: model.ArgoCDImageUpdater, Is: isUpdaterFile, Keys: []string{"registries api_url"}, Read: readUpdaterFile}}
 
 // updaterFile is the kind by which the file is among the objects of the cluster, because it refers to Secrets of other files.
 const updaterFile = "registries.conf"

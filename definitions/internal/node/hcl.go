@@ -12,7 +12,7 @@ import (
 // form: block "a" "b" { } is {"block": {"a": {"b": {}}}}, and what occurs several times is a key that occurs several times. Values that are
 // not literals are expressions, without their text.
 func HCL(data []byte) (*Node, error) {
-	r := hclReader{text: string(data), line: 1, most: maxNodesOf(len(data))}
+	r := hclReader{text: string(data), line: 1, most: maxNodesOf(len(data), bytesPerNode)}
 	root := newObject(1)
 	if err := r.body(root, 0); err != nil {
 		return nil, fmt.Errorf("line %d: %w", r.line, err)

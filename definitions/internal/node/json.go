@@ -57,8 +57,8 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.nodes++; r.nodes > maxNodesOf(len(r.data)) {
-		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxNodesOf(len(r.data)))
+	if r.nodes++; r.nodes > maxNodesOf(len(r.data), bytesOfJSON) {
+		return nil, fmt.Errorf("%w: more than %d values", ErrValues, maxNodesOf(len(r.data), bytesOfJSON))
 	}
 	line := r.here()
 	if depth > maxDepth {

@@ -15,14 +15,18 @@ const (
 
 	smallNodes      = 40_000    // values that a small file may have
 	bytesPerNode    = 10        // of a larger file: the values of files that programs write have more
+	bytesOfJSON     = 5         // per value: its parser stores no values of its own
 	smallRepetition = 128 << 10 // bytes that the aliases of a small file may stand for
 )
 
 // maxNodesOf limits the values of a file by its size, since a value takes 100 to 200 bytes of memory.
-func maxNodesOf(size int) int { return min(smallNodes+size/bytesPerNode, maxNodes) }
+func maxNodesOf(size, bytesPerNode int) int { return min(smallNodes+size/bytesPerNode, maxNodes) }
 
-// ErrLimit means that a file exceeds a limit.
-var ErrLimit = errors.New("file exceeds a limit")
+// ErrLimit means that a file exceeds a limit, and ErrValues that it is the one of values.
+var (
+	ErrLimit  = errors.New("file exceeds a limit")
+	ErrValues = fmt.Errorf("%w", ErrLimit)
+)
 
 // SyntaxError is a part of a file that cannot be read. Message has nothing of the file except single characters, so that it shows no secret.
 type SyntaxError struct {

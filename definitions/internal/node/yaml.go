@@ -41,8 +41,8 @@ func (r *yamlReader) read(data []byte) error {
 		if parts++; parts > maxDocuments {
 			return fmt.Errorf("%w: more than %d documents", ErrLimit, maxDocuments)
 		}
-		if r.nodes+values(part) > maxNodesOf(r.size) {
-			return fmt.Errorf("%w: more than %d values", ErrLimit, maxNodesOf(r.size))
+		if r.nodes+values(part) > maxNodesOf(r.size, bytesPerNode) {
+			return fmt.Errorf("%w: more than %d values", ErrValues, maxNodesOf(r.size, bytesPerNode))
 		}
 		if hasTagDirective(part) {
 			return fmt.Errorf("%w: it has a line that begins with %%TAG", ErrLimit)

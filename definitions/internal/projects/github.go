@@ -11,7 +11,7 @@ import (
 )
 
 // GitHubFormats reads GitHub workflows and composite actions.
-var GitHubFormats = []scanner.Reader{{Name: model.GitHubWorkflow, Is: isWorkflow, Read: readWorkflow}}
+var GitHubFormats = []scanner.Reader{{Name: model.GitHubWorkflow, Is: isWorkflow, Keys: []string{"runs using", "on jobs"}, Read: readWorkflow}}
 
 func isWorkflow(f *scanner.File) bool {
 	root := f.Root()
@@ -174,7 +174,7 @@ func ecrLoginStep(f *scanner.File, step *node.Node, object, region string) {
 }
 
 // DependabotFormats reads the private registries of dependabot.yml.
-var DependabotFormats = []scanner.Reader{{Name: model.Dependabot, Is: isDependabot, Read: readDependabot}}
+var DependabotFormats = []scanner.Reader{{Name: model.Dependabot, Is: isDependabot, Read: readDependabot, Keys: []string{"updates version registries"}}}
 
 func isDependabot(f *scanner.File) bool {
 	root := f.Root()

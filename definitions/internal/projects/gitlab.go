@@ -11,7 +11,7 @@ import (
 )
 
 // GitLabFormats reads .gitlab-ci.yml.
-var GitLabFormats = []scanner.Reader{{Name: model.GitLabCI, Is: isGitLabCI, Read: readGitLabCI}}
+var GitLabFormats = []scanner.Reader{{Name: model.GitLabCI, Is: isGitLabCI, Read: readGitLabCI, Keys: append(scriptKeys, "DOCKER_AUTH_CONFIG")}}
 
 // scriptKeys are the keys of a job whose values are scripts.
 var scriptKeys = []string{"before_script", "script", "after_script"}

@@ -11,7 +11,7 @@ import (
 )
 
 // HarborFormats reads Harbor's list of registries (GET /api/v2.0/registries).
-var HarborFormats = []scanner.Reader{{Name: model.HarborRegistries, Is: isHarbor, Read: readHarbor}}
+var HarborFormats = []scanner.Reader{{Name: model.HarborRegistries, Is: isHarbor, Keys: []string{"type url name credential"}, Read: readHarbor}}
 
 // Kinds of registries that Harbor has an adapter for. Those of the second list are reached with the keys of a cloud provider's API,
 // and those of the third list are not OCI registries.

@@ -16,9 +16,9 @@ import (
 
 // HelmFormats reads Helm's repositories.yaml, the dependencies of charts (Chart.yaml, Chart.lock, requirements.yaml), and helmfile.
 var HelmFormats = []scanner.Reader{
-	{Name: model.HelmRepositories, Is: isHelmRepositories, Read: readHelmRepositories},
-	{Name: model.HelmChart, Is: isHelmChart, Read: readHelmChart},
-	{Name: model.Helmfile, Is: isHelmfile, Read: readHelmfile},
+	{Name: model.HelmRepositories, Is: isHelmRepositories, Keys: []string{"repositories generated", "repositories apiVersion"}, Read: readHelmRepositories},
+	{Name: model.HelmChart, Is: isHelmChart, Keys: []string{"apiVersion name version", "dependencies repository name"}, Read: readHelmChart},
+	{Name: model.Helmfile, Is: isHelmfile, Keys: []string{"releases chart name", "repositories url name"}, Read: readHelmfile},
 }
 
 func isHelmRepositories(f *scanner.File) bool {

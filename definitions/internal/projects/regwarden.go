@@ -18,7 +18,7 @@ import (
 )
 
 // RegwardenFormats reads definitions in the JSON of the HTTP API, and the same as YAML.
-var RegwardenFormats = []scanner.Reader{{Name: model.RegistryDefinition, Is: isDefinition, Read: readDefinitions}}
+var RegwardenFormats = []scanner.Reader{{Name: model.RegistryDefinition, Is: isDefinition, Keys: []string{"endpoint auth"}, Read: readDefinitions}}
 
 // DefinitionJSON is described at definitions.DefinitionJSON.
 func DefinitionJSON(data []byte) ([]byte, error) {

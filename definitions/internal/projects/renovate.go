@@ -17,7 +17,7 @@ import (
 )
 
 // RenovateFormats reads Renovate's host rules.
-var RenovateFormats = []scanner.Reader{{Name: model.Renovate, Is: isRenovate, Read: readRenovate}}
+var RenovateFormats = []scanner.Reader{{Name: model.Renovate, Is: isRenovate, Keys: []string{"hostRules"}, Read: readRenovate}}
 
 // maxHostRules limits the rules, each of which is compared with all others.
 const maxHostRules = 1000

@@ -13,7 +13,8 @@ import (
 )
 
 // TerraformFormats reads terraform show -json, terraform.tfstate and .tf.
-var TerraformFormats = []scanner.Reader{{Name: model.Terraform, Is: isTerraform, Read: readTerraform}}
+var TerraformFormats = []scanner.Reader{{Name: model.Terraform, Is: isTerraform, Read: readTerraform, Keys: []string{
+	"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
 
 // terraformFile matches the beginning of a block that defines a registry.
 var terraformFile = regexp.MustCompile(`(?m)^[ \t]*(resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry)"?[ \t]|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)

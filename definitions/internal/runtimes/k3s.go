@@ -14,7 +14,7 @@ import (
 )
 
 // K3sFormats reads registries.yaml of k3s and RKE2.
-var K3sFormats = []scanner.Reader{{Name: model.K3sRegistries, Is: isK3sRegistries, Read: readK3sRegistries}}
+var K3sFormats = []scanner.Reader{{Name: model.K3sRegistries, Is: isK3sRegistries, Keys: []string{"mirrors", "configs"}, Read: readK3sRegistries}}
 
 func isK3sRegistries(f *scanner.File) bool {
 	root := f.Root()

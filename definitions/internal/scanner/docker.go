@@ -15,11 +15,14 @@ import (
 // DockerFormats reads docker's and podman's files of credentials. They have the same shape: names distinguish them, and otherwise a
 // file is docker's.
 var DockerFormats = []Reader{
-	{Name: model.ContainersAuth, Is: func(f *File) bool { return path.Base(f.Name) == "auth.json" && f.isDockerConfig() }, Read: readerOfCredentials(model.ContainersAuth)},
-	{Name: model.DockerAuthConfigEnv, Is: func(f *File) bool { return path.Base(f.Name) == "DOCKER_AUTH_CONFIG" && f.isDockerConfig() }, Read: readerOfCredentials(model.DockerAuthConfigEnv)},
-	{Name: model.DockerConfig, Is: (*File).isDockerConfig, Read: readerOfCredentials(model.DockerConfig)},
-	{Name: model.Dockercfg, Is: (*File).isDockercfg, Read: readerOfCredentials(model.Dockercfg)},
+	{Name: model.ContainersAuth, Is: func(f *File) bool { return path.Base(f.Name) == "auth.json" && f.isDockerConfig() }, Keys: dockerKeys, Read: readerOfCredentials(model.ContainersAuth)},
+	{Name: model.DockerAuthConfigEnv, Is: func(f *File) bool { return path.Base(f.Name) == "DOCKER_AUTH_CONFIG" && f.isDockerConfig() }, Keys: dockerKeys, Read: readerOfCredentials(model.DockerAuthConfigEnv)},
+	{Name: model.DockerConfig, Is: (*File).isDockerConfig, Keys: dockerKeys, Read: readerOfCredentials(model.DockerConfig)},
+	{Name: model.Dockercfg, Is: (*File).isDockercfg, Keys: []string{"auth", "password"}, Read: readerOfCredentials(model.Dockercfg)},
 }
+
+// dockerKeys are the members of which docker's configuration has at least one.
+var dockerKeys = []string{"auths", "credHelpers", "credsStore"}
 
 // isDockerConfig also recognizes files that consumers reject, such as those with a byte order mark.
 func (f *File) isDockerConfig() bool {
@@ -35,7 +38,7 @@ func (f *File) isDockerConfig() bool {
 		return false
 	}
 	return slices.ContainsFunc(root.Pairs(), func(member node.Pair) bool {
-		return slices.Contains([]string{"auths", "credhelpers", "credsstore"}, strings.ToLower(member.Key))
+		return slices.ContainsFunc(dockerKeys, func(key string) bool { return strings.EqualFold(key, member.Key) })
 	})
 }
 

@@ -30,6 +30,8 @@ type File struct {
 	Tree    fs.FS  // nil if it is in none
 	Path    string // in tree
 
+	found bool // in a directory: the user has not named it
+
 	parsed    bool
 	documents []*node.Node
 	err       error
@@ -192,6 +194,9 @@ type Reader struct {
 	Name model.Format
 	// is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
 	Is func(f *File) bool
+	// Keys are the keys without which Is is false for JSON and YAML, separated by blanks: all of at least one text. They find files
+	// that have too many values to be parsed, among those that are not for this program.
+	Keys []string
 	// read adds what the file has to f.scanner.
 	Read func(f *File)
 }
@@ -232,6 +237,7 @@ func (f *File) Unrecognized() {
 		if _, err := node.TOML(f.Data); err != nil {
 			f.TomlProblem("", err)
 		}
+	case f.found && errors.Is(err, node.ErrValues) && !f.mayBeKnown():
 	case errors.Is(err, node.ErrLimit):
 		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
 	case f.Path == "" && f.Toml() == nil:

@@ -34,7 +34,7 @@ func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
 		if files++; files > maxFiles {
 			return fmt.Errorf("%s has more than %d files; give the directories with definitions", path.Join(name, "."), maxFiles)
 		}
-		s.addFile(name, fsys, p)
+		s.addFile(name, fsys, p, true)
 		return nil
 	})
 }
@@ -51,12 +51,12 @@ func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
 	if info.Size() > maxFile {
 		return errTooLarge
 	}
-	s.addFile(name, fsys, p)
+	s.addFile(name, fsys, p, false)
 	return nil
 }
 
-func (s *Scanner) addFile(name string, fsys fs.FS, p string) {
-	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p}
+func (s *Scanner) addFile(name string, fsys fs.FS, p string, found bool) {
+	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p, found: found}
 	var err error
 	if f.Data, err = readFile(fsys, p); errors.Is(err, errTooLarge) {
 		return
