@@ -17,12 +17,12 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// many returns a generator of a file with a head, as many entries as its size allows, and a tail. Each # of an entry is its number.
+// many returns a generator of a file with a head, as many entries as its size allows, and a tail. Each # of an entry is its number, and \# is #.
 func many(head, entry, tail string) func(size int) []byte {
 	return func(size int) []byte {
 		b := append(make([]byte, 0, size+len(entry)), head...)
 		for i := 0; len(b)+len(tail) < size; i++ {
-			b = append(b, strings.ReplaceAll(entry, "#", fmt.Sprint(i))...)
+			b = append(b, strings.NewReplacer(`\#`, "#", "#", fmt.Sprint(i)).Replace(entry)...)
 		}
 		return append(b, tail...)
 	}
@@ -73,8 +73,8 @@ func TestCostOfLanguages(t *testing.T) {
 		{name: "YAML few values", file: "a.yaml", generate: many("a:\n", "- {abcdefghi#: jklmnopqr}\n", "")},
 		{name: "YAML keys", file: "a.yaml", generate: many("", "abcdefgh#: a\n", "")},
 		{name: "YAML same key", file: "a.yaml", generate: many("", "abcdefgh: a\n", "")},
-		{name: "YAML comments", file: "a.yaml", generate: many("a: b\n", "# c\n", "c: d\n")},
-		{name: "YAML comments of values", file: "a.yaml", generate: many("a:\n", "# c\n- abcdefgh # d\n\n# e\n\n", "")},
+		{name: "YAML comments", file: "a.yaml", generate: many("a: b\n", "\\# c\n", "c: d\n")},
+		{name: "YAML comments of values", file: "a.yaml", generate: many("a:\n", "\\# c\n- abcdefgh \\# d\n\n\\# e\n\n", "")},
 		{name: "YAML deep", file: "a.yaml", generate: many("a:\n", "- "+deep, "")},
 		{name: "YAML deep flow", file: "a.yaml", generate: many("a: [", deep, "]\n")},
 		{name: "YAML brackets", file: "a.yaml", generate: many("a: ", "[", "")},
@@ -85,8 +85,8 @@ func TestCostOfLanguages(t *testing.T) {
 		{name: "YAML ended documents", file: "a.yaml", generate: many("", "--- abcdefghijklm\n...\n", "")},
 		{name: "YAML dashes", file: "a.yaml", generate: many("a: b\n", "---", "\n")},
 		{name: "YAML anchors", file: "a.yaml", generate: many("a:\n", "- &a# abcdefgh\n", "")},
-		{name: "YAML aliases", file: "a.yaml", generate: many("a: &a {b: c}\nb:\n", "- *a # "+long+"\n", "")},
-		{name: "YAML merge keys", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n", "- <<: *a # "+strings.Repeat(long, 2)+"\n", "")},
+		{name: "YAML aliases", file: "a.yaml", generate: many("a: &a {b: c}\nb:\n", "- *a \\# "+long+"\n", "")},
+		{name: "YAML merge keys", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n", "- <<: *a \\# "+strings.Repeat(long, 2)+"\n", "")},
 		{name: "YAML merge lists", file: "a.yaml", generate: many("a: &a {b: c, d: e}\nb:\n  <<: [", "*a, ", "]\n")},
 		{name: "YAML wide merges", file: "a.yaml", generate: halves("a: &a\n", "  abcdefgh#: b\n", "b:\n", "- <<: *a\n", "")},
 		{name: "YAML alias keys", file: "a.yaml", generate: many("a: &a "+strings.Repeat("a", 900)+"\nb:\n", "- {*a : bbbbbbbbb}\n", "")},
@@ -114,7 +114,7 @@ func TestCostOfLanguages(t *testing.T) {
 		{name: "TOML arrays of tables", file: "a.toml", generate: many("", "[[a]]\nb = \""+strings.Repeat("abcdefgh", 20)+"\"\n", "")},
 		{name: "TOML dotted keys", file: "a.toml", generate: many("", strings.Repeat("a.", 60)+"a# = 1\n", "")},
 		{name: "TOML values", file: "a.toml", generate: many("a = [1", ", #", "]\n")},
-		{name: "TOML comments", file: "a.toml", generate: many("", "# a\n", "a = 1\n")},
+		{name: "TOML comments", file: "a.toml", generate: many("", "\\# a\n", "a = 1\n")},
 		{name: "JSON5 comments", file: "a.json5", generate: many("{hostRules: [", "/* */", "]}")},
 		{name: "JSON5 line comments", file: "a.json5", generate: many("{hostRules: [", "//\n", "]}")},
 		{name: "JSON5 newlines", file: "a.json5", generate: many("{hostRules: [", "[\n\n\n\n\n\n\n],", "]}")},
@@ -165,7 +165,7 @@ func TestCostOfProjects(t *testing.T) {
 			"releases:\n", "- name: b#\n  chart: oci://r#.test"+long+"/a\n", "")},
 		{name: "helmfile defaults and releases", file: "helmfile.yaml", generate: halves("helmDefaults:\n", "  abcdefghij#: klmnop\n", "releases:\n", "- {name: b#, chart: oci://r#.test/a}\n", "")},
 		{name: "helmfile repositories of one host", file: "helmfile.yaml", generate: many("repositories:\n", "- name: a#\n  url: r.test\n  oci: true\n  username: u#"+long+"\n  password: p\n", "")},
-		{name: "helmfile releases by alias", file: "helmfile.yaml", generate: many("releases:\n- &a {name: b, chart: oci://r.test/a}\n", "- *a # "+long+"\n", "")},
+		{name: "helmfile releases by alias", file: "helmfile.yaml", generate: many("releases:\n- &a {name: b, chart: oci://r.test/a}\n", "- *a \\# "+long+"\n", "")},
 		{name: "helmfile registryConfig", file: "helmfile.yaml", generate: halves(`{"auths":{"a":{}`, `,"https://r.test/#":{"auth":"dTpw"}`, `},"repositories":[1`,
 			`,{"name":"a#","url":"r.test","oci":true,"registryConfig":"helmfile.yaml"}`, `],"releases":[{"name":"a","chart":"b"}]}`)},
 		{name: "helmfile caFile", file: "helmfile.yaml", generate: many("repositories:\n", "- name: a#\n  url: r#.test"+long+"\n  oci: true\n  caFile: helmfile.yaml\n", "")},
@@ -202,7 +202,7 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "GitHub jobs", file: "a.yml", generate: many("jobs:\n", "  abcdefghij#: {a: b}\n", "on: push\n")},
 		{name: "GitHub keys and jobs", file: "a.yml", generate: halves("on: push\n", "abcdefghij#: k"+long+"\n", "jobs:\n", "  abcdefghij#: "+long+"\n", "")},
 		{name: "GitHub script", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: |\n", "        "+login, "")},
-		{name: "GitHub run by alias", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n"+strings.Repeat("        docker login r.test -u u -p p\n", 10), "    - run: *a # "+strings.Repeat(long, 9)+"\n", "")},
+		{name: "GitHub run by alias", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n"+strings.Repeat("        docker login r.test -u u -p p\n", 10), "    - run: *a \\# "+strings.Repeat(long, 9)+"\n", "")},
 		{name: "GitHub long run by alias", file: "a.yml", generate: halves("on: push\njobs:\n  a:\n    steps:\n    - run: &a |\n", "        "+login, "", "    - run: *a\n", "")},
 		{name: "GitHub steps", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n", "    - {uses: docker/login-action@v3, with: {registry: r#.test, username: u, password: p}}\n", "")},
 		{name: "GitHub registry-auth", file: "a.yml", generate: many("on: push\njobs:\n  a:\n    steps:\n    - uses: docker/login-action@v3\n      with:\n        registry-auth: |\n", "          - {registry: r#.test, username: u, password: p}\n", "")},
@@ -213,7 +213,7 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "GitLab script", file: ".gitlab-ci.yml", generate: many("a:\n  script: |\n", "    "+login, "")},
 		{name: "GitLab nested scripts", file: ".gitlab-ci.yml", generate: many("a:\n  script:\n", "  - [[[[docker login r#.test -u u -p p]]]]\n", "")},
 		{name: "GitLab config by alias", file: ".gitlab-ci.yml", generate: halves(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"a":{}`, `,"r#.test":{"auth":"dTpw"}`, "}}'}\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r1.test/a}\n", "")},
-		{name: "GitLab short config by alias", file: ".gitlab-ci.yml", generate: many(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"r.test":{"auth":"dTpw"}}}'}`+"\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r.test/a} # "+strings.Repeat(long, 3)+"\n", "")},
+		{name: "GitLab short config by alias", file: ".gitlab-ci.yml", generate: many(`variables: {DOCKER_AUTH_CONFIG: &a '{"auths":{"r.test":{"auth":"dTpw"}}}'}`+"\n", "a#: {variables: {DOCKER_AUTH_CONFIG: *a}, image: r.test/a} \\# "+strings.Repeat(long, 3)+"\n", "")},
 		{name: "GitLab config", file: ".gitlab-ci.yml", generate: quoted(`variables: {DOCKER_AUTH_CONFIG: `, config, "}\n")},
 		{name: "GitLab entries and images", file: ".gitlab-ci.yml", generate: halves(`variables: {DOCKER_AUTH_CONFIG: '{"auths":{"a":{}`, `,"https://r.test/#":{"auth":"dTpw"}`, "}}'}\n", "a#: {image: r.test/a#}\n", "")},
 		{name: "GitLab long image", file: ".gitlab-ci.yml", generate: many(`{variables: {DOCKER_AUTH_CONFIG: '{"auths":{"r.test":{"auth":"dTpw"}}}'}, image: r.test`, "/a", "}\n")},
@@ -234,7 +234,7 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "regwarden unknown members", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"}`, `,"a#":1`, "}")},
 		{name: "regwarden wrong types", file: "a.json", generate: many(`[{"endpoint":"a","auth":{"type":"noAuth"}}`, `,{"endpoint":"r#","auth":{"type":1}}`, "]")},
 		{name: "regwarden references", file: "a.json", generate: many(`{"endpoint":"a","auth":{"type":"noAuth"},"references":["a"`, `,"a#"`, "]}")},
-		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey()+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}} # "+strings.Repeat(long, 80)+"\n", "")},
+		{name: "regwarden keys by alias", file: "a.yaml", generate: many("- &a {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, key: &k "+pemKey()+"}}}\n", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: *k}}} \\# "+strings.Repeat(long, 80)+"\n", "")},
 		{name: "regwarden keys", file: "a.yaml", generate: many("", "- {endpoint: r#.test, auth: {type: noAuth, tls: {enabled: true, key: "+pemKey()+"}}}\n", "")},
 		{name: "regwarden PEM headers", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"-----BEGIN CERTIFICATE-----\\n", "a: b\\n", "-----END CERTIFICATE-----\\n\"}}}\n")},
 		{name: "regwarden PEM beginnings", file: "a.yaml", generate: many("- {endpoint: r.test, auth: {type: noAuth, tls: {enabled: true, ca: \"", "-----BEGIN A-----\\n", "\"}}}\n")},
