@@ -13,10 +13,10 @@ const (
 	maxDepth     = 100
 	maxDocuments = 10_000
 
-	smallNodes      = 40_000    // values that a small file may have
-	bytesPerNode    = 10        // of a larger file: the values of files that programs write have more
-	bytesOfJSON     = 5         // per value: its parser stores no values of its own
-	smallRepetition = 128 << 10 // bytes that the aliases of a small file may stand for
+	smallNodes      = 40_000  // values that a small file may have
+	bytesPerNode    = 10      // of a larger file: the values of files that programs write have more
+	bytesOfJSON     = 5       // per value: its parser stores no values of its own
+	smallRepetition = 2 << 20 // bytes that the aliases of a small file may stand for
 )
 
 // maxNodesOf limits the values of a file by its size, since a value takes 100 to 200 bytes of memory.
