@@ -69,9 +69,9 @@ type source struct {
 // minHandshakes is used with few connections.
 const minHandshakes = 64
 
-// WithTLS returns a listener of TLS connections. Unfinished handshakes are limited to an eighth of the connections.
+// WithTLS returns a listener of TLS connections. Unfinished handshakes are limited to a quarter of the connections.
 func (l *Listener) WithTLS(config *tls.Config) net.Listener {
-	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/8, minHandshakes), headerTimeout)
+	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/4, minHandshakes), headerTimeout)
 }
 
 // NewListener returns l with limits.
