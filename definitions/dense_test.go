@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// Data that exceeds the limit of values, in a directory, is not a problem: no reader would recognize it. It is one if the user names the file.
+// Data that exceeds the limit of values, in a directory, is not a problem: no reader would recognize it. It is one in a file that is named.
 func TestDenseDataIsNoProblem(t *testing.T) {
 	numbers := strings.Repeat("1,", 200_000) + "1"
 	for name, text := range map[string]string{

@@ -105,6 +105,7 @@ func TestCostOfLanguages(t *testing.T) {
 		{name: "JSON same member", file: "a.json", generate: many(`{"a":1`, `,"a":"b"`, "}")},
 		{name: "JSON objects", file: "a.json", generate: many(`[1`, `,{"a":{}}`, "]")},
 		{name: "JSON deep", file: "a.json", generate: many(`[`, deep, "1]")},
+		{name: "JSON deep objects", file: "a.json", generate: many(`[`, strings.Repeat(`{"":`, 90)+"1"+strings.Repeat("}", 90)+",", "1]")},
 		{name: "JSON brackets", file: "a.json", generate: many("", `[`, "")},
 		{name: "JSON escapes", file: "a.json", generate: many(`["`, `\n\u0041`, `"]`)},
 		{name: "JSON newlines", file: "a.json", generate: many("[1", "\n", "]")},

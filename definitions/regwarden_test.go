@@ -69,7 +69,7 @@ func TestDefinitionJSONErrors(t *testing.T) {
 		"text":               {"just text", "must be JSON or YAML with the fields of a definition"},
 		"the same key twice": {"endpoint: a\nauth: {}\nendpoint: b", "is not valid YAML: line 3 repeats a key of line 1"},
 		"key of a list":      {"a: 1\n[1, 2]: 3", "is not valid YAML: line 2: a key is not a scalar"},
-		"expanding aliases":  {bomb, "is not valid YAML: file exceeds a limit: its aliases repeat more than 2145 KiB"},
+		"expanding aliases":  {bomb, "is not valid YAML: file exceeds a limit: its aliases repeat more than 1009 KiB"},
 		"alias of itself":    {"a: &a\n  b: *a", "is not valid YAML: line 2: a value contains itself by an alias"},
 	} {
 		t.Run(name, func(t *testing.T) {

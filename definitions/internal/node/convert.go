@@ -73,10 +73,10 @@ func scalarKind(tag string) kind {
 // costOfNode is as how many bytes of text a value counts that an alias repeats.
 const costOfNode = 8
 
-// repeat counts what an alias stands for. All aliases of a file may stand for as much as the file has, and small files for more.
+// repeat counts what an alias stands for. What all aliases of a file may stand for depends on its size.
 func (c *converter) repeat(nodes, texts int32) error {
-	if c.repeated += int(nodes)*costOfNode + int(texts); c.repeated > c.size+smallRepetition {
-		return fmt.Errorf("%w: its aliases repeat more than %d KiB", ErrLimit, (c.size+smallRepetition)>>10)
+	if c.repeated += int(nodes)*costOfNode + int(texts); c.repeated > maxRepetitionOf(c.size) {
+		return fmt.Errorf("%w: its aliases repeat more than %d KiB", ErrLimit, maxRepetitionOf(c.size)>>10)
 	}
 	return nil
 }

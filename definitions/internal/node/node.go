@@ -13,14 +13,21 @@ const (
 	maxDepth     = 100
 	maxDocuments = 10_000
 
-	smallNodes      = 40_000  // values that a small file may have
-	bytesPerNode    = 10      // of a larger file: the values of files that programs write have more
-	bytesOfJSON     = 5       // per value: its parser stores no values of its own
-	smallRepetition = 2 << 20 // bytes that the aliases of a small file may stand for
+	smallNodes      = 40_000    // values that a small file may have
+	bytesPerNode    = 10        // of a larger file: the values of files that programs write have more
+	bytesOfJSON     = 5         // per value: its parser stores no values of its own
+	smallRepetition = 128 << 10 // bytes that the aliases of a small file may stand for
+	repetition      = 8         // times its size, that of a larger file
+	maxRepetition   = 2 << 20   // more than its size
 )
 
 // maxNodesOf limits the values of a file by its size, since a value takes 100 to 200 bytes of memory.
 func maxNodesOf(size, bytesPerNode int) int { return min(smallNodes+size/bytesPerNode, maxNodes) }
+
+// maxRepetitionOf limits what the aliases of a file stand for. The rules of a pipeline repeat some hundred lists of paths.
+func maxRepetitionOf(size int) int {
+	return smallRepetition + size + min(repetition*size, maxRepetition)
+}
 
 // ErrLimit means that a file exceeds a limit, and ErrValues that it is the one of values.
 var (

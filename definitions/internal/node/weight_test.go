@@ -25,9 +25,9 @@ func TestRepeatedTextsAreLimited(t *testing.T) {
 // Pipelines of large projects have many rules that repeat conditions and lists of paths by alias.
 func TestPipelinesMayRepeatRules(t *testing.T) {
 	text := ".if: &if\n  if: " + strings.Repeat("x", 150) + "\n.paths: &paths\n" + strings.Repeat("- app/assets/**/*.{rb,js}\n", 25) +
-		"job:\n  rules:\n" + strings.Repeat("  - <<: *if\n    changes: *paths\n", 900)
+		"variables: {A: " + strings.Repeat("x", 80_000) + "}\njob:\n  rules:\n" + strings.Repeat("  - <<: *if\n    changes: *paths\n", 700)
 	documents, err := YAML([]byte(text))
-	if err != nil || documents[0].Get("job", "rules").Items()[899].Get("if") == nil {
+	if err != nil || documents[0].Get("job", "rules").Items()[699].Get("if") == nil {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ type File struct {
 	Tree    fs.FS  // nil if it is in none
 	Path    string // in tree
 
-	found bool // in a directory: the user has not named it
+	found bool // in a directory, and not named itself
 
 	parsed    bool
 	documents []*node.Node
