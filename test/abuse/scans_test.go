@@ -57,7 +57,14 @@ func pullSecret(config string) string {
 
 // manyPullSecrets is a file of about that many bytes, as a cluster has it.
 func manyPullSecrets(size int) string {
-	const object = `- {apiVersion: v1, kind: Secret, metadata: {name: pull%[1]d, namespace: apps, annotations: {note: "a text that is longer than the rest of the object, as the annotations of kubectl apply are, which repeat all of the object in JSON"}}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths": {"r%[1]d.test": {"auth": "YTpi"}}}'}}` + "\n"
+	const object = `- apiVersion: v1
+  kind: Secret
+  metadata:
+    name: pull%[1]d
+    annotations: {note: "a text that is longer than the rest of the object, as the annotations of kubectl apply are, which repeat the object in JSON"}
+  type: kubernetes.io/dockerconfigjson
+  stringData: {.dockerconfigjson: '{"auths": {"r%[1]d.test": {"auth": "YTpi"}}}'}
+`
 	return "apiVersion: v1\nkind: List\nitems:\n" + numbered(size/len(object), object)
 }
 
