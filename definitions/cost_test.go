@@ -33,24 +33,20 @@ const (
 	maxMeasured = 3    // measurements, of which the least counts: other processes share the caches
 )
 
-// hostileFile is a row of a table of files that are made to be expensive. To add one, add it to a table that a test gives to testCosts, or call
-// testCost. generate returns a file of about the size; it is called for two sizes.
+// hostileFile is a row of a table of files that are made to be expensive. To add one, add it to a table that a test gives to testCosts.
+// generate returns a file of about the size; it is called for two sizes.
 type hostileFile struct {
 	name, file string // file decides the format where the content does not
 	generate   func(size int) []byte
 	options    model.Options
 }
 
-// testCosts reads the files of a table, each in a test of its own.
+// testCosts fails for each file of a table whose reading costs more than the bounds, or more than maxRatio times as much as that of one of
+// a quarter of the size.
 func testCosts(t *testing.T, files []hostileFile) {
 	for _, f := range files {
 		t.Run(f.name, func(t *testing.T) { f.test(t) })
 	}
-}
-
-// testCost fails if reading a file costs more than the bounds, or more than maxRatio times as much as one of a quarter of the size.
-func testCost(t *testing.T, name, fileName string, generate func(size int) []byte) {
-	testCosts(t, []hostileFile{{name: name, file: fileName, generate: generate}})
 }
 
 // sizeOfTest is the size of the larger file, in bytes. A test takes a quarter of what is measured: it shows the same in a quarter of the time.

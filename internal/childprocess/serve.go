@@ -29,7 +29,7 @@ type (
 func Serve[Q, R any](in io.Reader, out io.Writer, limits Limits, handle func(Q) R) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	lowerPriority()
-	time.Sleep(1) // the runtime opens files for its first timer, which it cannot do later
+	time.Sleep(time.Nanosecond) // the runtime opens files for its first timer, which it cannot do later
 	limits.apply()
 	s := &server[Q, R]{replies: gob.NewEncoder(out)}
 	go s.beat()
