@@ -32,7 +32,7 @@ const (
 
 // dialFrom connects from an address of this machine.
 func dialFrom(ctx context.Context, from, to string) (net.Conn, error) {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second, Control: smallBuffer}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second, Control: attackerSocket}
 	return dialer.DialContext(ctx, "tcp", to)
 }
 

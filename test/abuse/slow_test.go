@@ -2,6 +2,7 @@ package abuse_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -167,10 +168,12 @@ func unreadBytes(t testing.TB, server *instance.Server) (sum int64) {
 	return sum
 }
 
-// smallBuffer has the kernel of a client take little of what it does not read.
-func smallBuffer(_, _ string, c syscall.RawConn) (err error) {
+// attackerSocket has the kernel of a client take little of what it does not read, and choose its port when it connects: else the ports of
+// thousands of closed connections from one address are taken from all other tests for a minute.
+func attackerSocket(_, _ string, c syscall.RawConn) (err error) {
 	if controlErr := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096)
+		err = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096),
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1))
 	}); controlErr != nil {
 		return controlErr
 	}
