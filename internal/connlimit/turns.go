@@ -46,8 +46,11 @@ func (e *Entry) Received(took time.Duration) {
 	}
 }
 
-// next waits for the turn of the connection's next request, if it takes turns.
+// next waits for the turn of the connection's next request, if it takes turns. That of a proxy takes none: it has requests of many clients.
 func (e *Entry) next(turns *Turns) {
+	if len(e.prefixes) == 0 {
+		return
+	}
 	e.endTurn()
 	if e.waited.Swap(false) {
 		e.ready = 0
@@ -56,11 +59,7 @@ func (e *Entry) next(turns *Turns) {
 	if e.ready++; e.ready < readyRequests {
 		return
 	}
-	source := ""
-	if len(e.prefixes) > 0 {
-		source = e.prefixes[0].String()
-	}
-	e.end = turns.begin(source)
+	e.end = turns.begin(e.prefixes[0].String())
 }
 
 func (e *Entry) endTurn() {

@@ -90,3 +90,15 @@ func TestTurnEnds(t *testing.T) {
 		t.Error("the turn does not end")
 	}
 }
+
+// A proxy sends the requests of many clients, one after the other, on each of its connections.
+func TestConnectionOfProxyTakesNoTurn(t *testing.T) {
+	turns := NewTurns(1)
+	e := NewEntry(nil, func() {})
+	for range 2 * readyRequests {
+		e.next(turns)
+	}
+	if freeSlots(turns) != 1 {
+		t.Error("the connection of a proxy takes a turn")
+	}
+}
