@@ -160,7 +160,8 @@ func TestStoppedProcessIsReplaced(t *testing.T) {
 	}
 }
 
-// TestCanceledCallEndsTheProcess cancels a call that computes. The next call has another process.
+// TestCanceledCallEndsTheProcess cancels a call that computes. The process ends at once, not at its limit of two seconds, and the next call
+// has another one.
 func TestCanceledCallEndsTheProcess(t *testing.T) {
 	p, log := newTestProcess(t)
 	wantUpper(t, p)
@@ -173,7 +174,10 @@ func TestCanceledCallEndsTheProcess(t *testing.T) {
 		cancel()
 	}()
 	if _, err := p.Call(ctx, compute); !errors.Is(err, context.Canceled) || !canceled.hasEnded() {
-		t.Errorf("%v, ended: %v", err, canceled.hasEnded())
+		t.Fatalf("%v, ended: %v", err, canceled.hasEnded())
+	}
+	if used := canceled.cmd.ProcessState.UserTime(); used > time.Second {
+		t.Errorf("the process used %v of processor time", used)
 	}
 	wantUpper(t, p)
 	if log.String() != "" {
