@@ -113,7 +113,7 @@ func printVerification(out io.Writer, r auditchain.Result, org string) {
 		fmt.Fprintf(out, "%d records are not linked yet.\n", r.Unlinked)
 	}
 	if r.Before > 0 {
-		fmt.Fprintf(out, "%d records are from before the chain, which began at %s: changes of them are not found.\n",
+		fmt.Fprintf(out, "%d records are from before the chain, which begins at %s: changes of them are not found.\n",
 			r.Before, r.BeganAt.Format(time.RFC3339))
 	}
 	if r.Problems > 0 {
