@@ -189,8 +189,12 @@ func TestHostileRegistryOfCheckFrom(t *testing.T) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+other.Listener.Addr().String()+`/token",service="s"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		},
-		"challenge": func(w http.ResponseWriter, _ *http.Request) {
+		"challenge": func(w http.ResponseWriter, _ *http.Request) { // not HTTP: a header has no control characters
 			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"denied": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":`+instance.JSON(terminalControls)+`}]}`)
 		},
@@ -221,7 +225,7 @@ func TestHostileRegistryOfCheckFrom(t *testing.T) {
 			}
 			got := runLimited(t, []string{"check", "--from", "docker-config", file, host + "/charts", "--insecure-skip-verify", "--timeout", "5s"}, "")
 			t.Logf("%d MiB, %v CPU, exit code %d: %s", got.memory>>10, got.cpu, got.code, got.text[max(0, len(got.text)-500):])
-			if name == "challenge" && sent.Load() == 0 {
+			if name == "denied" && sent.Load() == 0 {
 				t.Error("the registry itself did not get the credentials")
 			}
 			if got.memory > checkMemory || got.code != 1 && got.code != 3 && name != "tags" {
