@@ -41,8 +41,9 @@ const (
 
 // Options configure the server. The zero value is a server as in production: commits survive a crash.
 type Options struct {
-	NoSync   bool     // fsync off: fast, for tests without a power failure
-	Settings []string // additional lines of postgresql.conf, each "name = value"
+	NoSync    bool     // fsync off: fast, for tests without a power failure
+	Deadlocks bool     // are expected; otherwise one in the server's log fails the test
+	Settings  []string // additional lines of postgresql.conf, each "name = value"
 }
 
 // LongTimeouts are settings for tests of other properties than time limits: a busy machine does not exceed them.
@@ -182,7 +183,8 @@ func (s *Server) init() error {
 	}
 	settings := append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Dir + "'",
-		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = panic", "log_error_verbosity = terse",
+		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_error_verbosity = terse",
+		"log_min_messages = error", "log_min_error_statement = panic", // for Deadlocks, without the statements
 		"recovery_init_sync_method = syncfs",
 		"dynamic_shared_memory_type = mmap", // in the data directory: a killed server leaves nothing in /dev/shm
 		"fsync = " + onOff(!s.options.NoSync), "full_page_writes = " + onOff(!s.options.NoSync),
@@ -284,8 +286,10 @@ func (s *Server) end(signal syscall.Signal) error {
 	return nil
 }
 
-// Remove ends the server, deletes its directory and releases its address.
-func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Dir), s.release()) }
+// Remove ends the server, deletes its directory and releases its address. A deadlock that was not expected is an error.
+func (s *Server) Remove() error {
+	return errors.Join(s.Kill(), s.deadlocked(), os.RemoveAll(s.Dir), s.release())
+}
 
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "log") }
 
