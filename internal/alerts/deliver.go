@@ -87,7 +87,7 @@ func (s *Service) Deliver(ctx context.Context) {
 func (s *Service) claim(ctx context.Context, shares []queue.Share) ([]store.ClaimedChannel, error) {
 	owner, now := uuid.NewString(), s.now()
 	return store.Write(ctx, s.db, func(tx *store.Tx) ([]store.ClaimedChannel, error) {
-		return tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
+		return tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), shares)
 	})
 }
 

@@ -82,7 +82,7 @@ func (r *runner) waiting(ctx context.Context) ([]string, error) {
 func (r *runner) claim(ctx context.Context, shares []queue.Share) ([]store.RegistrySync, error) {
 	owner, now := uuid.NewString(), r.now()
 	return store.Write(ctx, r.db, func(tx *store.Tx) ([]store.RegistrySync, error) {
-		return tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
+		return tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), shares)
 	})
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // Share is how many rows of an organization to claim.
-type Share struct {
+type Share = struct {
 	OrgUID string
 	Count  int
 }

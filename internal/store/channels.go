@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/jsontext"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -75,7 +76,7 @@ type Channels struct{ *conn }
 
 // encode returns the texts of the columns for identifiers and for the encrypted HTTP.
 func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err error) {
-	if identifiers, err = list(c.Identifiers); err != nil || c.HTTP.URL == "" {
+	if identifiers, err = jsontext.List(c.Identifiers); err != nil || c.HTTP.URL == "" {
 		return identifiers, nil, err
 	}
 	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- encrypted below
@@ -88,15 +89,11 @@ func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err
 
 // scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
 func (tx Channels) scan(row scanner, c *Channel) error {
-	var identifiers string
 	var ciphertext []byte
-	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, &identifiers,
+	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, jsontext.To(&c.Identifiers),
 		&ciphertext, moment{&c.CreatedAt}, moment{&c.NextAt}, text{&c.LeaseOwner}, &c.Failures, truth{&c.Status.OK}, &c.Status.Message, moment{&c.Status.At})
 	if err != nil {
 		return err
-	}
-	if err := json.Unmarshal([]byte(identifiers), &c.Identifiers); err != nil {
-		return fmt.Errorf("identifiers of alert channel %s: %w", c.UID, err)
 	}
 	if ciphertext == nil {
 		return nil
@@ -138,15 +135,6 @@ func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
 // Wake makes an active channel without a lease due at that moment, if it is not due sooner.
 func (tx Channels) Wake(ctx context.Context, orgUID, uid string, at time.Time) error {
 	return tx.changeAny(ctx, sqlServeChannel, orgUID, uid, millis(at))
-}
-
-// list stores texts as JSON.
-func list(of []string) (string, error) {
-	if of == nil {
-		of = []string{}
-	}
-	encoded, err := json.Marshal(of)
-	return string(encoded), err
 }
 
 // Delete deletes a channel and its pending deliveries.

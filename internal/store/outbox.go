@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store/jsontext"
 )
 
 // Alert reports one change. Body is JSON, and the same for every channel. The channels of OtherComponent, if it is not empty, get the
@@ -53,18 +54,17 @@ const (
 	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
 	sqlCountDeliveries = `SELECT COUNT(*) FROM (SELECT 1 FROM alert_deliveries WHERE next_at IS NOT NULL LIMIT $1) AS counted`
 
-	sqlChannelsDue = `SELECT 1 FROM alert_channels WHERE next_at <= $1 LIMIT 1`
-	sqlChannelOrgs = `WITH RECURSIVE waiting (org_uid) AS (
-			SELECT MIN(org_uid) FROM alert_channels
-			UNION ALL
-			SELECT (SELECT MIN(c.org_uid) FROM alert_channels c WHERE c.org_uid > waiting.org_uid) FROM waiting WHERE waiting.org_uid IS NOT NULL)
-		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = waiting.org_uid AND c.next_at <= $1)`
-	sqlClaimChannels = `UPDATE alert_channels SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND uid IN
-		(SELECT uid FROM alert_channels WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING uid, org_uid, lease_owner`
-	sqlFreeChannel    = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
-	sqlNoteAttempt    = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
-	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
-	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
+	sqlChannelsDue = `SELECT org_uid FROM alert_channels WHERE next_at <= $1 ORDER BY next_at LIMIT $2`
+	sqlChannelOrgs = orgsOf + `alert_channels` + firstOrg + `alert_channels` + nextOrg +
+		`(SELECT MIN(next_at) FROM alert_channels WHERE org_uid = waiting.org_uid AND next_at IS NOT NULL) <= $1` + endOrgs
+	claimChannels       = `UPDATE alert_channels SET lease_owner = $2, next_at = $3 WHERE uid `
+	sqliteClaimChannels = claimChannels + `IN (SELECT uid FROM alert_channels WHERE org_uid = $4 AND next_at <= $1 ORDER BY next_at LIMIT $5)
+		RETURNING uid, org_uid, lease_owner`
+	postgresClaimChannels = claimChannels + eachShare + `(SELECT uid FROM alert_channels WHERE ` + ofShare + endShare + `uid, org_uid, lease_owner`
+	sqlFreeChannel        = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
+	sqlNoteAttempt        = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
+	sqlPlanChannel        = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
+	sqlReleaseChannel     = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
 		WHERE uid = $1 AND lease_owner = $2`
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
@@ -109,18 +109,13 @@ func (tx Outbox) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
 // them before leaseUntil. owner identifies this claim.
 func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
 	scan := func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) }
-	return claim(ctx, tx.conn, scan, sqlClaimChannels, owner, now, leaseUntil, shares)
+	return claim(ctx, tx.conn, scan, sqliteClaimChannels, postgresClaimChannels, owner, now, leaseUntil, shares)
 }
 
 // Next returns the first due delivery of a channel, with its alert.
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return one(ctx, tx.conn, func(row scanner, d *Delivery) error {
-		var processed string
-		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &processed, &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
-		if err != nil || processed == "" {
-			return err
-		}
-		return json.Unmarshal([]byte(processed), &d.Processed)
+		return row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, jsontext.To(&d.Processed), &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
 	}, sqlNextDelivery, channelUID, millis(now))
 }
 
@@ -133,7 +128,7 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 	}
 	processed := ""
 	if len(d.Processed) > 0 {
-		if processed, err = list(d.Processed); err != nil {
+		if processed, err = jsontext.List(d.Processed); err != nil {
 			return err
 		}
 	}

@@ -40,18 +40,18 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"Usage": sqlUsage, "SameRegistry": sqlSameRegistry, "SameRegistrySecrets": sqlSameRegistrySecrets,
 		"WithoutIdentity": sqlWithoutIdentity, "SetIdentity": sqlSetIdentity, "NameInUse": sqlNameInUse,
 		"RegistryBytes": sqlRegistryBytes, "LockUsage": sqlLockUsage, "RecountUsage": sqlRecountUsage,
-		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry, "LockSize": sqlLockSize, "LockVersion": sqlLockVersion,
+		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry, "LockSize": sqlLockSize, "Version": sqliteVersion,
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
-		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,
-		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
+		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqliteClaimWatch, "EndWatch": sqlEndWatch,
+		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqliteExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
 		"History": sqlHistory, "Timeline": sqlTimeline,
 		"CountWatchAhead": sqlCountWatchAhead,
-		"SpreadWatch":     sqlSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "DeleteUnconfirmed": sqlDeleteUnconfirmed,
+		"SpreadWatch":     sqliteSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "DeleteUnconfirmed": sqlDeleteUnconfirmed,
 		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "OrgChannels": sqlOrgChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
-		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "ExpiringKeysOfOrg": sqlExpiringKeysOfOrg, "RegistryChanges": sqlRegistryChanges, "RegistryName": sqlRegistryName, "AlertedEmails": sqlAlertedEmails,
-		"RegistrySync": sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs, "DueSyncs": sqlDueSyncs, "TakeSync": sqlTakeSync,
+		"ClaimChannels": sqliteClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "ExpiringKeysOfOrg": sqlExpiringKeysOfOrg, "RegistryChanges": sqlRegistryChanges, "RegistryName": sqlRegistryName, "AlertedEmails": sqlAlertedEmails,
+		"RegistrySync": sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs,
 		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "OwnRun": sqlOwnRun, "CountEntries": sqlCountEntries,
 		"OtherEntries": sqlOtherEntries, "DropRuns": sqlDropRuns, "DroppedRun": sqlDroppedRun, "AnyDropped": sqlAnyDropped,
 		"SweepBound": sqlSweepBound, "SweepPart": sqlSweepPart, "SweepRest": sqlSweepRest, "ForgetRun": sqlForgetRun,
@@ -97,6 +97,11 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 	if plan := strings.Join(planOf(t, db, sqlSweepPart), "\n"); !strings.Contains(plan, "(repository,tag)<") {
 		t.Errorf("SweepPart: not by a range of names: %s", plan)
+	}
+	// It sorts, but at most twice as many rows as are claimed.
+	if plan := strings.Join(planOf(t, db, sqliteClaimSyncs), "\n"); strings.Count(plan, "USING INDEX registry_sync_turns (org_uid=? AND asked=? AND next_at<?)") != 2 ||
+		strings.Contains(plan, "SCAN registry_sync") {
+		t.Errorf("ClaimSyncs: not by two ranges of the index: %s", plan)
 	}
 	if whole := planOf(t, db, sqlOrgs); !strings.HasPrefix(whole[0], "SCAN ") {
 		t.Errorf("this test would not notice a scan: %v", whole)

@@ -32,6 +32,11 @@ func TestOnPostgreSQL(t *testing.T) {
 		{"texts compare byte by byte", textsAreBytes},
 		{"the tables are those of SQLite", schemasAgree},
 		{"other processes are notified of a change", changesNotify},
+		{"claims skip what another replica claims", claimsSkip},
+		{"replicas claim each row once, without a deadlock", claimsAreHot},
+		{"due rows are found among many organizations", dueIsFound},
+		{"claims of checks change no index", claimsLeaveIndexes},
+		{"servers of an earlier version claim too", oldServersClaim},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, server) })
 	}

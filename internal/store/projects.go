@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/store/jsontext"
 )
 
 // Project belongs to one organization.
@@ -41,7 +43,7 @@ const (
 )
 
 func scanProject(row scanner, p *Project) error {
-	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, stringMap{&p.Annotations}, stringMap{&p.Labels}, moment{&p.CreatedAt})
+	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, jsontext.To(&p.Annotations), jsontext.To(&p.Labels), moment{&p.CreatedAt})
 }
 
 // Projects reads and changes projects, their members and registries.
@@ -49,7 +51,7 @@ type Projects struct{ *conn }
 
 // Insert adds a project. Its canonical name being taken in the organization is ErrExists.
 func (tx Projects) Insert(ctx context.Context, p Project) error {
-	annotations, labels, err := annotationsAndLabels(p.Annotations, p.Labels)
+	annotations, labels, err := jsontext.Both(p.Annotations, p.Labels)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func (tx Projects) Insert(ctx context.Context, p Project) error {
 // Update stores the names, annotations and labels of a project. The canonical name being taken by another one is
 // ErrExists.
 func (tx Projects) Update(ctx context.Context, p Project) error {
-	annotations, labels, err := annotationsAndLabels(p.Annotations, p.Labels)
+	annotations, labels, err := jsontext.Both(p.Annotations, p.Labels)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
+
+// either returns the text of a query for the database that is used.
+func (tx *conn) either(sqlite, postgres string) string {
+	if tx.postgres {
+		return postgres
+	}
+	return sqlite
+}
 
 // scanner reads one row.
 type scanner = sqldb.Scanner
@@ -105,40 +115,82 @@ func pageIn[T any](ctx context.Context, tx *conn, reuse []T, size int, scan func
 	return list, len(list) == size, err
 }
 
-// dueOrgs lists the organizations of orgsQuery, which have something due at that moment, by uid. dueQuery is cheaper, and
-// returns no row when nothing is due.
+const (
+	maxDue     = 500 // bounds the rows, and the organizations, that a search for due rows reads
+	orgsAtOnce = 50  // in a walk along the organizations, which ends when it has found so many with a due row
+)
+
+// Parts of the queries for due rows of a table. The first walks along at most $2 organizations from $3, in the index, and reports for each
+// whether it has a due row at $1. The second claims rows of several organizations, the longest overdue of each first. It leaves rows that another
+// transaction claims, so that callers neither wait for each other nor deadlock. Its conditions fit only the index of
+// organization and time: with statistics from before many rows fell due, PostgreSQL would read all due rows for each organization.
+const (
+	orgsOf   = `WITH RECURSIVE waiting (org_uid, n) AS (SELECT MIN(org_uid), 1 FROM `
+	firstOrg = ` WHERE next_at IS NOT NULL AND org_uid > $3
+		UNION ALL SELECT (SELECT MIN(org_uid) FROM `
+	nextOrg = ` WHERE next_at IS NOT NULL AND org_uid > waiting.org_uid), n + 1 FROM waiting WHERE waiting.org_uid IS NOT NULL AND n < $2)
+		SELECT org_uid, CASE WHEN `
+	endOrgs = ` THEN 1 ELSE 0 END FROM waiting WHERE org_uid IS NOT NULL`
+
+	eachShare = `= ANY (ARRAY(SELECT due.uid FROM unnest(CAST($4 AS TEXT[]), CAST($5 AS BIGINT[])) AS share (org, count), LATERAL `
+	ofShare   = `org_uid = share.org AND (org_uid, next_at) <= (share.org, $1) AND next_at IS NOT NULL`
+	endShare  = ` ORDER BY next_at LIMIT share.count FOR UPDATE SKIP LOCKED) AS due)) RETURNING `
+)
+
+// dueOrgs lists organizations with a due row, by uid: all of them, unless there are too many due rows. Then it lists those of the longest
+// overdue rows, and of organizations from a random one, so that no backlog hides an organization for long.
 func dueOrgs(ctx context.Context, tx *conn, dueQuery, orgsQuery string, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx, scanCount, dueQuery, millis(now))
-	if err != nil || len(due) == 0 {
-		return nil, err
+	orgs, err := all(ctx, tx, scanText, dueQuery, millis(now), maxDue)
+	if err == nil && len(orgs) == maxDue {
+		orgs, err = walkOrgs(ctx, tx, orgs, orgsQuery, now)
 	}
-	return all(ctx, tx, scanText, orgsQuery, millis(now))
+	slices.Sort(orgs)
+	return slices.Compact(orgs), err
 }
 
-// Share is how many rows of an organization to claim.
-type Share struct {
+// walkOrgs adds organizations with a due row to list, beginning at a random one. After the last follows the first.
+func walkOrgs(ctx context.Context, tx *conn, list []string, query string, now time.Time) ([]string, error) {
+	from, before, ends := uuid.NewString(), len(list), 0
+	for read := 0; read < maxDue && len(list)-before < orgsAtOnce && ends < 2; read += orgsAtOnce {
+		n := 0
+		err := tx.each(ctx, func(row scanner) error {
+			var due bool
+			err := row.Scan(&from, truth{&due})
+			if n++; due {
+				list = append(list, from)
+			}
+			return err
+		}, query, millis(now), orgsAtOnce, from)
+		if err != nil {
+			return nil, err
+		}
+		if n < orgsAtOnce {
+			from, ends = "", ends+1
+		}
+	}
+	return list, nil
+}
+
+// Share is how many rows of an organization to claim. It is the same type as that of package queue.
+type Share = struct {
 	OrgUID string
 	Count  int
 }
 
-// SharesOf converts the shares of another package.
-func SharesOf[S ~struct {
-	OrgUID string
-	Count  int
-}](shares []S) []Share {
-	list := make([]Share, len(shares))
-	for i, share := range shares {
-		list[i] = Share(share)
-	}
-	return list
-}
-
-// claim claims rows that are due with a query for each organization, which gives them a lease.
-func claim[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query, owner string, now, leaseUntil time.Time, shares []Share) ([]T, error) {
+// claim claims rows that are due, which gives them a lease: on PostgreSQL with one statement, on SQLite with one for each share.
+func claim[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, sqlite, postgres, owner string, now, leaseUntil time.Time, shares []Share) ([]T, error) {
+	var orgs []string
+	var counts []int64
 	var claimed []T
 	for _, share := range shares {
+		orgs, counts = append(orgs, share.OrgUID), append(counts, int64(share.Count))
+	}
+	if tx.postgres {
+		return all(ctx, tx, scan, postgres, millis(now), owner, millis(leaseUntil), orgs, counts)
+	}
+	for i := range orgs {
 		var err error
-		if claimed, err = collect(ctx, tx, claimed, scan, query, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil)); err != nil {
+		if claimed, err = collect(ctx, tx, claimed, scan, sqlite, millis(now), owner, millis(leaseUntil), orgs[i], counts[i]); err != nil {
 			return nil, err
 		}
 	}

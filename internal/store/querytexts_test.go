@@ -15,7 +15,8 @@ import (
 // testKey is the master key of stores that are opened more than once.
 var testKey = seal.NewMasterKey()
 
-// queryTexts reads the query texts of this package out of its source: the constants whose names begin with sql.
+// queryTexts reads the query texts of this package for PostgreSQL out of its source: the constants whose names begin with sql, for both
+// databases, or with postgres. Those for SQLite only begin with sqlite.
 func queryTexts(t *testing.T) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(".")
@@ -42,7 +43,7 @@ func queryTexts(t *testing.T) map[string]string {
 	}
 	texts := map[string]string{}
 	for name, value := range constants {
-		if strings.HasPrefix(name, "sql") {
+		if strings.HasPrefix(name, "sql") && !strings.HasPrefix(name, "sqlite") || strings.HasPrefix(name, "postgres") {
 			texts[name] = textOf(t, constants, value)
 		}
 	}

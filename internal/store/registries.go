@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/jsontext"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -73,7 +74,6 @@ const (
 	lockRegistry      = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2`
 	sqlLockRegistry   = lockRegistry + ` RETURNING sync_supported`
 	sqlLockSize       = lockRegistry + ` RETURNING bytes`
-	sqlLockVersion    = lockRegistry + ` AND version = $3`
 	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	selectListed      = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
@@ -134,11 +134,11 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	if err != nil {
 		return err
 	}
-	annotations, labels, err := annotationsAndLabels(r.Annotations, r.Labels)
+	annotations, labels, err := jsontext.Both(r.Annotations, r.Labels)
 	if err != nil {
 		return err
 	}
-	references, err := toJSON(r.References)
+	references, err := jsontext.Of(r.References)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func scanRegistry(row scanner, r *Registry, ciphertext *[]byte) error {
 	return row.Scan(&r.UID, &r.OrgUID, &r.Name, &r.Canonical, &r.Version, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint,
 		&r.ProviderType, &r.Scope, truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private}, &r.BasePath, &r.BaseContentPath,
 		&r.AuthType, &r.Username, truth{&r.TLSEnabled}, truth{&r.TLSSkipVerify}, truth{&r.HasPassword}, truth{&r.HasToken}, truth{&r.HasKey},
-		ciphertext, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate, fromJSON[[]string]{&r.References})
+		ciphertext, jsontext.To(&r.Annotations), jsontext.To(&r.Labels), &r.CA, &r.Certificate, jsontext.To(&r.References))
 }
 
 // scanPlainRegistry reads a registry without its secrets.

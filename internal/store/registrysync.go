@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -47,17 +46,23 @@ const (
 		last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0, shown_run = 0, repositories = 0, tags = 0
 		WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
-	sqlSyncDue      = `SELECT 1 FROM registry_sync WHERE next_at <= $1 LIMIT 1`
-	// The organizations one by one from the index: the cost does not depend on the number of their registries.
-	sqlSyncOrgs = `WITH RECURSIVE waiting (org_uid) AS (
-			SELECT MIN(org_uid) FROM registry_sync WHERE next_at IS NOT NULL
-			UNION ALL
-			SELECT (SELECT MIN(s.org_uid) FROM registry_sync s WHERE s.next_at IS NOT NULL AND s.org_uid > waiting.org_uid) FROM waiting
-				WHERE waiting.org_uid IS NOT NULL)
-		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM registry_sync s WHERE s.org_uid = waiting.org_uid AND s.asked IN (0, 1) AND s.next_at <= $1)`
-	sqlDueSyncs = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND asked = $2 AND next_at <= $3 ORDER BY next_at LIMIT $4`
-	sqlTakeSync = `UPDATE registry_sync SET next_at = $4, lease_owner = $5, status = 'InProgress', message = '', last_run_at = $6,
-		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid = $1 AND run = $2 AND next_at = $3 RETURNING ` + syncColumns
+	sqlSyncDue      = `SELECT org_uid FROM registry_sync WHERE next_at <= $1 ORDER BY next_at LIMIT $2`
+	sqlSyncOrgs     = orgsOf + `registry_sync` + firstOrg + `registry_sync` + nextOrg +
+		`(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 1 AND next_at IS NOT NULL) <= $1 OR
+		(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 0 AND next_at IS NOT NULL) <= $1` + endOrgs
+	claimSyncs = `UPDATE registry_sync SET next_at = $3, lease_owner = $2, status = 'InProgress', message = '', last_run_at = $1,
+		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid `
+	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are requested.
+	sqliteClaimSyncs = claimSyncs + `IN (SELECT registry_uid FROM (
+		SELECT * FROM (SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 1 AND next_at <= $1 ORDER BY next_at LIMIT $5) UNION ALL
+		SELECT * FROM (SELECT registry_uid, next_at AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 0 AND next_at <= $1 ORDER BY next_at LIMIT $5))
+		ORDER BY turn LIMIT $5) RETURNING ` + syncColumns
+	postgresClaimSyncs = claimSyncs + eachShare + `(SELECT s.registry_uid AS uid FROM (
+		(SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 1, 0) AND (org_uid, asked, next_at) <= (share.org, 1, $1)
+			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count) UNION ALL
+		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0) AND (org_uid, asked, next_at) <= (share.org, 0, $1)
+			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count)
+		ORDER BY turn LIMIT share.count) AS first JOIN registry_sync s ON s.registry_uid = first.registry_uid WHERE s.next_at <= $1 FOR UPDATE OF s SKIP LOCKED) AS due)) RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
@@ -116,56 +121,16 @@ func (tx Syncs) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
 	return dueOrgs(ctx, tx.conn, sqlSyncDue, sqlSyncOrgs, now)
 }
 
-// requestedAhead is how much earlier a requested synchronization runs. It is bounded, so that the others run in the end, however
-// often synchronizations are requested.
-const requestedAhead = time.Hour
-
 // Claim claims synchronizations that are due, of each organization at most its share: the longest overdue first, where
-// requested ones count as due an hour longer. The leases are owner's until then. A synchronization that another caller claimed
-// first is left out.
+// requested ones count as due an hour longer. The leases are owner's until then.
 func (tx Syncs) Claim(ctx context.Context, owner string, now, until time.Time, shares []Share) ([]RegistrySync, error) {
-	var taken []RegistrySync
-	for _, share := range shares {
-		due, err := tx.due(ctx, share, now)
-		if err != nil {
+	claimed, err := claim(ctx, tx.conn, scanSync, sqliteClaimSyncs, postgresClaimSyncs, owner, now, until, shares)
+	for _, s := range claimed {
+		if err := Contents(tx).beginRun(ctx, s); err != nil {
 			return nil, err
 		}
-		for _, d := range due {
-			s, err := tx.claim(ctx, owner, d, now, until)
-			if err == nil {
-				taken = append(taken, s)
-			} else if !errors.Is(err, ErrNotFound) {
-				return nil, err
-			}
-		}
 	}
-	return taken, nil
-}
-
-func (tx Syncs) due(ctx context.Context, share Share, now time.Time) ([]RegistrySync, error) {
-	requested, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
-	if err != nil {
-		return nil, err
-	}
-	unrequested, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
-	var due []RegistrySync
-	for len(due) < share.Count && len(requested)+len(unrequested) > 0 {
-		from := &requested
-		if len(requested) == 0 || len(unrequested) > 0 && unrequested[0].NextAt.Before(requested[0].NextAt.Add(-requestedAhead)) {
-			from = &unrequested
-		}
-		due, *from = append(due, (*from)[0]), (*from)[1:]
-	}
-	return due, err
-}
-
-// claim returns ErrNotFound when the row was changed since it was read.
-func (tx Syncs) claim(ctx context.Context, owner string, due RegistrySync, now, until time.Time) (RegistrySync, error) {
-	s, err := one(ctx, tx.conn, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
-	if err != nil {
-		return s, err
-	}
-	return s, Contents(tx).beginRun(ctx, s)
+	return claimed, err
 }
 
 // Extend prolongs the lease of a run. Like the following methods, it returns ErrNotFound once the run is no longer its

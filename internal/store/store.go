@@ -78,7 +78,7 @@ type DB struct {
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := db.DB.InTx(ctx, func(q sqldb.Querier) error {
-		tx = newTx(q, db.ring)
+		tx = db.newTx(q)
 		return fn(tx)
 	})
 	if err == nil {
@@ -98,7 +98,7 @@ func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx
 // View runs fn with a Tx that can only read. Each query sees the newest committed state, so two queries may see two
 // states.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
-	return db.DB.View(func(q sqldb.Querier) error { return fn(newTx(q, db.ring)) })
+	return db.DB.View(func(q sqldb.Querier) error { return fn(db.newTx(q)) })
 }
 
 // Write is InTx for a function that returns a value.
@@ -147,11 +147,12 @@ type Tx struct {
 type conn struct {
 	q        sqldb.Querier
 	ring     *seal.Keyring
+	postgres bool     // for a query that has a text for each database
 	subjects []string // of Changes.Note
 }
 
-func newTx(q sqldb.Querier, ring *seal.Keyring) *Tx {
-	c := &conn{q: q, ring: ring}
+func (db *DB) newTx(q sqldb.Querier) *Tx {
+	c := &conn{q: q, ring: db.ring, postgres: db.Shared()}
 	return &Tx{
 		conn:       c,
 		APIKeys:    APIKeys{c},

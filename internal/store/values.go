@@ -1,8 +1,6 @@
 package store
 
 import (
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -65,37 +63,4 @@ func flag(is bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-// toJSON stores texts as JSON, NULL when there are none.
-func toJSON[T map[string]string | []string](of T) (any, error) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	encoded, err := json.Marshal(of)
-	return string(encoded), err
-}
-
-// annotationsAndLabels returns pairs of both.
-func annotationsAndLabels(of, labelsOf map[string]string) (annotations, labels any, err error) {
-	if annotations, err = toJSON(of); err != nil {
-		return nil, nil, err
-	}
-	labels, err = toJSON(labelsOf)
-	return annotations, labels, err
-}
-
-type stringMap = fromJSON[map[string]string]
-
-// fromJSON scans what toJSON stored; NULL becomes the zero value.
-type fromJSON[T any] struct{ to *T }
-
-func (f fromJSON[T]) Scan(value any) error {
-	var stored sql.NullString
-	var zero T
-	*f.to = zero
-	if err := stored.Scan(value); err != nil || !stored.Valid {
-		return err
-	}
-	return json.Unmarshal([]byte(stored.String), f.to)
 }

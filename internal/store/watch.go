@@ -55,7 +55,7 @@ func (h Health) Word() HealthState {
 // Watched is the state of the scheduled checks of a registry. Since is zero while no check has counted.
 type Watched struct {
 	RegistryUID, OrgUID string
-	NextAt              time.Time    // when it is due, or until when a check of it may last
+	NextAt              time.Time    // when it is due; that of a running check
 	LeaseOwner          string       // who checks it now
 	Unreachable         int64        // checks in a row that ended retryable
 	Unconfirmed         bool         // the newest check ended retryable, and does not count yet
@@ -104,43 +104,49 @@ const (
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
-	sqlWatchDue = `SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT 1`
-	// The organizations one by one from the index: the cost does not depend on the number of their registries.
-	sqlWatchOrgs = `WITH RECURSIVE waiting (org_uid) AS (
-			SELECT MIN(org_uid) FROM registry_watch
-			UNION ALL
-			SELECT (SELECT MIN(w.org_uid) FROM registry_watch w WHERE w.org_uid > waiting.org_uid) FROM waiting WHERE waiting.org_uid IS NOT NULL)
-		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM registry_watch w WHERE w.org_uid = waiting.org_uid AND w.next_at <= $1)`
-	// The condition is there twice: an update that waited for another one evaluates it on the row as it is then.
-	sqlClaimWatch = `UPDATE registry_watch SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND registry_uid IN
-		(SELECT registry_uid FROM registry_watch WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING ` + watchColumns
-	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
-	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
+	isFree       = ` AND (lease_owner IS NULL OR lease_until <= $1)` // a row with a lease is being checked
+	sqlWatchDue  = `SELECT org_uid FROM registry_watch WHERE next_at <= $1` + isFree + ` ORDER BY next_at LIMIT $2`
+	sqlWatchOrgs = orgsOf + `registry_watch` + firstOrg + `registry_watch` + nextOrg +
+		`(SELECT MIN(next_at) FROM registry_watch WHERE org_uid = waiting.org_uid` + isFree + `) <= $1` + endOrgs
+	claimWatch       = `UPDATE registry_watch SET lease_owner = $2, lease_until = $3 WHERE registry_uid `
+	sqliteClaimWatch = claimWatch + `IN (SELECT registry_uid FROM registry_watch WHERE org_uid = $4 AND next_at <= $1` + isFree +
+		` ORDER BY next_at LIMIT $5) RETURNING ` + watchColumns
+	postgresClaimWatch = claimWatch + eachShare + `(SELECT registry_uid AS uid FROM registry_watch WHERE ` + ofShare + isFree + endShare + watchColumns
+	sqlReleaseWatch    = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
+	sqlEndWatch        = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
 		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26
 		WHERE registry_uid = $1 AND lease_owner = $2 AND org_uid = $3`
-	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END,
-		certificate_not_after = $12, credentials_not_after = $13
-		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10 AND credentials_expire_soon = $11`
-	sqlInsertRun = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field,
+	// A definition of that version, which is locked against its deletion only: a replacement ends the lease, which sqlEndWatch requires.
+	sqliteVersion   = `SELECT 1 FROM registries WHERE org_uid = $1 AND uid = $2 AND version = $3`
+	postgresVersion = sqliteVersion + ` FOR KEY SHARE`
+	extendRun       = `UPDATE registry_verdicts SET last_at = $5, checks = checks + 1, counted = CASE WHEN $6 = 1 THEN 1 ELSE counted END,
+		certificate_not_after = $14, credentials_not_after = $15
+		WHERE registry_uid = $2 AND run = $4 AND valid = $7 AND code = $8 AND stage = $9 AND reason = $10 AND field = $11 AND expires_soon = $12 AND credentials_expire_soon = $13
+		AND EXISTS (`
+	sqliteExtendRun   = extendRun + sqliteVersion + `)`
+	postgresExtendRun = extendRun + postgresVersion + `)`
+	sqlInsertRun      = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field,
 		expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after)
 		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	selectPeriods = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field,
 		expires_soon, credentials_expire_soon, certificate_not_after, credentials_not_after, `
-	ofRegistry     = ` FROM registry_verdicts WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
-	sqlHistory     = selectPeriods + `report` + ofRegistry
-	sqlTimeline    = selectPeriods + `NULL` + ofRegistry
-	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
-		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
+	ofRegistry          = ` FROM registry_verdicts WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
+	sqlHistory          = selectPeriods + `report` + ofRegistry
+	sqlTimeline         = selectPeriods + `NULL` + ofRegistry
+	spreadWatch         = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE registry_uid `
+	overdueWatch        = `SELECT registry_uid FROM registry_watch WHERE next_at < $3` + isFree + ` ORDER BY next_at LIMIT $4`
+	sqliteSpreadWatch   = spreadWatch + `IN (` + overdueWatch + `)`
+	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR UPDATE SKIP LOCKED))`
 	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
 	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
-	sqlCheckRequest    = `SELECT answered, lease_owner, next_at, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
+	sqlCheckRequest    = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
-	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
+	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
 )
 
 func scanWatched(row scanner, w *Watched) error {
@@ -168,7 +174,7 @@ func (tx Watch) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
 // Claim claims registries that are due, the longest overdue of each organization first: no other caller claims them before
 // leaseUntil. owner identifies this claim, and is needed to end the checks.
 func (tx Watch) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]Watched, error) {
-	return claim(ctx, tx.conn, scanWatched, sqlClaimWatch, owner, now, leaseUntil, shares)
+	return claim(ctx, tx.conn, scanWatched, sqliteClaimWatch, postgresClaimWatch, owner, now, leaseUntil, shares)
 }
 
 // Release releases a claimed registry unchecked, to be due at that moment. A lost lease is not an error.
@@ -179,14 +185,14 @@ func (tx Watch) Release(ctx context.Context, registryUID, owner string, next tim
 // End stores the result of a check: w, and the result in the history. It returns ErrNotFound, and the transaction must then be
 // rolled back, when the lease was lost, or the definition was replaced or deleted.
 func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPeriod) error {
-	if err := tx.changeOne(ctx, sqlLockVersion, w.OrgUID, w.RegistryUID, version); err != nil {
-		return err
-	}
-	extended, err := tx.extendRun(ctx, w, seen)
+	extended, err := tx.extendRun(ctx, w, version, seen)
 	if err != nil {
 		return err
 	}
 	if !extended {
+		if _, err := one(ctx, tx.conn, scanCount, tx.either(sqliteVersion, postgresVersion), w.OrgUID, w.RegistryUID, version); err != nil {
+			return err
+		}
 		w.Run++
 	}
 	s := w.State
@@ -212,11 +218,11 @@ func healthText(s string) string {
 	return cutText(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), maxHealthText)
 }
 
-// extendRun adds a result to the newest period if it is equal to that of the period.
-func (tx Watch) extendRun(ctx context.Context, w Watched, seen HealthPeriod) (bool, error) {
+// extendRun adds a result to the newest period if it is equal to that of the period, and the definition has that version.
+func (tx Watch) extendRun(ctx context.Context, w Watched, version int64, seen HealthPeriod) (bool, error) {
 	v := seen.Result
-	return tx.changed(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
-		v.Field, flag(v.CertificateExpiresSoon), flag(v.CredentialsExpireSoon),
+	return tx.changed(ctx, tx.either(sqliteExtendRun, postgresExtendRun), w.OrgUID, w.RegistryUID, version, w.Run, millis(w.LastAt), flag(seen.Counted),
+		flag(v.Valid), v.Code, v.Stage, v.Reason, v.Field, flag(v.CertificateExpiresSoon), flag(v.CredentialsExpireSoon),
 		millis(v.CertificateNotAfter), millis(v.CredentialsNotAfter))
 }
 
@@ -246,7 +252,7 @@ func scanPeriod(row scanner, r *HealthPeriod) error {
 // Spread reschedules at most limit registries that were due before overdue within one interval from now, and returns how
 // many: after an outage the missed checks do not run all at once.
 func (tx Watch) Spread(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlSpreadWatch, millis(now), interval.Milliseconds(), millis(overdue), limit)
+	return tx.change(ctx, tx.either(sqliteSpreadWatch, postgresSpreadWatch), millis(now), interval.Milliseconds(), millis(overdue), limit)
 }
 
 // Count counts the registries that were due at that moment, up to atMost.

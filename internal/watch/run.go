@@ -74,7 +74,7 @@ func (s *Service) Run(ctx context.Context, config Config) {
 func (r *runner) claim(ctx context.Context, shares []queue.Share) ([]store.Watched, error) {
 	owner, now := uuid.NewString(), r.now()
 	return store.Write(ctx, r.db, func(tx *store.Tx) ([]store.Watched, error) {
-		return tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
+		return tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), shares)
 	})
 }
 

@@ -278,8 +278,8 @@ func syncTurns(t *testing.T, db *store.DB) {
 	}
 	early, late := mustSynced(t, db, org, "early", start.Add(59*time.Minute)), mustSynced(t, db, org, "late", start.Add(61*time.Minute))
 	var order []string
-	for _, s := range take(t, db, org.UID, "a", start.Add(2*time.Hour), 9) {
-		order = append(order, s.RegistryUID)
+	for range 3 {
+		order = append(order, mustTake(t, db, org.UID, "a", start.Add(2*time.Hour)).RegistryUID)
 	}
 	if diff := cmp.Diff([]string{early.UID, unrequested.UID, late.UID}, order); diff != "" {
 		t.Error(diff)
