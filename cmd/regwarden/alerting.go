@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -114,4 +115,13 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 func (c *Config) watch(m *server.Metrics, log *slog.Logger) watch.Config {
 	return watch.Config{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
 		Observe: func(o watch.Outcome) { m.WatchCheck(string(o)) }}
+}
+
+// spreadChecks reschedules the checks that were missed while no server ran.
+func (c *Config) spreadChecks(ctx context.Context, watched *watch.Service, log *slog.Logger) error {
+	n, err := watched.Spread(ctx, c.WatchInterval)
+	if n > 0 {
+		log.Info("missed checks rescheduled", "checks", n, "within", c.WatchInterval)
+	}
+	return err
 }

@@ -15,6 +15,10 @@ const (
 	clockTolerance = 5 * time.Minute
 	clockInterval  = time.Minute
 
+	// stopTime is how long no server has stored its time when the service as a whole did not work: none ran, or none reached the store.
+	// A start beside a server that runs is no stop.
+	stopTime = 5 * clockInterval
+
 	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most
 	// of them.
 	waitHold = time.Hour
@@ -22,10 +26,12 @@ const (
 
 // clockMonitor stores the newest time that a server has seen, and reports a clock of this machine that is far behind it, or was set back.
 type clockMonitor struct {
-	db     *store.DB
-	clock  *clock.Clock
-	log    *slog.Logger
-	newest atomic.Int64 // milliseconds; the newest that this process has seen in the store
+	db    *store.DB
+	clock *clock.Clock
+	log   *slog.Logger
+	// afterStop, if set, is called after the service as a whole did not work for stopTime, or the clock was set forward by it.
+	afterStop func(context.Context) error
+	newest    atomic.Int64 // milliseconds; the newest that this process has seen in the store
 }
 
 // run monitors the clock until ctx ends.
@@ -58,6 +64,11 @@ func (m *clockMonitor) poll(ctx context.Context, first bool) error {
 		return err
 	}
 	m.newest.Store(max(m.newest.Load(), newest.UnixMilli()))
+	if m.afterStop != nil && m.clock.Now().Sub(newest) > stopTime {
+		if err := m.afterStop(ctx); err != nil {
+			return err
+		}
+	}
 	return m.db.InTx(ctx, func(tx *store.Tx) error {
 		if first {
 			return tx.Times.Set(ctx, m.clock.Now())

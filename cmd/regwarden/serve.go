@@ -164,6 +164,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
 	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliver, s.Alerts.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
+		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
 	}
 	if certificate != nil {

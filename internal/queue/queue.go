@@ -17,7 +17,6 @@ import (
 const (
 	pollInterval    = time.Second            // a row that becomes due is found within this time
 	minPollInterval = 100 * time.Millisecond // also while more rows are due
-	outageThreshold = 2 * time.Minute        // a longer time without a poll is an outage
 	errorBackoff    = 5 * time.Second        // after an error of the store
 )
 
@@ -27,7 +26,7 @@ type Share = struct {
 	Count  int
 }
 
-// Queue describes the rows and their jobs. All fields are required except ReservedWorkers, After and Log.
+// Queue describes the rows and their jobs. All fields are required except ReservedWorkers and Log.
 type Queue[T any] struct {
 	Name    string
 	Workers int // jobs of this process at once
@@ -41,9 +40,7 @@ type Queue[T any] struct {
 	OrgOf func(T) string
 	// Work runs the job of one row and releases the row. Its ctx ends with that of Run.
 	Work func(ctx context.Context, row T)
-	// After, if set, is called before the first poll and after an outage.
-	After func(ctx context.Context) error
-	Log   *slog.Logger
+	Log  *slog.Logger
 }
 
 // run is a queue that is running.
@@ -56,8 +53,6 @@ type run[T any] struct {
 	busy  int
 	byOrg map[string]int
 	last  string // the organization that was served last
-	// lastPoll is when the store was last polled, or when all workers were last busy.
-	lastPoll time.Time
 }
 
 // Run runs jobs until ctx ends, then waits for the running ones.
@@ -107,13 +102,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // poll starts jobs for the free workers. more reports whether rows remain because all workers are busy.
 func (r *run[T]) poll(ctx context.Context) (more bool, err error) {
 	if r.free() == 0 {
-		r.lastPoll = time.Now()
 		return true, nil
-	}
-	if r.After != nil && time.Since(r.lastPoll) > outageThreshold {
-		if err := r.After(ctx); err != nil {
-			return false, err
-		}
 	}
 	waiting, err := r.Waiting(ctx)
 	if err != nil {
@@ -131,7 +120,6 @@ func (r *run[T]) poll(ctx context.Context) (more bool, err error) {
 		}
 		waiting = r.start(ctx, rows, shares)
 	}
-	r.lastPoll = time.Now()
 	return more, nil
 }
 

@@ -21,7 +21,7 @@ import (
 const (
 	// leaseTime is longer than a check (at most 60 s) and storing its result.
 	leaseTime = 90 * time.Second
-	// overdueAfter distinguishes checks delayed by an outage from checks that are slightly late.
+	// overdueAfter distinguishes checks that were missed from checks that are slightly late.
 	overdueAfter = time.Minute
 	spreadBatch  = 1000
 )
@@ -65,7 +65,6 @@ func (s *Service) Run(ctx context.Context, config Config) {
 		Claim: r.claim,
 		OrgOf: func(row store.Watched) string { return row.OrgUID },
 		Work:  r.check,
-		After: r.spread,
 		Log:   config.Log,
 	}.Run(ctx)
 }
@@ -78,19 +77,20 @@ func (r *runner) claim(ctx context.Context, shares []queue.Share) ([]store.Watch
 	})
 }
 
-// spread reschedules checks delayed by an outage, so that they do not run in a burst.
-func (r *runner) spread(ctx context.Context) error {
-	for n := int64(spreadBatch); n == spreadBatch; {
-		now := r.now()
-		err := r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.Watch.Spread(ctx, now, r.Interval, now.Add(-overdueAfter), spreadBatch)
+// Spread reschedules overdue checks over an interval, so that those that were missed while no server ran do not run in a burst. It
+// returns how many it rescheduled.
+func (s *Service) Spread(ctx context.Context, interval time.Duration) (rescheduled int64, err error) {
+	for n := int64(spreadBatch); n == spreadBatch; rescheduled += n {
+		now := s.now()
+		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.Watch.Spread(ctx, now, interval, now.Add(-overdueAfter), spreadBatch)
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("spread overdue checks: %w", err)
+			return rescheduled, fmt.Errorf("spread overdue checks: %w", err)
 		}
 	}
-	return nil
+	return rescheduled, nil
 }
 
 // check checks one registry and stores the result.

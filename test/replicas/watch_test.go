@@ -106,6 +106,53 @@ func TestWatchOverThreeReplicas(t *testing.T) {
 	t.Logf("visits in %v at an interval of %v: %v", watching, interval, registry.visits)
 }
 
+// A start moves no check of a backlog while another replica runs. After an hour without a server it spreads the missed ones.
+func TestOnlyStopOfTheServiceSpreadsChecks(t *testing.T) {
+	t.Parallel()
+	const records = 30
+	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	url := database.NewDatabase(t)
+	f := startFleet(t, 2, url, "--watch-interval", "20m", "--watch-concurrency", "1")
+	f.replicas[1].Kill()
+	registry := startWatched(t, 0, make(chan struct{})) // no check ends
+	client := f.client(t)
+	var names []string
+	for i := range records {
+		names = append(names, fmt.Sprintf("record-%d", i))
+	}
+	registry.keep(t, client, []string{"Authorization", client.Login().Authorization}, names...)
+	number := func(query string, args ...any) int64 {
+		n, err := postgrestest.Number(t.Context(), url, query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	moved := func() int64 {
+		return number("SELECT COUNT(*) FROM registry_watch WHERE lease_owner IS NULL AND next_at > $1", time.Now().UnixMilli())
+	}
+	startAfter := func(replica int, stopped time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-stopped).UnixMilli()
+		if err := database.Exec(t.Context(), url, fmt.Sprintf("UPDATE service_clock SET newest = %d", at),
+			fmt.Sprintf("UPDATE registry_watch SET next_at = %d WHERE lease_owner IS NULL", time.Now().Add(-time.Hour).UnixMilli())); err != nil {
+			t.Fatal(err)
+		}
+		f.start(replica)
+		instance.Await(t, "the replica stores its time", func() bool { return number("SELECT newest FROM service_clock") > at })
+	}
+	startAfter(1, time.Minute)
+	if n := moved(); n != 0 {
+		t.Errorf("a start beside a running replica moved %d checks", n)
+	}
+	f.replicas[0].Kill()
+	f.replicas[1].Kill()
+	startAfter(0, time.Hour)
+	if n := moved(); n < records/2 {
+		t.Errorf("after an hour without a server %d of %d checks were spread", n, records)
+	}
+}
+
 // TestTenStartAtOnce starts ten replicas on an empty database: one of them makes the tables, the keys and the first
 // organization, and all serve the same.
 func TestTenStartAtOnce(t *testing.T) {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -41,6 +42,37 @@ func TestClockFarBehindIsReported(t *testing.T) {
 	third.Client(t).Login()
 	if third.Logs("clock of this machine") {
 		t.Errorf("the start before accepted the clock:\n%s", third.Log())
+	}
+}
+
+// A restart moves no check that is overdue. After an hour without a server it spreads the missed ones.
+func TestOnlyLongStopSpreadsChecks(t *testing.T) {
+	t.Parallel()
+	first := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
+	awaitNewest(t, first.DataDir, time.Now())
+	client := first.Client(t)
+	admin := person{t, client, []string{"Authorization", client.Login().Authorization}}
+	for i := range 100 {
+		admin.make(registriesPath, newRegistry(fmt.Sprint("registry-", i), spec("http://169.254.169.254", object{"type": "noAuth"}, nil)))
+	}
+	first.Kill()
+	for stopped, spread := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
+		setNewest(t, first.DataDir, time.Now().Add(-stopped))
+		missed := time.Now().Add(-time.Hour)
+		withStoreFile(t, first.DataDir, func(db *sqldb.Raw) error {
+			_, err := db.ExecContext(t.Context(), "UPDATE registry_watch SET next_at = $1, lease_owner = NULL", missed.UnixMilli())
+			return err
+		})
+		next := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--watch-concurrency", "1"}})
+		awaitNewest(t, first.DataDir, time.Now().Add(30*time.Second)) // that of this start
+		var overdue int
+		withStoreFile(t, first.DataDir, func(db *sqldb.Raw) error {
+			return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM registry_watch WHERE next_at = $1", missed.UnixMilli()).Scan(&overdue)
+		})
+		if (overdue == 0) != spread || next.Logs("missed checks rescheduled") != spread {
+			t.Errorf("after a start without a server for %v %d checks are overdue, want them spread: %v\n%s", stopped, overdue, spread, next.Log())
+		}
+		next.Kill()
 	}
 }
 
