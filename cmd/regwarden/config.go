@@ -155,7 +155,7 @@ func newSettings() *settings {
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", proxyUsage+" (default: none)")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never", "how often each stored registry is checked; 0s means never")
-	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request")
+	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request; up to seven times as many may wait for slow registries")
 	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")

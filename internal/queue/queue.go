@@ -26,12 +26,15 @@ type Share = struct {
 	Count  int
 }
 
-// Queue describes the rows and their jobs. All fields are required except ReservedWorkers and Log.
+// Queue describes the rows and their jobs. All fields are required except ReservedWorkers, SlowWorkers and Log.
 type Queue[T any] struct {
 	Name    string
 	Workers int // jobs of this process at once
 	// ReservedWorkers is how many of the workers are reserved for organizations without a running job. It is for long jobs.
 	ReservedWorkers int
+	// SlowWorkers is how many slow jobs may run in addition. A slow job gives its worker back: it waits for a host that does not
+	// respond, and would delay the jobs of hosts that do.
+	SlowWorkers int
 
 	// Waiting lists the organizations that have due rows, in a stable order.
 	Waiting func(ctx context.Context) ([]string, error)
@@ -49,15 +52,16 @@ type run[T any] struct {
 	working sync.WaitGroup
 	freed   chan struct{}
 
-	mu    sync.Mutex
-	busy  int
-	byOrg map[string]int
-	last  string // the organization that was served last
+	mu   sync.Mutex
+	jobs []*job // those with a worker, the oldest first
+	busy load   // of them
+	slow load
+	last string // the organization that was served last
 }
 
 // Run runs jobs until ctx ends, then waits for the running ones.
 func (q Queue[T]) Run(ctx context.Context) {
-	r := &run[T]{Queue: q, freed: make(chan struct{}, 1), byOrg: map[string]int{}}
+	r := &run[T]{Queue: q, freed: make(chan struct{}, 1), busy: load{byOrg: map[string]int{}}, slow: load{byOrg: map[string]int{}}}
 	defer r.working.Wait()
 	for ctx.Err() == nil {
 		more, err := r.poll(ctx)
@@ -101,7 +105,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // poll starts jobs for the free workers. more reports whether rows remain because all workers are busy.
 func (r *run[T]) poll(ctx context.Context) (more bool, err error) {
-	if r.free() == 0 {
+	if r.freeSlow() == 0 {
 		return true, nil
 	}
 	waiting, err := r.Waiting(ctx)
@@ -123,20 +127,11 @@ func (r *run[T]) poll(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-func (r *run[T]) free() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Workers - r.busy
-}
-
-// maxPerOrg leaves a quarter of the workers to other organizations, since all jobs of one may be long.
-func (r *run[T]) maxPerOrg() int { return max(1, r.Workers-r.Workers/4) }
-
 // share assigns the free workers to the organizations in turn, starting after the one that was served last.
 func (r *run[T]) share(waiting []string) []Share {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free := r.Workers - r.busy
+	free := r.Workers - r.busy.all
 	begin := 0
 	for begin < len(waiting) && waiting[begin] <= r.last {
 		begin++
@@ -147,8 +142,8 @@ func (r *run[T]) share(waiting []string) []Share {
 		assigned = false
 		for i := range waiting {
 			org := waiting[(begin+i)%len(waiting)]
-			has := r.byOrg[org] + counts[org]
-			if free == 0 || has >= r.maxPerOrg() || has > 0 && free <= r.ReservedWorkers {
+			has := r.busy.byOrg[org] + counts[org]
+			if free == 0 || has >= r.maxOf(org) || has > 0 && free <= r.ReservedWorkers {
 				continue
 			}
 			if counts[org] == 0 {
@@ -171,14 +166,11 @@ func (r *run[T]) share(waiting []string) []Share {
 func (r *run[T]) start(ctx context.Context, rows []T, shares []Share) (more []string) {
 	got := map[string]int{}
 	for _, row := range rows {
-		org := r.OrgOf(row)
-		got[org]++
-		r.mu.Lock()
-		r.busy++
-		r.byOrg[org]++
-		r.mu.Unlock()
+		j := &job{org: r.OrgOf(row), began: time.Now()}
+		got[j.org]++
+		r.add(j)
 		r.working.Go(func() {
-			defer r.releaseWorker(org)
+			defer r.end(j)
 			defer r.recoverPanic()
 			r.Work(ctx, row)
 		})
@@ -191,13 +183,8 @@ func (r *run[T]) start(ctx context.Context, rows []T, shares []Share) (more []st
 	return more
 }
 
-func (r *run[T]) releaseWorker(org string) {
-	r.mu.Lock()
-	r.busy--
-	if r.byOrg[org]--; r.byOrg[org] == 0 {
-		delete(r.byOrg, org)
-	}
-	r.mu.Unlock()
+func (r *run[T]) end(j *job) {
+	r.remove(j)
 	select {
 	case r.freed <- struct{}{}:
 	default:

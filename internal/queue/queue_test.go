@@ -57,9 +57,10 @@ func (p *fakeStore) queue(workers int) Queue[string] {
 			p.mu.Lock()
 			p.running[org]++
 			p.most[org] = max(p.most[org], p.running[org])
+			takes := p.takes
 			p.mu.Unlock()
 			select {
-			case <-time.After(p.takes):
+			case <-time.After(takes):
 			case <-ctx.Done():
 			}
 			p.mu.Lock()
@@ -139,6 +140,30 @@ func TestReservedWorkersServeOtherOrganizations(t *testing.T) {
 		time.Sleep(4 * time.Hour)
 		if c, a := p.finished("c"), p.finished("a"); c < 5 || a < 6 {
 			t.Errorf("after four hours %d rows of c and %d of a are done", c, a)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// Slow jobs give their workers back. When as many are slow as may be, an organization with slow jobs has one worker, and others have the rest.
+func TestSlowJobsLeaveWorkersToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFakeStore(time.Hour, map[string]int{"a": 1000, "b": 1000})
+		q := p.queue(4)
+		q.SlowWorkers = 8
+		ctx, cancel := context.WithCancel(t.Context())
+		go q.Run(ctx)
+		time.Sleep(time.Minute)
+		p.mu.Lock()
+		if a, b := p.running["a"], p.running["b"]; a+b != 10 || a > 7 || b > 7 {
+			t.Errorf("a and b have %d and %d jobs, want 8 slow ones and another one each", a, b)
+		}
+		p.takes, p.due["c"] = time.Second, 40
+		p.mu.Unlock()
+		time.Sleep(25 * time.Second)
+		if n := p.finished("c"); n != 40 {
+			t.Errorf("%d of 40 jobs of c are done: two workers do two a second", n)
 		}
 		cancel()
 		synctest.Wait()

@@ -24,6 +24,9 @@ const (
 	// overdueAfter distinguishes checks that were missed from checks that are slightly late.
 	overdueAfter = time.Minute
 	spreadBatch  = 1000
+	// slowFactor is how many slow checks may run for each other one. Those wait for a registry: they need memory, up to 0.4 MiB each if
+	// it is hostile, but no processor and no database, which Concurrency is for.
+	slowFactor = 7
 )
 
 // Outcome is the outcome of a scheduled check, for metrics.
@@ -56,17 +59,23 @@ type runner struct {
 // alerts. Any number of replicas may use the same store.
 func (s *Service) Run(ctx context.Context, config Config) {
 	r := &runner{s, config}
-	queue.Queue[store.Watched]{
-		Name:    "watch",
-		Workers: config.Concurrency,
-		Waiting: func(ctx context.Context) ([]string, error) {
-			return store.Read(ctx, s.db, func(tx *store.Tx) ([]string, error) { return tx.Watch.DueOrgs(ctx, s.now()) })
-		},
-		Claim: r.claim,
-		OrgOf: func(row store.Watched) string { return row.OrgUID },
-		Work:  r.check,
-		Log:   config.Log,
-	}.Run(ctx)
+	q := r.queue()
+	q.Waiting = func(ctx context.Context) ([]string, error) {
+		return store.Read(ctx, s.db, func(tx *store.Tx) ([]string, error) { return tx.Watch.DueOrgs(ctx, s.now()) })
+	}
+	q.Claim, q.Work = r.claim, r.check
+	q.Run(ctx)
+}
+
+// queue returns the queue without its work.
+func (r *runner) queue() queue.Queue[store.Watched] {
+	return queue.Queue[store.Watched]{
+		Name:        "watch",
+		Workers:     r.Concurrency,
+		SlowWorkers: slowFactor * r.Concurrency,
+		OrgOf:       func(row store.Watched) string { return row.OrgUID },
+		Log:         r.Log,
+	}
 }
 
 // claim claims due registries. The lease is durable before the first packet is sent.
