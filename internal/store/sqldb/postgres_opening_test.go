@@ -2,9 +2,14 @@ package sqldb
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/secret"
@@ -82,5 +87,41 @@ func TestOpeningWaitsForASlowDatabase(t *testing.T) {
 	}
 	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("a query: %v", err)
+	}
+}
+
+// TestMigrationBesideALongReadBlocksNoQueries changes a table that a transaction reads, as pg_dump does: the migration waits for its end,
+// and queries of the table do not wait for the migration.
+func TestMigrationBesideALongReadBlocksNoQueries(t *testing.T) {
+	const reads = 4 * time.Second
+	url := shared.Server(t).NewDatabase(t)
+	db := mustOpenURL(t, url)
+	dump, err := mustConnect(t, url).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dump.Exec(t.Context(), "LOCK TABLE names IN ACCESS SHARE MODE"); err != nil { // pg_dump begins with it
+		t.Fatal(err)
+	}
+	files := maps.Clone(migrations)
+	files["migrations/postgres/00002_column.sql"] = &fstest.MapFile{Data: []byte("ALTER TABLE names ADD COLUMN more TEXT")}
+	migrated := make(chan error, 1)
+	go func() {
+		newer, err := Open(t.Context(), Options{URL: secret.String(url)}, func(ctx context.Context, db *Raw) error { return db.Migrate(ctx, files, false) })
+		if err == nil {
+			err = newer.Close()
+		}
+		migrated <- err
+	}()
+	for began := time.Now(); time.Since(began) < reads; time.Sleep(50 * time.Millisecond) {
+		if err := insertAlone(t, db, time.Now().String()); err != nil {
+			t.Errorf("an insert beside the migration: %v", err)
+		}
+	}
+	if len(migrated) > 0 {
+		t.Fatalf("the migration did not wait: %v", <-migrated)
+	}
+	if err := errors.Join(dump.Rollback(t.Context()), <-migrated); err != nil {
+		t.Error(err)
 	}
 }

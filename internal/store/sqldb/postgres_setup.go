@@ -14,7 +14,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-const setupWait = 5 * time.Minute // for another process that opens the store
+const (
+	setupWait      = 5 * time.Minute // for another process that opens the store, or a transaction that reads it
+	migrationPause = 3 * time.Second // until a migration that did not get a lock is tried again
+)
 
 // Settings of connections for migrations, which may take long.
 const setupSession = durableSession + `SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`
@@ -22,6 +25,7 @@ const setupSession = durableSession + `SET lock_timeout = 0; SET statement_timeo
 var postgresDialect = dialect{
 	goose:      goose.DialectPostgres,
 	migrations: "migrations/postgres",
+	limitLocks: "SET LOCAL lock_timeout = '500ms';\n",
 	scriptArgs: []any{pgx.QueryExecModeSimpleProtocol},
 	hasTable:   "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = $1",
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -21,6 +22,7 @@ type Raw struct {
 type dialect struct {
 	goose      goose.Dialect
 	migrations string // their directory
+	limitLocks string // runs before a migration, in its transaction
 	scriptArgs []any  // arguments with which Exec runs several statements at once
 	hasTable   string // query for a table's name; returns a row when there is that table
 }
@@ -79,10 +81,29 @@ func (r *Raw) Migrate(ctx context.Context, files fs.FS, allowNewer bool) error {
 			return fmt.Errorf("%w; to go back to this one as docs/upgrades.md describes, add --allow-newer-database", err)
 		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if err := runMigrations(ctx, provider); err != nil {
 		return fmt.Errorf("migrate the tables: %w", Translate(err))
 	}
 	return nil
+}
+
+// runMigrations runs migrations. While another transaction, such as that of pg_dump, reads a table, the migration of the table waits, and all
+// queries of the table wait for the migration. So it waits only for a short time, and is tried again.
+func runMigrations(ctx context.Context, provider *goose.Provider) error {
+	for began := time.Now(); ; {
+		_, err := provider.Up(ctx)
+		switch {
+		case codeOf(err) != codeLockTimeout:
+			return err
+		case time.Since(began) > setupWait:
+			return errors.Join(errors.New("a long transaction, such as that of pg_dump, reads a table that changes; start again when it has ended"), err)
+		}
+		select {
+		case <-time.After(migrationPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (r *Raw) provider(files fs.FS) (*goose.Provider, error) {
@@ -142,7 +163,7 @@ func (r *Raw) migrationsOf(files fs.FS) ([]*goose.Migration, error) {
 			return nil, err
 		}
 		run := func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, string(text), r.dialect.scriptArgs...)
+			_, err := tx.ExecContext(ctx, r.dialect.limitLocks+string(text), r.dialect.scriptArgs...)
 			return err
 		}
 		migrations = append(migrations, goose.NewGoMigration(version, &goose.GoFunc{RunTx: run}, nil))
