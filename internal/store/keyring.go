@@ -106,7 +106,7 @@ func createKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring
 		return nil, err
 	}
 	const query = `INSERT INTO data_keyset (id, wrapped, created_at, wrapped_at) VALUES (1, $1, $2, $2) ON CONFLICT DO NOTHING`
-	if _, err := db.ExecContext(ctx, query, wrapped, millis(o.now())); err != nil {
+	if _, err := db.ExecDurably(ctx, query, wrapped, millis(o.now())); err != nil {
 		return nil, fmt.Errorf("keep the keyring: %w", sqldb.Translate(err))
 	}
 	if wrapped, err = wrappedKeyring(ctx, db); err != nil {

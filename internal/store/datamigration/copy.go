@@ -110,6 +110,9 @@ func copyTables(ctx context.Context, source, target *sql.Conn, progress Progress
 	err = target.Raw(func(driver any) error {
 		conn := driver.(*stdlib.Conn).Conn() // the driver of the pool
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, sqldb.LongTransaction); err != nil {
+				return sqldb.Translate(err)
+			}
 			for _, t := range tables {
 				one, err := copyTable(ctx, source, tx, t, progress)
 				if err != nil {

@@ -222,11 +222,21 @@ func (s *Server) Run() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the server has its own
-	cmd, done := s.command("postgres", "-D", s.data(), "-p", fmt.Sprint(s.address.Port())), make(chan struct{})
+	cmd := s.command("postgres", "-D", s.data(), "-p", fmt.Sprint(s.address.Port()))
 	cmd.Stdout, cmd.Stderr = log, log
-	started := make(chan error)
+	done, err := start(cmd)
+	if err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	s.cmd, s.done = cmd, done
+	return s.await(done)
+}
+
+// start starts a program. done is closed when it has ended.
+func start(cmd *exec.Cmd) (done chan struct{}, err error) {
+	done, started := make(chan struct{}), make(chan error)
 	go func() {
-		// For the kernel the end of the thread that started the server is the end of the test (PR_SET_PDEATHSIG(2const)),
+		// For the kernel the end of the thread that started the program is the end of the test (PR_SET_PDEATHSIG(2const)),
 		// so that thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -237,11 +247,7 @@ func (s *Server) Run() error {
 			_ = cmd.Wait() // its log has the reason
 		}
 	}()
-	if err := <-started; err != nil {
-		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	s.cmd, s.done = cmd, done
-	return s.await(done)
+	return done, <-started
 }
 
 func (s *Server) await(done chan struct{}) error {
@@ -294,8 +300,10 @@ func (s *Server) Remove() error {
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "log") }
 
 // Log returns the end of the server's log.
-func (s *Server) Log() string {
-	log, err := os.ReadFile(s.logFile())
+func (s *Server) Log() string { return endOf(s.logFile()) }
+
+func endOf(path string) string {
+	log, err := os.ReadFile(path) // #nosec G304 -- of the test
 	if err != nil {
 		return err.Error()
 	}

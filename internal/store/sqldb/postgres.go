@@ -4,33 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const readConns = 6
-
-// A commit is durable before it is acknowledged, whatever the role or the database has as its default; remote_apply
-// promises more, and stays.
-const durableSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
-	`
-
-// Settings of every connection of the pools. A stuck lock delays no request for long, and the locks of a server that
-// stopped in the middle of a transaction are released. Time limits of the role, the database or the URL stay.
-const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET idle_in_transaction_session_timeout = '10s';
-	SELECT set_config(name, value, false) FROM (VALUES ('lock_timeout', '2s'), ('statement_timeout', '4s')) AS wanted (name, value) WHERE current_setting(name) = '0'`
-
-const readOnlySession = `; SET default_transaction_read_only = on`
-
-// postgres is a PostgreSQL database. Transactions run concurrently on a pool of connections, other queries on a second
-// pool, which can only read.
+// postgres is a PostgreSQL database. Transactions and other queries run concurrently on a pool of connections.
 type postgres struct {
-	writers  *pool
-	readers  *pool
+	pool     *pool
 	begin    string
 	limit    time.Duration // of a transaction or a query with its connection and retries: an unresponsive server must not delay callers for longer
 	notifies bool          // the database has NOTIFY
+	pooling  atomic.Pointer[pooling]
 	*listener
 }
 
@@ -44,54 +31,33 @@ func openPostgres(ctx context.Context, o Options, setup func(context.Context, *R
 		return nil, err
 	}
 	p := &postgres{begin: "BEGIN ISOLATION LEVEL READ COMMITTED", limit: cmp.Or(o.Timeout, txTimeout)}
+	p.pooling.Store(raw.pooling)
 	if err = setup(ctx, raw); err == nil {
 		p.notifies, err = supportsNotify(ctx, raw.DB)
 	}
 	if err = errors.Join(err, raw.Close()); err != nil {
 		return nil, err
 	}
-	acquire := cmp.Or(o.Timeout, acquireTimeout)
-	if p.writers, err = newPool(ctx, config, config.MaxConns, acquire, prepareSession); err != nil {
+	p.prepare(config)
+	if p.pool, err = newPool(ctx, config, cmp.Or(o.Timeout, acquireTimeout)); err != nil {
 		return nil, err
 	}
-	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), acquire, prepareSession+readOnlySession); err != nil {
-		p.writers.close()
-		return nil, err
-	}
-	p.listener = listen(config.ConnConfig, p.notifies)
+	p.listener = listen(config.ConnConfig, p.notifies && !raw.pooling.transactions)
 	return p, nil
 }
 
-// sqlDetectLoss makes the database detect within some 15 s a machine that vanished without closing its connections, as we
-// detect the loss of the database. Otherwise its connections, and the lock of opening the store, last for the two hours of TCP.
-const sqlDetectLoss = `SELECT set_config(name, value, false) FROM (VALUES ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '3'),
-	('tcp_keepalives_count', '3'), ('client_connection_check_interval', '2s')) AS wanted (name, value) WHERE current_setting(name, true) IS NOT NULL`
-
-// prepareConn applies the settings of a new connection.
-func prepareConn(ctx context.Context, conn *pgx.Conn, settings string) error {
-	if err := runScript(ctx, conn, settings); err != nil {
-		return err
+// prepare sets what is done with each new connection of the pool.
+func (p *postgres) prepare(config *pgxpool.Config) {
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.DefaultQueryExecMode = p.pooling.Load().execMode()
+		return nil
 	}
-	return detectLoss(ctx, conn)
-}
-
-// detectLoss ignores that a database lacks these settings.
-func detectLoss(ctx context.Context, conn *pgx.Conn) error {
-	if err := runScript(ctx, conn, sqlDetectLoss); err != nil && (codeOf(err) == "" || conn.IsClosed()) {
-		return err
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if p.pooling.Load().transactions {
+			return nil
+		}
+		return prepareConn(ctx, conn, prepareSession)
 	}
-	return nil
-}
-
-// runScript runs several statements at once, which a prepared statement cannot.
-func runScript(ctx context.Context, conn *pgx.Conn, statements string) error {
-	return conn.PgConn().Exec(ctx, statements).Close()
-}
-
-// resetPools closes all pooled connections: when one was lost, the others are likely lost too.
-func (p *postgres) resetPools() {
-	p.writers.conns.Reset()
-	p.readers.conns.Reset()
 }
 
 // checkDisk checks nothing: the disk is PostgreSQL's own.
@@ -114,8 +80,7 @@ func (p *postgres) Close() error {
 	go func() {
 		defer close(closed)
 		p.listener.close()
-		p.readers.close()
-		p.writers.close()
+		p.pool.conns.Close()
 	}()
 	select {
 	case <-closed:

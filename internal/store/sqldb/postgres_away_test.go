@@ -103,11 +103,11 @@ func unresponsive(t *testing.T, server *postgrestest.Server) {
 		})
 	}
 	wait.Wait()
-	p.readers.waiting.Add(maxAcquiring)
+	p.pool.readers.waiting.Add(maxAcquiring)
 	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable || !errors.Is(err, errTooMany) {
 		t.Errorf("with %d waiting callers: %v", maxAcquiring, err)
 	}
-	p.readers.waiting.Add(-maxAcquiring)
+	p.pool.readers.waiting.Add(-maxAcquiring)
 	if err := db.Ping(t.Context()); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("ready: %v", err)
 	}

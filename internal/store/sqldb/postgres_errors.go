@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,6 +24,8 @@ const (
 	codeNotAllowed    = "42501"
 	codeIdleTimeout   = "25P03"
 	codeSlow          = "25P04" // transaction_timeout
+	codeNameExists    = "42P05" // of a prepared statement
+	codeNoName        = "26000"
 )
 
 // codeOf returns the SQLSTATE of an error of the database, empty for any other error.
@@ -55,14 +58,14 @@ func translatePostgres(err error) error {
 }
 
 // isUnavailable reports whether the database cannot run queries now: 08 connection, 53 resources, 57 operator's intervention and time
-// limits, 58 system; or that it takes no writes, as a standby does not.
+// limits, 58 system; or that it takes no writes, as a standby does not; or that a pooler lost a prepared statement.
 func isUnavailable(code string) bool {
 	for _, class := range []string{"08", "53", "57", "58"} {
 		if strings.HasPrefix(code, class) {
 			return true
 		}
 	}
-	return code == codeReadOnly || code == codeIdleTimeout || code == codeSlow
+	return slices.Contains([]string{codeReadOnly, codeIdleTimeout, codeSlow, codeNameExists, codeNoName}, code)
 }
 
 // provesRollback reports whether that code, returned for a COMMIT, means that nothing was committed. A server that is being

@@ -48,7 +48,10 @@ func TestEveryConnectionIsDurableAndDetectsLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	setupPool := openSetupPool(config)
+	setupPool, _, err := openSetupPool(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer setupPool.Close()
 	for name, of := range map[string]func() (string, error){
 		"setup": func() (got string, err error) {
@@ -80,10 +83,8 @@ func TestEveryConnectionIsDurableAndDetectsLoss(t *testing.T) {
 func TestOpeningWaitsForASlowDatabase(t *testing.T) {
 	db := mustOpen(t, Options{URL: secret.String(shared.Server(t).NewDatabase(t)), Timeout: time.Nanosecond})
 	p := db.engine.(*postgres)
-	for name, of := range map[string]*pool{"writers": p.writers, "readers": p.readers} {
-		if idle := of.conns.Stat().IdleConns(); idle != 1 {
-			t.Errorf("%d connections for %s", idle, name)
-		}
+	if idle := p.pool.conns.Stat().IdleConns(); idle != 1 {
+		t.Errorf("%d connections", idle)
 	}
 	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("a query: %v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// pgReader runs queries outside of transactions, each on any connection of the readers.
+// pgReader runs queries, each in its own read-only transaction of one round trip, on any connection.
 type pgReader struct{ db *postgres }
 
 var errReadOnly = errors.New("a view only reads")
@@ -39,22 +39,21 @@ func (r pgReader) try(ctx context.Context, until time.Time, query string, args [
 	if err := checkArgs(ctx, args); err != nil {
 		return 0, false, noRowsIfUnstorable(query, err)
 	}
-	conn, err := r.db.readers.acquire(ctx, until)
+	conn, err := r.db.pool.acquire(ctx, until, &r.db.pool.readers)
 	if err != nil {
 		return 0, false, err
 	}
 	defer conn.Release()
-	bound, cancel := detach(ctx, until)
+	t := &pgTx{db: r.db, conn: conn.Conn.Conn(), begin: r.db.pooling.Load().beginRead()}
+	var cancel context.CancelFunc
+	t.bound, cancel = detach(ctx, until)
 	defer cancel()
-	found, err := conn.Conn().Query(bound, query, args...)
+	results := t.send(statement{query, args}, statement{query: sqlCommit})
+	found, err := results.Query()
 	rows, err, scanErr := scanAll(found, err, scan)
-	if err == nil {
-		return rows, false, scanErr
-	}
-	if lost = isLost(conn.Conn(), err); lost && !isCallersDeadline(bound) {
-		r.db.resetPools()
-	}
-	return rows, lost, translateOn(conn.Conn(), err)
+	err = t.note(cmp.Or(err, results.Close()))
+	t.end()
+	return rows, t.lost, cmp.Or(err, scanErr)
 }
 
 // scanAll calls scan for all rows of a query that ended with queryErr. err is the database's, scanErr is what scan returned.

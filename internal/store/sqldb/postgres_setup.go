@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,38 +20,62 @@ const (
 	migrationPause = 3 * time.Second // until a migration that did not get a lock is tried again
 )
 
-// Settings of connections for migrations, which may take long.
-const setupSession = durableSession + `SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`
+// LongTransaction is what a transaction that may take long runs first, such as a migration: it has no time limits, and is durable.
+// It is of the transaction and not of the connection, since through a pooler other clients get the connection after it.
+const LongTransaction = `SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+	SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
+	`
 
 var postgresDialect = dialect{
 	goose:      goose.DialectPostgres,
 	migrations: "migrations/postgres",
+	script:     LongTransaction,
 	limitLocks: "SET LOCAL lock_timeout = '500ms';\n",
 	scriptArgs: []any{pgx.QueryExecModeSimpleProtocol},
 	hasTable:   "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = $1",
 }
 
 func openRawPostgres(ctx context.Context, config *pgxpool.Config, mustHave string) (*Raw, error) {
-	raw := &Raw{DB: openSetupPool(config), dialect: postgresDialect}
+	db, pooling, err := openSetupPool(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	raw := &Raw{DB: db, dialect: postgresDialect, pooling: pooling}
 	if mustHave != "" { // before the lock, which creates a table
 		there, err := raw.HasTable(ctx, mustHave)
 		if err != nil || !there {
 			return nil, errors.Join(cmp.Or(err, ErrEmpty), raw.DB.Close())
 		}
 	}
-	var err error
-	if raw.unlock, err = lockDatabase(ctx, raw.DB); err != nil {
+	if raw.unlock, err = lockDatabase(ctx, raw.DB, pooling); err != nil {
 		return nil, errors.Join(err, raw.DB.Close())
 	}
 	return raw, nil
 }
 
-func openSetupPool(config *pgxpool.Config) *sql.DB {
-	db := stdlib.OpenDB(*config.ConnConfig.Copy(), stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		return prepareConn(ctx, conn, setupSession)
+// openSetupPool opens connections to set up the database. They have settings of their own only if no other client gets them.
+func openSetupPool(ctx context.Context, config *pgxpool.Config) (*sql.DB, *pooling, error) {
+	var own atomic.Bool
+	one := config.ConnConfig.Copy()
+	one.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // which every pooler allows
+	db := stdlib.OpenDB(*one, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		if !own.Load() {
+			return nil
+		}
+		return prepareConn(ctx, conn, durableSession)
 	}))
 	db.SetMaxOpenConns(3) // the lock's, goose's, one more
-	return db
+	pooling, err := detectPooling(ctx, db)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	own.Store(!pooling.transactions)
+	return db, pooling, nil
+}
+
+// prepareSetup is for a connection from before it was known that no other client gets it.
+func prepareSetup(ctx context.Context, on *sql.Conn) error {
+	return on.Raw(func(driver any) error { return prepareConn(ctx, driver.(*stdlib.Conn).Conn(), durableSession) })
 }
 
 const (
@@ -60,18 +85,24 @@ const (
 )
 
 // lockDatabase waits for the lock of opening a database. It is a locked row: unlike an advisory lock, every database that
-// speaks the protocol has it, and it works through a pooler of transactions. It is released when the process ends, however
-// it ends.
-func lockDatabase(ctx context.Context, db *sql.DB) (unlock func() error, err error) {
+// speaks the protocol has it, and it works through a pooler of transactions: there it is asked for again and again, since those who wait would use up the
+// connections that its holder needs. It is released when the process ends, however it ends.
+func lockDatabase(ctx context.Context, db *sql.DB, p *pooling) (unlock func() error, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, setupWait, errors.New("another process is opening the store and does not finish"))
 	defer cancel()
+	query := sqlLock
+	if p.transactions {
+		query += " NOWAIT"
+	}
 	for try := 1; ; try++ {
 		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
 		if err != nil {
 			return nil, fmt.Errorf("open the database: %w", Translate(err))
 		}
 		var id int64
-		err = tx.QueryRowContext(ctx, sqlLock).Scan(&id)
+		if _, err = tx.ExecContext(ctx, LongTransaction); err == nil {
+			err = tx.QueryRowContext(ctx, query).Scan(&id)
+		}
 		if err == nil {
 			return tx.Rollback, nil
 		}
@@ -79,13 +110,16 @@ func lockDatabase(ctx context.Context, db *sql.DB) (unlock func() error, err err
 		if context.Cause(ctx) != nil {
 			return nil, fmt.Errorf("wait for another process to open the store: %w", context.Cause(ctx))
 		}
-		if !errors.Is(err, sql.ErrNoRows) && codeOf(err) != codeNoTable {
+		switch {
+		case codeOf(err) == codeLockTimeout:
+		case !errors.Is(err, sql.ErrNoRows) && codeOf(err) != codeNoTable:
 			return nil, fmt.Errorf("lock the store to open it: %w", Translate(err))
+		default:
+			if err := createLock(ctx, db); err != nil {
+				return nil, err
+			}
 		}
-		if err := createLock(ctx, db); err != nil {
-			return nil, err
-		}
-		if try > 1 { // other processes create it too
+		if try > 1 { // other processes create it too, or have it
 			time.Sleep(backoff(min(try, maxTries)))
 		}
 	}

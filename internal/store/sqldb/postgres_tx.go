@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+const sqlCommit = "COMMIT"
+
 const (
 	txTimeout  = 4500 * time.Millisecond // callers get 503 within 5 s from an unresponsive database
 	maxTries   = 10                      // of a transaction that the database asks to repeat
@@ -43,12 +45,12 @@ func backoff(try int) time.Duration {
 }
 
 func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work func(Querier) error) error {
-	conn, err := p.writers.acquire(ctx, until)
+	conn, err := p.pool.acquire(ctx, until, &p.pool.writers)
 	if err != nil {
 		return err
 	}
-	defer conn.Release() // which closes one that is still in a transaction
-	t.conn = conn.Conn()
+	defer conn.Release()
+	t.conn, t.begin = conn.Conn.Conn(), p.pooling.Load().beginWrite(p.begin)
 	var cancel context.CancelFunc
 	t.bound, cancel = detach(ctx, until)
 	defer cancel()
@@ -59,12 +61,7 @@ func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work f
 	if err == nil {
 		err = t.commit()
 	}
-	if err != nil {
-		t.rollback()
-	}
-	if t.lost && !isCallersDeadline(t.bound) {
-		p.resetPools()
-	}
+	t.end()
 	return err
 }
 
@@ -90,6 +87,7 @@ type pgTx struct {
 	db         *postgres
 	conn       *pgx.Conn
 	bound      context.Context // cancels statements that take too long
+	begin      []string        // statements
 	begun      bool
 	unsent     []statement
 	notifying  bool  // the commit is sent with a notification
@@ -112,6 +110,8 @@ func (t *pgTx) retryable(try int) bool {
 	switch codeOf(t.failure) {
 	case codeSerialization, codeDeadlock:
 		return try < maxTries
+	case codeNameExists, codeNoName: // of a statement that was not run, nor was what was sent with it
+		return try < lostTries
 	}
 	return t.lost && !t.commitSent && try < lostTries
 }
@@ -163,7 +163,9 @@ func (t *pgTx) ExecDeferred(ctx context.Context, query string, args []any) error
 func (t *pgTx) send(last ...statement) pgx.BatchResults {
 	batch := &pgx.Batch{}
 	if !t.begun {
-		batch.Queue(t.db.begin)
+		for _, query := range t.begin {
+			batch.Queue(query)
+		}
 	}
 	for _, s := range t.unsent {
 		batch.Queue(s.query, s.args...)
@@ -190,7 +192,7 @@ func (t *pgTx) note(err error) error {
 	if t.failure == nil {
 		t.failure = err
 	}
-	t.lost = t.lost || isLost(t.conn, err)
+	t.lost = t.lost || isLost(t.conn, err) || t.db.lostName(err)
 	return translateOn(t.conn, err)
 }
 
@@ -224,9 +226,9 @@ func (t *pgTx) commit() error {
 
 func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {
 	if !t.notifying && len(t.unsent) == 0 {
-		return t.conn.Exec(t.bound, "COMMIT")
+		return t.conn.Exec(t.bound, sqlCommit)
 	}
-	last := []statement{{query: "COMMIT"}}
+	last := []statement{{query: sqlCommit}}
 	if t.notifying {
 		last = append([]statement{{query: sqlNotify}}, last...)
 	}
@@ -237,12 +239,15 @@ func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {
 	return tag, cmp.Or(err, results.Close())
 }
 
-func (t *pgTx) rollback() {
-	if !t.begun || t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
-		return
+// end rolls back what was not committed. When the connection was lost, those of the pool are likely lost too.
+func (t *pgTx) end() {
+	if !t.conn.IsClosed() && t.conn.PgConn().TxStatus() != 'I' {
+		if _, err := t.conn.Exec(t.bound, "ROLLBACK"); err != nil {
+			t.lost = t.lost || isLost(t.conn, err)
+		}
 	}
-	if _, err := t.conn.Exec(t.bound, "ROLLBACK"); err != nil {
-		t.lost = t.lost || isLost(t.conn, err)
+	if t.lost && !isCallersDeadline(t.bound) {
+		t.db.pool.conns.Reset()
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,6 +16,7 @@ import (
 type Raw struct {
 	*sql.DB
 	dialect dialect
+	pooling *pooling // nil for SQLite
 	unlock  func() error
 }
 
@@ -22,7 +24,8 @@ type Raw struct {
 type dialect struct {
 	goose      goose.Dialect
 	migrations string // their directory
-	limitLocks string // runs before a migration, in its transaction
+	script     string // runs before a script in its transaction
+	limitLocks string // runs before a migration, after that
 	scriptArgs []any  // arguments with which Exec runs several statements at once
 	hasTable   string // query for a table's name; returns a row when there is that table
 }
@@ -41,6 +44,20 @@ func OpenRaw(ctx context.Context, o Options) (*Raw, error) {
 
 // Close closes the database and lets other processes open it.
 func (r *Raw) Close() error { return errors.Join(r.unlock(), r.DB.Close()) }
+
+// ExecDurably runs one statement and returns when its change survives a crash.
+func (r *Raw) ExecDurably(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	tx, err := r.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing after a commit
+	if _, err := tx.ExecContext(ctx, r.dialect.script, r.dialect.scriptArgs...); err != nil {
+		return nil, err
+	}
+	result, err := tx.ExecContext(ctx, query, args...)
+	return result, cmp.Or(err, tx.Commit())
+}
 
 // HasTable reports whether there is a table of that name.
 func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
@@ -163,7 +180,7 @@ func (r *Raw) migrationsOf(files fs.FS) ([]*goose.Migration, error) {
 			return nil, err
 		}
 		run := func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, r.dialect.limitLocks+string(text), r.dialect.scriptArgs...)
+			_, err := tx.ExecContext(ctx, r.dialect.script+r.dialect.limitLocks+string(text), r.dialect.scriptArgs...)
 			return err
 		}
 		migrations = append(migrations, goose.NewGoMigration(version, &goose.GoFunc{RunTx: run}, nil))

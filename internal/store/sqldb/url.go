@@ -19,7 +19,8 @@ import (
 const (
 	connectTimeout = 2 * time.Second // unless connect_timeout says otherwise
 	nextHostAfter  = time.Second     // the same for each of several hosts, so that callers reach the next of an unresponsive one in time
-	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
+	maxConns       = 8               // of one server with its listener, unless pool_max_conns says otherwise
+	leastConns     = 3               // for one writer, one reader and the listener
 )
 
 // CheckURL returns an error when the URL of a database cannot be used, without connecting to it.
@@ -83,8 +84,9 @@ func parseURL(url secret.String) (*pgxpool.Config, error) {
 		c.RuntimeParams["application_name"] = "regwarden"
 	}
 	if !strings.Contains(url.Reveal(), "pool_max_conns=") {
-		config.MaxConns = writeConns
+		config.MaxConns = maxConns
 	}
+	config.MaxConns = max(config.MaxConns, leastConns) - 1 // the listener is not of the pool
 	c.OnNotice = countWarning
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // a caller whose connection is dead takes another
 	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
