@@ -2,46 +2,32 @@ package store
 
 import (
 	"context"
-	"time"
+
+	"github.com/regwarden/regwarden/internal/store/changelist"
 )
 
-// ChangedKeys is the subject of a change of the service's own keys; other subjects are uids of sessions, users, API keys and
-// deleted organizations.
-const ChangedKeys = "keys"
-
-// Change reports that a record of that uid was changed. Seq counts up by one, in the order of commits. It can go
-// back only with the whole database: to a standby that did not have the newest commits, or to a backup.
-type Change struct {
-	Seq     int64
-	Subject string
-	At      time.Time // by the clock of the server that changed the record
-}
-
+// Subjects of changes that concern more than one record; others are uids of sessions, users, API keys and deleted organizations.
 const (
-	sqlNextChange    = `UPDATE change_counter SET last = last + 1 WHERE id = 1 RETURNING last`
-	sqlInsertChange  = `INSERT INTO changes (seq, subject, at) VALUES ($1, $2, $3)`
-	sqlLastChange    = `SELECT c.last, COALESCE(n.subject, ''), n.at FROM change_counter c LEFT JOIN changes n ON n.seq = c.last WHERE c.id = 1`
-	sqlChangesFrom   = `SELECT seq, subject, at FROM changes WHERE seq >= $1 ORDER BY seq LIMIT $2`
-	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1 AND seq < (SELECT last FROM change_counter WHERE id = 1) LIMIT $2)`
+	ChangedKeys = "keys" // the service's own keys
+	ChangedAll  = "all"  // anything: the database was restored from a backup
 )
 
-func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject, moment{&c.At}) }
+// Change is described at changelist.Change.
+type Change = changelist.Change
 
 // Changes reads and changes the numbered list of changes, which every replica follows.
-type Changes struct{ *conn }
+type Changes struct {
+	changelist.List
+	conn *conn
+}
 
 // Note notifies this process after the commit, and every other one within a second, that what they cached of a session,
 // user, API key or organization is out of date.
-func (tx Changes) Note(ctx context.Context, subject string) error { return tx.note(ctx, subject) }
+func (tx Changes) Note(ctx context.Context, subject string) error { return tx.conn.note(ctx, subject) }
 
 func (tx *conn) note(ctx context.Context, subject string) error {
-	seq, err := one(ctx, tx, scanCount, sqlNextChange)
-	if err != nil {
-		return err
-	}
 	tx.subjects = append(tx.subjects, subject)
-	tx.q.Notify()
-	return tx.changeOne(ctx, sqlInsertChange, seq, subject, millis(time.Now()))
+	return changelist.Add(ctx, tx.changes, subject)
 }
 
 // noteIf is note for a query that may have changed nothing.
@@ -52,21 +38,8 @@ func (tx *conn) noteIf(ctx context.Context, changed bool, err error, subject str
 	return tx.note(ctx, subject)
 }
 
-// Last is the newest change; only its number is known, 0, while there was none.
-func (tx Changes) Last(ctx context.Context) (Change, error) {
-	return one(ctx, tx.conn, scanChange, sqlLastChange)
-}
-
-// From lists at most limit changes from that number on, the oldest first. A process that polls from the last one it has
-// gets that one first; otherwise some were deleted since, or the database was reset to an older state.
-func (tx Changes) From(ctx context.Context, seq int64, limit int) ([]Change, error) {
-	return all(ctx, tx.conn, scanChange, sqlChangesFrom, seq, limit)
-}
-
-// DeleteBefore deletes at most limit changes before that moment, and returns how many. The newest one stays.
-func (tx Changes) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteChanges, millis(before), limit)
-}
+// NumberChanges moves queued changes to the list, in the background.
+func (db *DB) NumberChanges() { db.numberer.Wake() }
 
 // OnChange registers a function that is called with the subjects of every change that this process commits, before InTx
 // returns.
@@ -80,6 +53,7 @@ func (db *DB) reportChanges(subjects []string) {
 	if len(subjects) == 0 {
 		return
 	}
+	db.NumberChanges()
 	db.changeLock.Lock()
 	defer db.changeLock.Unlock()
 	for _, callback := range db.onChange {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/changelist"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -48,7 +49,7 @@ func open(ctx context.Context, o Options, d sqldb.Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{DB: db, ring: ring, options: o}, nil
+	return &DB{DB: db, ring: ring, options: o, numberer: changelist.NewNumberer(db)}, nil
 }
 
 // setUp verifies the master key first, then migrates the tables, and creates the key of a new store.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/changelist"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -75,8 +76,12 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 			}
 			return err
 		}}
-	if !r.FormerKey.IsZero() {
-		restoration.Change = func(ctx context.Context, db *sqldb.Raw) error { return rewrapBackup(ctx, o, ring, db) }
+	// A token may know the newest change of the backup, and be of a session that the backup does not have.
+	restoration.Change = func(ctx context.Context, db *sqldb.Raw) error {
+		if r.FormerKey.IsZero() {
+			return changelist.AddRestore(ctx, db, ChangedAll, o.now())
+		}
+		return errors.Join(rewrapBackup(ctx, o, ring, db), changelist.AddRestore(ctx, db, ChangedAll, o.now()))
 	}
 	at, err = sqldb.Restore(ctx, o.DataDir, backup, restoration)
 	if errors.Is(err, seal.ErrWrongKey) || errors.Is(err, errNoMasterKey) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/changelist"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -65,8 +66,15 @@ type DB struct {
 	ring    *seal.Keyring
 	options Options
 
+	numberer   *changelist.Numberer
 	changeLock sync.Mutex
 	onChange   []func(subjects []string)
+}
+
+// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
+func (db *DB) Close() error {
+	db.numberer.Close()
+	return db.DB.Close()
 }
 
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is
@@ -147,19 +155,20 @@ type Tx struct {
 type conn struct {
 	q        sqldb.Querier
 	ring     *seal.Keyring
-	postgres bool     // for a query that has a text for each database
+	postgres bool // for a query that has a text for each database
+	changes  changelist.List
 	subjects []string // of Changes.Note
 }
 
 func (db *DB) newTx(q sqldb.Querier) *Tx {
-	c := &conn{q: q, ring: db.ring, postgres: db.Shared()}
+	c := &conn{q: q, ring: db.ring, postgres: db.Shared(), changes: changelist.Of(q, db.Shared())}
 	return &Tx{
 		conn:       c,
 		APIKeys:    APIKeys{c},
 		Addresses:  Addresses{c},
 		Allowances: Allowances{c},
 		Audits:     Audits{c},
-		Changes:    Changes{c},
+		Changes:    Changes{c.changes, c},
 		Channels:   Channels{c},
 		Contents:   Contents{c},
 		Keys:       Keys{c},

@@ -45,6 +45,7 @@ func changes(t *testing.T, db *store.DB) {
 		})
 	}
 	wait.Wait()
+	waitForNumbers(t, db)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		last, errL := tx.Changes.Last(ctx)
 		list, errC := tx.Changes.From(ctx, 0, 1000)
@@ -72,6 +73,18 @@ func changes(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(errL, errC, errP, errD, errR, errA, errN)
 	})
+}
+
+// waitForNumbers waits until every change has a number.
+func waitForNumbers(t *testing.T, db *store.DB) {
+	t.Helper()
+	for queued := 1; queued > 0; time.Sleep(time.Millisecond) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			list, err := tx.Changes.Queued(ctx, 1)
+			queued = len(list)
+			return err
+		})
+	}
 }
 
 func userSessionEnds(t *testing.T, db *store.DB) {

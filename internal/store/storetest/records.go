@@ -299,6 +299,7 @@ func userChanges(t *testing.T, db *store.DB) {
 			tx.APIKeys.Insert(ctx, store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte("h"), CreatedAt: start, ExpiresAt: start}))
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Delete(ctx, org.UID, user.UID) })
+	waitForNumbers(t, db)
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		_, errS := tx.Sessions.Get(ctx, session.UID)
 		_, errK := tx.APIKeys.ByHash(ctx, []byte("h"))
