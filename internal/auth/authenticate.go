@@ -61,16 +61,15 @@ func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal
 	return known.principal, ctx.Err()
 }
 
-// cached returns the cache entry of a caller that presents exactly one credential.
-func (s *Service) cached(presented Presented) (cacheEntry, bool) {
-	credential, method := withoutScheme(presented.Authorization), audit.MethodToken
-	if presented.APIKey != "" {
-		if credential != "" {
-			return cacheEntry{}, false
-		}
-		credential, method = presented.APIKey, audit.MethodAPIKey
+// cached returns what is known of a caller that presents exactly one credential.
+func (s *Service) cached(presented Presented) (known cacheEntry, ok bool) {
+	token := withoutScheme(presented.Authorization)
+	switch {
+	case presented.APIKey == "":
+		known, ok = s.knownToken(s.tokens.idOf(token), token)
+	case token == "":
+		known, ok = s.cache.get(idOf(presented.APIKey), audit.MethodAPIKey)
 	}
-	known, ok := s.cache.get(idOf(credential), method)
 	return known, ok && s.now().Before(known.expires)
 }
 
@@ -84,35 +83,38 @@ func withoutScheme(header secret.String) secret.String {
 	return secret.String(text)
 }
 
-// byToken returns the caller of an authorization token: from the cache, or by its signature and session.
+// byToken returns the caller of an authorization token: from the token if it was accepted before, from the cache, or by its
+// signature and session.
 func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, error) {
-	known, _, err := s.throughCache(ctx, idOf(token), audit.MethodToken, func() (cacheEntry, error) { return s.lookUpToken(ctx, token) })
-	return known.principal, err
-}
-
-// throughCache returns the entry of a credential, from the cache or by lookUp, and the time at which it was found
-// unexpired.
-func (s *Service) throughCache(ctx context.Context, id credentialID, method audit.AuthMethod, lookUp func() (cacheEntry, error)) (known cacheEntry, now time.Time, err error) {
 	if err := s.changes.ensureCurrent(ctx); err != nil {
-		return cacheEntry{}, now, err
+		return Principal{}, err
 	}
-	known, ok := s.cache.get(id, method)
+	id := s.tokens.idOf(token)
+	known, ok := s.knownToken(id, token)
 	if !ok {
-		if known, err = lookUp(); err != nil {
-			return cacheEntry{}, now, err
+		var err error
+		if known, err = s.lookUpToken(ctx, id, token); err != nil {
+			return Principal{}, err
 		}
-		s.cache.put(id, known, s.now())
 	}
-	if now = s.now(); !now.Before(known.expires) {
-		return cacheEntry{}, now, unauthorized(ReasonExpired)
+	if !s.now().Before(known.expires) {
+		return Principal{}, unauthorized(ReasonExpired)
 	}
-	return known, now, nil
+	return known.principal, nil
 }
 
-// lookUpToken verifies a token and reads its session. The idle and absolute ends of a session only prevent refreshing,
-// so a token stays valid for its full lifetime.
-func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEntry, error) {
-	epoch := s.cache.currentEpoch()
+// knownToken returns what is known of a token that was used before, if that is up to date.
+func (s *Service) knownToken(id credentialID, token secret.String) (cacheEntry, bool) {
+	if accepted := s.tokens.find(id, token); accepted != nil && s.cache.upToDate(accepted) {
+		return accepted.cacheEntry, true
+	}
+	return s.cache.get(id, audit.MethodToken)
+}
+
+// lookUpToken verifies a token. It accepts one from its claims if its session, user and organization have not changed since these were
+// read, else it reads the session. The idle and absolute ends of a session only prevent refreshing, so a token stays valid
+// for its full lifetime.
+func (s *Service) lookUpToken(ctx context.Context, id credentialID, token secret.String) (cacheEntry, error) {
 	c, err := s.verifyWithReload(ctx, token)
 	if errors.Is(err, errPollFailed) {
 		return cacheEntry{}, err
@@ -123,6 +125,20 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEn
 	if err != nil {
 		return cacheEntry{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
+	if accepted := newAcceptedToken(id, c); accepted != nil && s.cache.upToDate(accepted) {
+		s.tokens.put(accepted)
+		return accepted.cacheEntry, nil
+	}
+	known, err := s.lookUpSession(ctx, c)
+	if err == nil {
+		s.cache.put(id, known, s.now())
+	}
+	return known, err
+}
+
+// lookUpSession reads the session of a verified token.
+func (s *Service) lookUpSession(ctx context.Context, c claims) (cacheEntry, error) {
+	epoch := s.cache.currentEpoch()
 	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
 	switch {
 	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
@@ -203,7 +219,7 @@ func (s *Service) extendIdle(ctx context.Context, session store.Session, now tim
 	return until
 }
 
-// idOf returns the key of a credential in the cache.
+// idOf returns the key of an API key in the cache.
 func idOf(credential secret.String) credentialID {
 	return sha256.Sum256([]byte(credential.Reveal()))
 }
@@ -219,10 +235,21 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
-	id := credentialID(hash)
-	known, now, err := s.throughCache(ctx, id, audit.MethodAPIKey, func() (cacheEntry, error) { return s.lookUpAPIKey(ctx, hash) })
-	if err != nil {
+	if err := s.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
+	}
+	id := credentialID(hash)
+	known, ok := s.cache.get(id, audit.MethodAPIKey)
+	if !ok {
+		var err error
+		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
+			return Principal{}, err
+		}
+		s.cache.put(id, known, s.now())
+	}
+	now := s.now()
+	if !now.Before(known.expires) {
+		return Principal{}, unauthorized(ReasonExpired)
 	}
 	if now.Sub(known.used) >= useRecordedEvery {
 		known.used = now

@@ -19,7 +19,9 @@ const (
 	unknownKeyInterval    = 20 * time.Millisecond  // between polls for tokens signed with an unknown key
 	staleAfter            = time.Second            // maximum age of the last poll when a cached credential is used
 	pollTimeout           = 2 * time.Second
-	pollBatch             = 1000 // changes per query
+	pollBatch             = 5000 // changes per query
+	maxQueued             = maxChangedSubjects
+	historyFor            = maxTokenLifetime + time.Minute // of changes, read at the start; by clocks that may differ, since older ones only save queries
 
 	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, even if it fails too
 )
@@ -35,7 +37,9 @@ type changePoller struct {
 	lastPoll atomic.Int64                // start of the last successful poll, relative to started
 	failure  atomic.Pointer[pollFailure] // of the last poll; nil if it succeeded
 
-	last store.Change // the newest known change; owned by the running poll
+	// These are owned by the running poll.
+	last store.Change // the newest known change of the list
+	changeQueue
 
 	mu       sync.Mutex
 	inFlight *inFlightPoll // nil when no poll is running
@@ -161,43 +165,101 @@ func busyAfterTimeout(err error) error {
 	return busy
 }
 
-// readChanges reads the changes after the last known one and applies them.
+// begin makes the first poll read the changes since which tokens may be alive.
+func (p *changePoller) begin(ctx context.Context) (err error) {
+	p.last, err = store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) {
+		return tx.Changes.FirstSince(ctx, time.Now().Add(-historyFor), maxPositions)
+	})
+	if err == nil {
+		p.cache.settle(p.cache.currentEpoch(), nil, p.last)
+	}
+	return err
+}
+
+// readChanges reads the changes after the last known one and applies them: first those that have no number yet, since they may get it
+// between two queries.
 func (p *changePoller) readChanges(ctx context.Context) error {
+	epoch := p.cache.currentEpoch()
+	queued, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) { return tx.Changes.Queued(ctx, maxQueued) })
+	if err != nil {
+		return err
+	}
+	if len(queued) > 0 {
+		p.db.NumberChanges() // the server that added them may have ended
+	}
+	if err := p.applyQueued(ctx, queued); err != nil {
+		return err
+	}
+	complete, err := p.readList(ctx)
+	if err != nil {
+		return err
+	}
+	if !complete || p.lost(queued) || len(queued) == maxQueued {
+		return p.restart(ctx)
+	}
+	p.cache.settle(epoch, queued, p.last)
+	return nil
+}
+
+// readList reads the list after the last known change. complete is described at newChanges.
+func (p *changePoller) readList(ctx context.Context) (complete bool, err error) {
 	for {
 		changes, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) { return tx.Changes.From(ctx, p.last.Seq, pollBatch) })
 		if err != nil {
-			return err
+			return false, err
 		}
 		added, complete := newChanges(p.last, changes)
-		if !complete {
-			return p.restart(ctx)
+		if !complete || len(added) == 0 {
+			return complete, nil
 		}
-		if len(added) == 0 {
-			return nil
-		}
-		if err := p.apply(ctx, added); err != nil {
-			return err
+		if err := p.applyNumbered(ctx, added); err != nil {
+			return false, err
 		}
 		p.last = added[len(added)-1]
+		if len(changes) < pollBatch {
+			return true, nil
+		}
 	}
 }
 
-func (p *changePoller) apply(ctx context.Context, changes []store.Change) error {
-	subjects := make([]string, len(changes))
-	for i, change := range changes {
-		subjects[i] = change.Subject
-	}
-	p.cache.invalidate(subjects)
-	if slices.Contains(subjects, store.ChangedKeys) {
+// applyNumbered applies the next changes of the list. Those known from the queue were applied before.
+func (p *changePoller) applyNumbered(ctx context.Context, added []store.Change) error {
+	keys := false
+	p.cache.addNumbered(added, func(c store.Change) bool {
+		isNew := !p.moved(c)
+		keys = keys || isNew && c.Subject == store.ChangedKeys
+		return isNew
+	})
+	if keys {
 		return p.reloadKeys(ctx)
 	}
 	return nil
 }
 
+// applyQueued applies the changes of the queue that are new.
+func (p *changePoller) applyQueued(ctx context.Context, queued []store.Change) error {
+	subjects := p.newSubjects(queued)
+	if len(subjects) > 0 {
+		p.cache.add(subjects)
+	}
+	if slices.Contains(subjects, store.ChangedKeys) {
+		if err := p.reloadKeys(ctx); err != nil {
+			return err
+		}
+	}
+	p.remember(queued)
+	return nil
+}
+
 // newChanges returns the changes after the last known one, from a list read from that change on. complete is false when
-// the list does not begin with it: either older changes were deleted before this poll, or a standby without the newest
+// the list does not begin with it, or has a gap: either older changes were deleted before this poll, or a standby without the newest
 // commits took over and reused the number.
 func newChanges(last store.Change, list []store.Change) (added []store.Change, complete bool) {
+	for i, change := range list {
+		if change.Seq != list[0].Seq+int64(i) {
+			return nil, false
+		}
+	}
 	switch {
 	case len(list) > 0 && list[0] == last:
 		return list[1:], true
@@ -217,7 +279,7 @@ func (p *changePoller) restart(ctx context.Context) error {
 	if err := p.reloadKeys(ctx); err != nil {
 		return err
 	}
-	p.last = last
+	p.last, p.changeQueue = last, changeQueue{}
 	return nil
 }
 

@@ -7,25 +7,18 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 )
 
-const (
-	maxCacheEntries    = 16_384 // about 400 bytes each
-	maxChangedSubjects = 16_384 // above this number, all entries are invalidated
-)
+const maxCacheEntries = 16_384 // about 400 bytes each
 
-// credentialCache holds credentials that this process has verified, so that using one again needs no signature check
-// and no query. Entries are never updated, only invalidated: an entry is valid as long as none of its subjects has
+// credentialCache holds credentials that this process has looked up: API keys, references of browsers, and tokens that are not accepted
+// from their claims. Entries are never updated, only invalidated: an entry is valid as long as none of its subjects has
 // changed since before it was read. So the order in which a read and a concurrent change arrive does not matter.
 type credentialCache struct {
+	*changeHistory
 	mu      sync.RWMutex
 	entries map[credentialID]cacheEntry
-	changed map[string]uint64 // by subject: the epoch of its last change
-	epoch   uint64            // number of invalidations
-	floor   uint64            // entries from an earlier epoch are not valid
-
-	maxChanged int
 }
 
-// credentialID is the SHA-256 of a token or API key; the cache does not hold the credential itself.
+// credentialID is a hash of a credential; the cache does not hold the credential itself. Of a token it has a key (fingerprints).
 type credentialID [32]byte
 
 type cacheEntry struct {
@@ -36,29 +29,19 @@ type cacheEntry struct {
 }
 
 func newCredentialCache() *credentialCache {
-	return &credentialCache{entries: map[credentialID]cacheEntry{}, changed: map[string]uint64{}, maxChanged: maxChangedSubjects}
+	return &credentialCache{entries: map[credentialID]cacheEntry{}, changeHistory: newChangeHistory()}
 }
 
 // currentEpoch must be called before reading the data of a new entry.
-func (c *credentialCache) currentEpoch() uint64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.epoch
-}
+func (c *credentialCache) currentEpoch() uint64 { return c.epoch.Load() }
 
 // get returns the valid entry of a credential. A credential verified by another method does not count.
 func (c *credentialCache) get(id credentialID, method audit.AuthMethod) (cacheEntry, bool) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	found, ok := c.entries[id]
-	if !ok || found.epoch < c.floor || found.principal.Method != method {
+	c.mu.RUnlock()
+	if !ok || found.principal.Method != method || !c.current(found.epoch, &found.principal) {
 		return cacheEntry{}, false
-	}
-	p := found.principal
-	for _, subject := range []string{p.SessionUID, p.APIKeyUID, p.UserUID, p.OrgUID} {
-		if c.changed[subject] > found.epoch {
-			return cacheEntry{}, false
-		}
 	}
 	return found, true
 }
@@ -87,26 +70,10 @@ func (c *credentialCache) evict(now time.Time) {
 	}
 }
 
-// invalidate invalidates all entries of these sessions, users, API keys and organizations.
-func (c *credentialCache) invalidate(subjects []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.epoch++
-	for _, subject := range subjects {
-		c.changed[subject] = c.epoch
-	}
-	if len(c.changed) > c.maxChanged {
-		c.floor = c.epoch
-		clear(c.changed)
-	}
-}
-
 // clear removes all entries and invalidates those of reads in progress.
 func (c *credentialCache) clear() {
+	c.changeHistory.clear()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
-	c.floor = c.epoch
-	clear(c.changed)
 	clear(c.entries)
 }

@@ -27,7 +27,7 @@ func TestCacheEntriesAreInvalidated(t *testing.T) {
 			},
 			"change": func(r *rapid.T) {
 				subject := rapid.SampledFrom(subjects).Draw(r, "subject")
-				c.invalidate([]string{subject})
+				c.add([]string{subject})
 				changed[subject] = c.currentEpoch()
 			},
 			"": func(r *rapid.T) {

@@ -51,11 +51,12 @@ type account struct {
 // user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
 // in at once or the store does not respond.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
+	at := s.cache.position()
 	session, err := s.logIn(ctx, origin, c)
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.issue(session)
+	return s.issue(session, at)
 }
 
 // LoginConsole is Login for a browser. The session has no tokens, only a reference, which AuthenticateConsole accepts as
@@ -222,15 +223,15 @@ func (s *Service) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	return "", tx.Sessions.Insert(ctx, session)
 }
 
-// issue returns the tokens of a session. It is called after the commit, so that the store knows every issued token. A
-// token is cached at its first use: otherwise clients that only refresh would fill the cache with unused tokens.
-func (s *Service) issue(session store.Session) (Tokens, error) {
+// issue returns the tokens of a session, which was read at that position or later. It is called after the commit, so that the store
+// knows every issued token. A token is kept at its first use: otherwise clients that only refresh would displace the used ones.
+func (s *Service) issue(session store.Session, at position) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("parse the uid of a session: %w", err)
 	}
 	keys := s.keySet()
-	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now())
+	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now(), at)
 	if err != nil {
 		return Tokens{}, err
 	}

@@ -240,7 +240,7 @@ func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 	}
 	wait.Wait()
 	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org", Generation: 1}
-	first, err := services[0].issue(session)
+	first, err := services[0].issue(session, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

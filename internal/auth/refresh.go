@@ -46,14 +46,14 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	uid := id.String()
+	uid, at := id.String(), s.cache.position()
 	session, err := s.renew(ctx, origin, uid, audit.MethodRefreshToken, func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
 		return s.consume(ctx, tx, uid, generation, now)
 	})
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.issue(session)
+	return s.issue(session, at)
 }
 
 // renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
@@ -131,7 +131,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.exchanged(session, consumed)
+	return s.exchanged(session, consumed, c.position())
 }
 
 // consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
@@ -181,12 +181,13 @@ func advanceIf(live bool) refreshDecision {
 	return ReasonRevoked
 }
 
-// exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones.
-func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
+// exchanged returns the tokens of an exchange from its record, and the position of the token that was exchanged, so that a legitimate
+// retry gets the same ones.
+func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI, at position) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonConsumed) // its key was rotated since
 	}
-	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt)
+	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt, at)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/store"
 )
@@ -119,6 +120,7 @@ type Service struct {
 	passwords *Passwords
 	keys      atomic.Pointer[keySet]
 	cache     *credentialCache
+	tokens    *acceptedTokens
 	changes   *changePoller
 	throttle  throttleRules
 
@@ -135,27 +137,28 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(),
+	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(), tokens: &acceptedTokens{fingerprints: newFingerprints()},
 		throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}}
 	s.changes = newChangePoller(db, s.cache, s.reloadKeys)
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	db.OnChange(s.cache.invalidate)
+	db.OnChange(s.cache.add)
 	return s, nil
 }
 
-// begin reads the last change before the keys, so that the next poll finds a rotation in between.
-func (s *Service) begin(ctx context.Context) (err error) {
-	if s.changes.last, err = s.changes.readLast(ctx); err != nil {
-		return fmt.Errorf("read the last change: %w", err)
+// begin reads where the list of changes begins that concern live tokens, then the keys, so that reading the list finds a rotation in
+// between.
+func (s *Service) begin(ctx context.Context) error {
+	if err := s.changes.begin(ctx); err != nil {
+		return fmt.Errorf("read the changes: %w", err)
 	}
 	keys, err := loadKeys(ctx, s.db, s.now())
 	if err != nil {
 		return fmt.Errorf("load the keys of the service: %w", err)
 	}
 	s.keys.Store(keys)
-	return nil
+	return fault.Wrap("read the changes", s.changes.readChanges(ctx))
 }
 
 // Passwords returns the hasher of passwords, for packages that create users.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +22,12 @@ const (
 	tokenType     = "at+jwt"        // RFC 9068 section 2.1; no other kind of JWT is accepted
 	tokenAudience = "regwarden-api" // #nosec G101 -- a name, not a credential
 	maxTokenBytes = 4096
+	maxPayload    = 600              // of a token that this service issues, which is below 1 KiB then
 	clockLeeway   = 30 * time.Second // for nbf and iat of other replicas; exp has none
 )
 
-// claims are those of an authorization token (RFC 9068 section 2.2, plus org and sid). All are required.
+// claims are those of an authorization token (RFC 9068 section 2.2, plus org and sid). The required ones come first. The others are
+// what a request needs of its user, as it was at a position of the list of changes; tokens of older versions have none of them.
 type claims struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -35,6 +38,17 @@ type claims struct {
 	IssuedAt  int64  `json:"iat"`
 	NotBefore int64  `json:"nbf"`
 	Expires   int64  `json:"exp"`
+
+	Email    string `json:"email,omitzero"`
+	Role     string `json:"role,omitzero"`
+	OrgName  string `json:"org_name,omitzero"`
+	Position string `json:"pos,omitzero"` // hexadecimal
+}
+
+// position is that of the claims, 0 if they have none.
+func (c claims) position() position {
+	at, _ := strconv.ParseUint(c.Position, 16, 64) // 0 for what is not a number
+	return position(at)
 }
 
 func (c claims) expiresAt() time.Time { return time.Unix(c.Expires, 0).UTC() }
@@ -54,12 +68,19 @@ var (
 	errPollFailed     = errors.New("new keys could not be read")
 )
 
-// sign returns the authorization token of a session. Ed25519 is deterministic, so the same session, jti, key and time
-// return the same token.
-func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time) (secret.String, time.Time, error) {
+// sign returns the authorization token of a session, which was read at that position or later. Ed25519 is deterministic, so the same
+// session, jti, key, time and position return the same token.
+func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time, at position) (secret.String, time.Time, error) {
 	c := claims{Issuer: s.config.Issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
 		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(s.config.TokenLifetime/time.Second)}
+	required := c
+	if at != 0 {
+		c.Email, c.Role, c.OrgName, c.Position = session.Email, session.Role, session.OrgName, strconv.FormatUint(uint64(at), 16)
+	}
 	payload, err := json.Marshal(c)
+	if len(payload) > maxPayload {
+		payload, err = json.Marshal(required)
+	}
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("encode the claims of a token: %w", err)
 	}

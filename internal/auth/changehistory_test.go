@@ -1,0 +1,204 @@
+package auth
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// database is a model of the list of changes on PostgreSQL: transactions change a subject and commit in any order, their changes wait in
+// the queue, and are moved to the list in parts.
+type database struct {
+	open, queue, list []store.Change
+	versions          map[string]int // by subject: committed changes
+	noted             int
+	queued            int64
+}
+
+func (d *database) begin(subject string) {
+	d.noted++
+	d.open = append(d.open, store.Change{Subject: subject, At: start.Add(time.Duration(d.noted/2) * time.Millisecond)}) // two have the same time
+}
+
+func (d *database) commit(i int) string {
+	c := d.open[i]
+	d.queued++
+	c.Seq = d.queued
+	d.open, d.queue = slices.Delete(d.open, i, i+1), append(d.queue, c)
+	d.versions[c.Subject]++
+	return c.Subject
+}
+
+func (d *database) move(n int) {
+	for _, c := range d.queue[:n] {
+		c.Seq = int64(len(d.list) + 1)
+		d.list = append(d.list, c)
+	}
+	d.queue = slices.Clone(d.queue[n:])
+}
+
+// replica is what a process does with the list, without its queries.
+type replica struct {
+	*changePoller
+	queued  []store.Change // read by a poll that has not read the list yet
+	epoch   uint64
+	polling bool
+}
+
+func newReplica() *replica {
+	r := &replica{changePoller: &changePoller{cache: newCredentialCache()}}
+	r.cache.settle(0, nil, store.Change{})
+	return r
+}
+
+func (r *replica) readQueue(d *database) {
+	r.epoch, r.queued, r.polling = r.cache.currentEpoch(), slices.Clone(d.queue), true
+	if subjects := r.newSubjects(r.queued); len(subjects) > 0 {
+		r.cache.add(subjects)
+	}
+	r.remember(r.queued)
+}
+
+// readList ends the poll. It reports whether the poll found the list whole.
+func (r *replica) readTheList(t *rapid.T, d *database) {
+	from := d.list[max(0, r.last.Seq-1):]
+	added, complete := newChanges(r.last, from)
+	if !complete {
+		t.Fatalf("after %v comes %v", r.last, from)
+	}
+	if len(added) > 0 {
+		if err := r.applyNumbered(t.Context(), added); err != nil {
+			t.Fatal(err)
+		}
+		r.last = added[len(added)-1]
+	}
+	if r.lost(r.queued) {
+		t.Fatalf("lost of %v: %v and %v", r.awaiting, r.queued, added)
+	}
+	r.polling = false
+	r.cache.settle(r.epoch, r.queued, r.last)
+}
+
+// modelToken has the version of its subject that its issuer read.
+type modelToken struct {
+	subject string
+	version int
+	at      position
+}
+
+// TestTokensAreNotAcceptedAfterAChange checks one rule for any order of commits, moves, polls of three processes, and tokens that any of
+// them issues: no process accepts a token whose data were changed before its last poll began, or by itself.
+func TestTokensAreNotAcceptedAfterAChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, replicas := &database{versions: map[string]int{}}, []*replica{newReplica(), newReplica(), newReplica()}
+		for _, r := range replicas {
+			r.cache.maxChanged = 4
+		}
+		subject := rapid.SampledFrom([]string{"u0", "u1", "u2", "u3", "u4", "u5"})
+		must := make([]map[string]int, len(replicas)) // what each process knows for sure
+		began := make([]map[string]int, len(replicas))
+		for i := range must {
+			must[i] = map[string]int{}
+		}
+		var tokens []modelToken
+		accepted := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"begin": func(t *rapid.T) { d.begin(subject.Draw(t, "subject")) },
+			"commit": func(t *rapid.T) {
+				if len(d.open) == 0 {
+					t.Skip()
+				}
+				changed := d.commit(rapid.IntRange(0, len(d.open)-1).Draw(t, "transaction"))
+				by := rapid.IntRange(0, len(replicas)-1).Draw(t, "by")
+				replicas[by].cache.add([]string{changed})
+				must[by][changed] = d.versions[changed]
+			},
+			"move": func(t *rapid.T) { d.move(rapid.IntRange(0, len(d.queue)).Draw(t, "changes")) },
+			"readQueue": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(replicas)-1).Draw(t, "process")
+				replicas[i].readQueue(d)
+				began[i] = map[string]int{}
+				for s, v := range d.versions {
+					began[i][s] = v
+				}
+			},
+			"readList": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(replicas)-1).Draw(t, "process")
+				if !replicas[i].polling {
+					t.Skip()
+				}
+				replicas[i].readTheList(t, d)
+				for s, v := range began[i] {
+					must[i][s] = max(must[i][s], v)
+				}
+			},
+			"issue": func(t *rapid.T) {
+				at := replicas[rapid.IntRange(0, len(replicas)-1).Draw(t, "process")].cache.position()
+				s := subject.Draw(t, "subject")
+				tokens = append(tokens, modelToken{s, d.versions[s], at})
+			},
+			"": func(t *rapid.T) {
+				for i, r := range replicas {
+					for _, token := range tokens {
+						if !r.cache.currentAt(token.at, &Principal{UserUID: token.subject}) {
+							continue
+						}
+						accepted++
+						if token.version < must[i][token.subject] {
+							t.Fatalf("process %d accepts version %d of %s and knows %d", i, token.version, token.subject, must[i][token.subject])
+						}
+					}
+				}
+			},
+		})
+	})
+}
+
+// TestPositionsOfAnotherHistory has two processes know lists that are the same up to a change, as before and after a failover that lost
+// the newest commits: what one read at the end of its list is not accepted by the other.
+func TestPositionsOfAnotherHistory(t *testing.T) {
+	changes := func(subjects ...string) (list []store.Change) {
+		for i, subject := range subjects {
+			list = append(list, store.Change{Seq: int64(i + 1), Subject: subject, At: start})
+		}
+		return list
+	}
+	isNew := func(store.Change) bool { return true }
+	before, after := newReplica().cache, newReplica().cache
+	before.addNumbered(changes("a", "b"), isNew)
+	common := before.position()
+	before.addNumbered([]store.Change{{Seq: 3, Subject: "lost", At: start}}, isNew)
+	after.addNumbered(changes("a", "b", "c", "d"), isNew)
+	of := func(user string) *Principal { return &Principal{UserUID: user} }
+	if after.currentAt(before.position(), of("e")) {
+		t.Error("a position of the lost history is accepted")
+	}
+	if !after.currentAt(common, of("e")) || after.currentAt(common, of("c")) || !after.currentAt(after.position(), of("c")) {
+		t.Error("positions of the common history: c changed after it, e did not")
+	}
+	after.addNumbered([]store.Change{{Seq: 5, Subject: store.ChangedAll, At: start}}, isNew)
+	if after.currentAt(common, of("e")) || after.current(after.epoch.Load()-1, of("e")) {
+		t.Error("something is up to date after a change of everything")
+	}
+}
+
+// TestPositionsAreBounded adds more changes than positions are kept: the oldest ones are unknown then.
+func TestPositionsAreBounded(t *testing.T) {
+	h := newReplica().cache
+	first, kept := h.position(), position(0)
+	for i := range int64(maxPositions + 10) {
+		h.addNumbered([]store.Change{{Seq: i + 1, Subject: fmt.Sprint(i % 5), At: start}}, func(store.Change) bool { return true })
+		if i == 100 {
+			kept = h.position()
+		}
+	}
+	of := &Principal{UserUID: "unchanged"}
+	if len(h.order) != maxPositions || len(h.numbers) != maxPositions || h.currentAt(first, of) || !h.currentAt(kept, of) {
+		t.Errorf("%d positions", len(h.order))
+	}
+}

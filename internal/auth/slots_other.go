@@ -1,0 +1,5 @@
+//go:build !unix
+
+package auth
+
+func newSlots(n int) []uint64 { return make([]uint64, n) }
