@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"encoding/base64"
 	"encoding/binary"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // recentTokens is how many tokens are kept with their claims.
-const recentTokens = 4096
+const recentTokens = 1024
 
 // acceptedTokens knows the tokens whose signature and claims this process has verified, so that they need neither a verification nor a
 // query when they are used again: of all by a fingerprint, of the recent ones with their claims.
@@ -67,15 +69,94 @@ func (t *acceptedTokens) slot(id credentialID) *atomic.Pointer[acceptedToken] {
 	return &t.recent[binary.LittleEndian.Uint16(id[16:])%recentTokens]
 }
 
-// verifiedClaims reads the claims of a token whose fingerprint is known.
+// verifiedClaims reads the claims of a token that was verified before.
 func verifiedClaims(token secret.String) (c claims, err error) {
 	_, rest, _ := strings.Cut(token.Reveal(), ".")
 	payload, _, _ := strings.Cut(rest, ".")
-	text, err := decodeBase64URL(payload)
+	var encoded, decoded [1024]byte // enough for a token of this service
+	if len(payload) > len(encoded) {
+		return c, errMalformedToken
+	}
+	n, err := base64.RawURLEncoding.Decode(decoded[:], encoded[:copy(encoded[:], payload)])
 	if err != nil {
 		return c, err
 	}
-	return c, json.Unmarshal(text, &c)
+	text := string(decoded[:n])
+	if c.scan(text) {
+		return c, nil
+	}
+	c = claims{}
+	return c, json.Unmarshal([]byte(text), &c) // not decoded itself, which would be allocated then
+}
+
+// scan is json.Unmarshal at a tenth of its time for an object as sign writes it: without spaces, escapes and other values than texts and
+// integers. It returns false for any other. It is only for what json.Unmarshal has accepted before.
+func (c *claims) scan(text string) bool {
+	rest, ok := strings.CutPrefix(text, `{"`)
+	for ok && strings.IndexByte(rest, '\\') < 0 {
+		var name, value string
+		if name, rest, ok = strings.Cut(rest, `":`); !ok {
+			return false
+		}
+		if quoted, isText := strings.CutPrefix(rest, `"`); isText {
+			value, rest, ok = strings.Cut(quoted, `"`)
+			ok = ok && c.setText(name, value)
+		} else {
+			end := max(0, strings.IndexAny(rest, ",}"))
+			value, rest = rest[:end], rest[end:]
+			ok = c.setNumber(name, value)
+		}
+		if rest == "}" {
+			return ok
+		}
+		if ok {
+			rest, ok = strings.CutPrefix(rest, `,"`)
+		}
+	}
+	return false
+}
+
+func (c *claims) setText(name, value string) bool {
+	switch name {
+	case "iss":
+		c.Issuer = value
+	case "aud":
+		c.Audience = value
+	case "sub":
+		c.Subject = value
+	case "org":
+		c.Org = value
+	case "sid":
+		c.Session = value
+	case "jti":
+		c.ID = value
+	case "email":
+		c.Email = value
+	case "role":
+		c.Role = value
+	case "org_name":
+		c.OrgName = value
+	case "pos":
+		c.Position = value
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *claims) setNumber(name, value string) bool {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch name {
+	case "iat":
+		c.IssuedAt = n
+	case "nbf":
+		c.NotBefore = n
+	case "exp":
+		c.Expires = n
+	default:
+		return false
+	}
+	return err == nil
 }
 
 // upToDate reports whether none of a token's subjects has changed since its data were read.

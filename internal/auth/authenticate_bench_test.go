@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/regwarden/regwarden/internal/cputime"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -49,9 +50,11 @@ func BenchmarkAuthenticate(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			b.ReportAllocs()
+			before := cputime.Used()
 			for b.Loop() {
 				authenticate(tokens[rand.IntN(count)])
 			}
+			b.ReportMetric(float64(cputime.Used()-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
