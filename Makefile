@@ -136,6 +136,9 @@ bench-connections: ## A replica with 8 connections compared with 19, and through
 bench-users: ## 200,000 users compared with 1,000
 	$(bench_run) Users $(BENCH)
 
+bench-tokens: ## GETs with a million live tokens compared with one token; the memory that they take
+	$(bench_run) Tokens $(BENCH)
+
 bench-onetoken: ## 32 clients on one refresh token for a minute
 	$(bench_run) OneToken $(BENCH)
 
@@ -195,4 +198,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-users bench-onetoken bench-engine bench-scan-cost bench-growth bench-pages screenshots profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-users bench-tokens bench-onetoken bench-engine bench-scan-cost bench-growth bench-pages screenshots profile clean

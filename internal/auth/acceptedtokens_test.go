@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,4 +153,50 @@ func TestLongNamesAreNotInTokens(t *testing.T) {
 	if p, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err != nil || p.Email != goodEmail {
 		t.Errorf("%+v, %v", p, err)
 	}
+}
+
+// TestRestoredStoreRefusesNewerSessions restores a backup that ends with the same change as the store does: a token of a session that the
+// backup does not have is refused, one of an older session is accepted.
+func TestRestoredStoreRefusesNewerSessions(t *testing.T) {
+	w := mustWorld(t, nil)
+	if w.db.Shared() {
+		return // only a database file is restored by this program
+	}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "something") })
+	older, err := mustPolled(t, w.Service).Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup, dir := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
+	if _, err := w.db.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	newer := w.mustLogin(t)
+	o := store.Options{DataDir: dir, MasterKeyFile: filepath.Join(w.dir, "master.key"), Now: w.clock.now}
+	if _, err := store.Restore(t.Context(), o, backup, store.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	restored, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = restored.Authenticate(t.Context(), Presented{Authorization: newer.Authorization})
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)
+	if _, err := restored.Authenticate(t.Context(), Presented{Authorization: older.Authorization}); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustPolled has a service know all changes.
+func mustPolled(t *testing.T, s *Service) *Service {
+	t.Helper()
+	if err := s.changes.poll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -103,7 +103,10 @@ func drawTokens(b *testing.B, db *sql.DB, dataDir string, count int) (tokens []s
 }
 
 // macKey is the key of the service for refresh tokens.
-func macKey(b *testing.B, dataDir string) []byte {
+func macKey(b *testing.B, dataDir string) []byte { return serviceKey(b, dataDir, store.KeyMAC) }
+
+// serviceKey is the key of the service for a purpose.
+func serviceKey(b *testing.B, dataDir string, purpose store.KeyPurpose) []byte {
 	b.Helper()
 	db, err := store.Open(b.Context(), store.Options{DataDir: dataDir})
 	noError(b, err)
@@ -113,7 +116,7 @@ func macKey(b *testing.B, dataDir string) []byte {
 		keys, err = tx.Keys.List(context.Background())
 		return err
 	}))
-	return keys[slices.IndexFunc(keys, func(k store.ServiceKey) bool { return k.Purpose == store.KeyMAC })].Secret
+	return keys[slices.IndexFunc(keys, func(k store.ServiceKey) bool { return k.Purpose == purpose })].Secret
 }
 
 // refreshToken makes the first token of a session, as internal/auth does.
