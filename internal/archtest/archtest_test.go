@@ -70,10 +70,11 @@ var mayImport = map[string][]string{
 	"internal/paging":                  {"internal/fault"},
 	"internal/spelling":                {},
 	"internal/scan":                    {"definitions", "definitions/model", "internal/program", "internal/scanreport", "regcheck", "secret"},
-	"internal/store": {"internal/audit", "internal/seal", "internal/store/changelist", "internal/store/jsontext", "internal/store/sqldb",
-		"secret"},
+	"internal/store": {"internal/audit", "internal/seal", "internal/store/changelist", "internal/store/jsontext", "internal/store/keyset",
+		"internal/store/sqldb", "secret"},
 	"internal/store/changelist":   {"internal/store/sqldb"},
 	"internal/store/jsontext":     {},
+	"internal/store/keyset":       {"internal/seal", "internal/store/sqldb"},
 	"internal/store/sqldb":        {"internal/fault", "internal/filelock", "internal/seal", "secret"},
 	"internal/store/postgrestest": {"internal/needs", "internal/testport"},
 	"internal/store/datamigration": {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store/changelist"
+	"github.com/regwarden/regwarden/internal/store/keyset"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -54,7 +55,7 @@ func open(ctx context.Context, o Options, d sqldb.Options) (*DB, error) {
 
 // setUp verifies the master key first, then migrates the tables, and creates the key of a new store.
 func setUp(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error) {
-	ring, err := openKeyring(ctx, o, db)
+	ring, err := o.keySource().Open(ctx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func setUp(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error)
 		return nil, err
 	}
 	if ring == nil {
-		ring, err = createKeyring(ctx, o, db)
+		ring, err = o.keySource().Create(ctx, db)
 	}
 	return ring, err
 }
@@ -75,7 +76,7 @@ var ErrNotEmpty = errors.New("the database is not empty")
 
 // CreateTables creates the tables of a store, and no key, in a database on which no server was started: ErrNotEmpty.
 func CreateTables(ctx context.Context, db *sqldb.Raw) error {
-	wrapped, err := wrappedKeyring(ctx, db) // the first row that a server writes
+	wrapped, err := keyset.Wrapped(ctx, db) // the first row that a server writes
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store/changelist"
+	"github.com/regwarden/regwarden/internal/store/keyset"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -23,26 +24,8 @@ func (db *DB) Backup(ctx context.Context, target string) (leftOut []string, err 
 		if err != nil {
 			return seal.MasterKey{}, fmt.Errorf("%w; a backup could not be restored: correct this first", err)
 		}
-		return db.options.masterKeyOf(ctx, copied)
+		return db.options.keySource().MasterKeyOf(ctx, copied)
 	})
-}
-
-// masterKeyOf returns the master key that decrypts the keyring of a copy: a rotation may end while the copy is written.
-func (o Options) masterKeyOf(ctx context.Context, db *sqldb.Raw) (seal.MasterKey, error) {
-	wrapped, err := wrappedKeyring(ctx, db)
-	if err != nil {
-		return seal.MasterKey{}, err
-	}
-	keys, err := o.masterKeys()
-	if err != nil {
-		return seal.MasterKey{}, err
-	}
-	for _, key := range keys {
-		if _, err := seal.Unwrap(key, wrapped); err == nil {
-			return key, nil
-		}
-	}
-	return seal.MasterKey{}, fmt.Errorf("%w: it was rotated during the backup; repeat the backup with the new key", seal.ErrWrongKey)
 }
 
 // RestoreOptions are choices of Restore.
@@ -68,9 +51,9 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 		backupKey.MasterKey = r.FormerKey
 	}
 	var ring *seal.Keyring
-	restoration := sqldb.Restoration{Keys: backupKey.masterKeys, AllowUnauthenticated: r.AllowUnauthenticated, Migrations: migrations,
+	restoration := sqldb.Restoration{Keys: backupKey.keySource().MasterKeys, AllowUnauthenticated: r.AllowUnauthenticated, Migrations: migrations,
 		Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
-			ring, err = openKeyring(ctx, backupKey, db)
+			ring, err = backupKey.keySource().Open(ctx, db)
 			if err == nil && ring == nil {
 				err = fmt.Errorf("%w: it has no keyring", sqldb.ErrNoBackup)
 			}
@@ -84,7 +67,7 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 		return errors.Join(rewrapBackup(ctx, o, ring, db), changelist.AddRestore(ctx, db, ChangedAll, o.now()))
 	}
 	at, err = sqldb.Restore(ctx, o.DataDir, backup, restoration)
-	if errors.Is(err, seal.ErrWrongKey) || errors.Is(err, errNoMasterKey) {
+	if errors.Is(err, seal.ErrWrongKey) || errors.Is(err, keyset.ErrNoMasterKey) {
 		err = fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, "+
 			"such as master.key.<time> after a rotation", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store/changelist"
+	"github.com/regwarden/regwarden/internal/store/keyset"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -51,11 +52,15 @@ func (o Options) keyFile() string {
 	return o.MasterKeyFile
 }
 
+func (o Options) keySource() keyset.Source {
+	return keyset.Source{Key: o.MasterKey, File: o.keyFile(), Now: o.now}
+}
+
 // database returns the options of the database.
 func (o Options) database() sqldb.Options {
 	d := sqldb.Options{URL: o.DatabaseURL, Dir: o.DataDir, Timeout: o.Timeout}
 	if o.Existing {
-		d.MustHave = keysetTable
+		d.MustHave = keyset.Table
 	}
 	return d
 }
