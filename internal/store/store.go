@@ -100,6 +100,12 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
+// Autocommit is InTx for fn that runs one statement, which is its own transaction: one round trip on PostgreSQL. It must not be one that
+// notes a change.
+func (db *DB) Autocommit(ctx context.Context, fn func(*Tx) error) error {
+	return db.DB.Autocommit(ctx, func(q sqldb.Querier) error { return fn(db.newTx(q)) })
+}
+
 // InTxDetached is InTx for a result that must be recorded although the context of the caller has ended or the service is
 // stopping. change gets its own context, which ends after 5 s.
 func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx) error) error {

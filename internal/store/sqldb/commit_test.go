@@ -1,6 +1,12 @@
 package sqldb
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+)
 
 // A change is acknowledged only after its commit: when the database refuses that, as here for a deferred constraint, the caller
 // gets the error, and later changes succeed.
@@ -10,17 +16,76 @@ func TestRefusedCommitIsAnError(t *testing.T) {
 }
 
 func refusedCommit(t *testing.T, db *DB) {
-	err := db.InTx(t.Context(), func(q Querier) error {
-		_, err := q.Exec(t.Context(), "INSERT INTO aliases (name) VALUES ('missing')", nil)
+	refusedCommitOf(t, db, db.Autocommit, func(error) {}) // its commit may be part of the statement
+	refusedCommitOf(t, db, db.InTx, func(err error) {
 		if err != nil {
 			t.Errorf("the statement was refused, not the commit: %v", err)
 		}
+	})
+}
+
+func refusedCommitOf(t *testing.T, db *DB, inTx func(context.Context, func(Querier) error) error, check func(error)) {
+	err := inTx(t.Context(), func(q Querier) error {
+		_, err := q.Exec(t.Context(), "INSERT INTO aliases (name) VALUES ('missing')", nil)
+		check(err)
 		return err
 	})
 	if err == nil {
 		t.Error("a change that was not committed was acknowledged")
 	}
-	if err := insertAlone(t, db, "after"); err != nil {
+	if err := insertSingle(t, db, uuid.NewString()); err != nil {
 		t.Errorf("the next change: %v", err)
+	}
+}
+
+// insertSingle inserts a name with a statement that commits itself.
+func insertSingle(t *testing.T, db *DB, name string) error {
+	return db.Autocommit(t.Context(), func(q Querier) error { return insertName(t.Context(), q, name) })
+}
+
+// TestAutocommit stores what one statement changes, and refuses work with several on PostgreSQL, where each would commit on its own.
+func TestAutocommit(t *testing.T) {
+	for name, db := range map[string]*DB{"SQLite": mustOpen(t, Options{Dir: t.TempDir()}), "PostgreSQL": mustOpenURL(t, shared.Server(t).NewDatabase(t))} {
+		if err := insertSingle(t, db, "one"); err != nil || !nameExists(t, db, "one") {
+			t.Errorf("%s: not stored, %v", name, err)
+		}
+		if err := insertSingle(t, db, "one"); !errors.Is(err, ErrExists) {
+			t.Errorf("%s: again: %v", name, err)
+		}
+		returned := ""
+		if err := db.Autocommit(t.Context(), func(q Querier) (err error) {
+			returned, err = queryText(t.Context(), q, "UPDATE names SET name = 'two' WHERE name = 'one' RETURNING name")
+			return err
+		}); err != nil || returned != "two" || !nameExists(t, db, "two") {
+			t.Errorf("%s: returned %q, %v", name, returned, err)
+		}
+	}
+	db := mustOpenURL(t, shared.Server(t).NewDatabase(t))
+	for _, second := range []func(Querier) error{
+		func(q Querier) error { return insertName(t.Context(), q, "second") },
+		func(q Querier) error {
+			return q.ExecDeferred(t.Context(), "INSERT INTO names (name) VALUES ('second')", nil)
+		},
+	} {
+		err := db.Autocommit(t.Context(), func(q Querier) error {
+			return errors.Join(insertName(t.Context(), q, uuid.NewString()), second(q))
+		})
+		if !errors.Is(err, errSeveral) || nameExists(t, db, "second") {
+			t.Errorf("two statements: %v", err)
+		}
+	}
+}
+
+func TestSingleStatementIsRepeatedAfterADeadlock(t *testing.T) {
+	url := shared.Server(t).NewDatabase(t)
+	db := mustOpenURL(t, url)
+	runs := 0
+	err := db.Autocommit(t.Context(), func(q Querier) error {
+		runs++
+		_, err := q.Exec(t.Context(), `DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40P01'; END $$`, nil)
+		return err
+	})
+	if err == nil || runs != maxTries {
+		t.Errorf("%d runs, %v", runs, err)
 	}
 }

@@ -21,6 +21,7 @@ func TestPostgreSQLUnreachable(t *testing.T) {
 	}{
 		{"a connection that is lost before the commit is replaced", lostBeforeCommit},
 		{"a commit of unknown outcome is not repeated", unknownOutcome},
+		{"a single statement of unknown outcome is not repeated", unknownSingle},
 		{"a statement that fails on the way with a commit has a known outcome", statementBeforeCommit},
 		{"few callers wait for an unresponsive database, and not for long", unresponsive},
 		{"a crash under load loses nothing that was acknowledged", crash},
@@ -82,6 +83,35 @@ func unknownOutcome(t *testing.T, server *postgrestest.Server) {
 		}
 		if there != (what == cutResponse) {
 			t.Errorf("%s is there: %v", name, there)
+		}
+	}
+}
+
+// unknownSingle is unknownOutcome for a statement that commits itself: also when its connection was idle and is lost.
+func unknownSingle(t *testing.T, server *postgrestest.Server) {
+	db, proxy := mustOpenVia(t, server)
+	for name, what := range map[string]cut{"lost": cutBefore, "stored": cutResponse} {
+		if err := insertSingle(t, db, name+" before"); err != nil { // its text is prepared now
+			t.Fatal(err)
+		}
+		runs := 0
+		err := db.Autocommit(t.Context(), func(q Querier) error {
+			runs++
+			proxy.nextWith(name+"!", what)
+			return insertName(t.Context(), q, name+"!")
+		})
+		if fault.KindOf(err) != fault.Unavailable || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "not known") || runs != 1 {
+			t.Errorf("%s: %d runs, got %v, because %v", name, runs, err, errors.Unwrap(err))
+		}
+		there := nameExists(t, db, name+"!")
+		for deadline := time.Now().Add(5 * time.Second); what == cutResponse && !there && time.Now().Before(deadline); {
+			there = nameExists(t, db, name+"!")
+		}
+		if there != (what == cutResponse) {
+			t.Errorf("%s is there: %v", name, there)
+		}
+		if err := insertSingle(t, db, name+" after"); err != nil {
+			t.Errorf("on another connection: %v", err)
 		}
 	}
 }

@@ -23,10 +23,12 @@ const (
 
 // write runs work in its own transaction. Nothing of it is stored before the commit, so it is run again when the
 // database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
-func (p *postgres) write(ctx context.Context, work func(Querier) error) error {
+func (p *postgres) write(ctx context.Context, single bool, work func(Querier) error) error {
 	until := time.Now().Add(p.limit)
 	for try := 1; ; try++ {
-		t := &pgTx{db: p}
+		// Through a pooler of transactions, the limits are statements of the transaction.
+		alone := single && !p.pooling.Load().transactions
+		t := &pgTx{db: p, single: alone, begun: alone}
 		err := p.attempt(ctx, until, t, work)
 		if err == nil || !t.retryable(try) {
 			return err
@@ -85,6 +87,7 @@ func isCallersDeadline(bound context.Context) bool { return context.Cause(bound)
 // statements are sent with the next one, or with the commit.
 type pgTx struct {
 	db         *postgres
+	single     bool // its only statement is sent without BEGIN and COMMIT
 	conn       *pgx.Conn
 	bound      context.Context // cancels statements that take too long
 	begin      []string        // statements
@@ -94,6 +97,7 @@ type pgTx struct {
 	failure    error // of the first statement that failed, as pgx returned it
 	lost       bool  // the connection is closed, or leads to a server that takes no writes
 	commitSent bool
+	warned     int // warnings on the connection before the commit
 }
 
 // statement is a query with its arguments.
@@ -118,7 +122,7 @@ func (t *pgTx) retryable(try int) bool {
 
 // Exec is described at Querier.
 func (t *pgTx) Exec(ctx context.Context, query string, args []any) (int64, error) {
-	if err := checkArgs(ctx, args); err != nil {
+	if err := cmp.Or(checkArgs(ctx, args), t.countSingle()); err != nil {
 		return 0, err
 	}
 	var tag pgconn.CommandTag
@@ -135,7 +139,7 @@ func (t *pgTx) Exec(ctx context.Context, query string, args []any) (int64, error
 
 // Each is described at Querier.
 func (t *pgTx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
-	if err := checkArgs(ctx, args); err != nil {
+	if err := cmp.Or(checkArgs(ctx, args), t.countSingle()); err != nil {
 		return noRowsIfUnstorable(query, err)
 	}
 	if t.begun && len(t.unsent) == 0 {
@@ -154,7 +158,21 @@ func (t *pgTx) ExecDeferred(ctx context.Context, query string, args []any) error
 	if err := checkArgs(ctx, args); err != nil {
 		return err
 	}
+	if t.single {
+		return errSeveral
+	}
 	t.unsent = append(t.unsent, statement{query, args})
+	return nil
+}
+
+var errSeveral = errors.New("a transaction of a single statement has several, or a deferred one")
+
+// countSingle notes that a statement is sent, which also commits if it is the single one.
+func (t *pgTx) countSingle() error {
+	if t.single && t.commitSent {
+		return errSeveral
+	}
+	t.commitSent, t.warned = t.single, warnings(t.conn.PgConn())
 	return nil
 }
 
@@ -193,7 +211,18 @@ func (t *pgTx) note(err error) error {
 		t.failure = err
 	}
 	t.lost = t.lost || isLost(t.conn, err) || t.db.lostName(err)
+	if t.single {
+		t.commitSent = !provesRollback(codeOf(err)) && !pgconn.SafeToRetry(err)
+	}
+	if t.single && t.commitSent && t.lost {
+		return outcomeUnknown(err)
+	}
 	return translateOn(t.conn, err)
+}
+
+// outcomeUnknown is the fault of a commit whose response is missing.
+func outcomeUnknown(err error) error {
+	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
 }
 
 // commit makes the transaction durable. When the connection is lost during the commit, the outcome is unknown: the error is of kind
@@ -202,9 +231,11 @@ func (t *pgTx) commit() error {
 	if !t.begun && len(t.unsent) == 0 {
 		return nil
 	}
-	before := warnings(t.conn.PgConn())
-	t.commitSent = true
-	tag, err := t.sendCommit()
+	tag, err := pgconn.NewCommandTag("COMMIT"), error(nil) // a single statement committed itself
+	if !t.single {
+		t.commitSent, t.warned = true, warnings(t.conn.PgConn())
+		tag, err = t.sendCommit()
+	}
 	if codeOf(t.failure) != "" { // of a statement that was sent with the commit, which was not run then
 		return t.note(t.failure)
 	}
@@ -212,7 +243,7 @@ func (t *pgTx) commit() error {
 		return fmt.Errorf("the database returned %s for a commit", tag)
 	}
 	switch {
-	case err == nil && warnings(t.conn.PgConn()) != before:
+	case err == nil && warnings(t.conn.PgConn()) != t.warned:
 		// The wait for a standby was canceled: it is committed, but a failover could lose it.
 		return unavailable(errors.New("the database warned about a commit"))
 	case err == nil:
@@ -221,7 +252,7 @@ func (t *pgTx) commit() error {
 		return t.note(err)
 	}
 	t.lost = true
-	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
+	return outcomeUnknown(err)
 }
 
 func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {

@@ -27,8 +27,9 @@ type DB struct {
 
 // engine is what differs between SQLite in a file (sqlite.go) and PostgreSQL (postgres.go).
 type engine interface {
-	// write runs work in one transaction and returns when that is durable or rolled back. It may run work again.
-	write(ctx context.Context, work func(Querier) error) error
+	// write runs work in one transaction and returns when that is durable or rolled back. It may run work again. single promises
+	// that work runs one statement.
+	write(ctx context.Context, single bool, work func(Querier) error) error
 	// reader runs queries, each on the newest committed state.
 	reader() (Querier, error)
 	// checkDisk returns an error when the disk of the database is known to be full or read-only.
@@ -62,7 +63,15 @@ func Open(ctx context.Context, o Options, setup func(context.Context, *Raw) erro
 
 // InTx runs work in one write transaction and returns when that is durable or rolled back. It may run work again.
 func (db *DB) InTx(ctx context.Context, work func(Querier) error) error {
-	err := db.write(ctx, work)
+	return db.note(db.write(ctx, false, work))
+}
+
+// Autocommit is InTx for work that runs one statement, with Exec or Each and without Notify: on PostgreSQL it takes one round trip.
+func (db *DB) Autocommit(ctx context.Context, work func(Querier) error) error {
+	return db.note(db.write(ctx, true, work))
+}
+
+func (db *DB) note(err error) error {
 	db.writes.note(err)
 	return err
 }

@@ -167,7 +167,7 @@ func openFile(path string, connections int, readOnly bool) (*sql.DB, error) {
 	return db, nil
 }
 
-func (s *sqliteDB) write(ctx context.Context, work func(Querier) error) error {
+func (s *sqliteDB) write(ctx context.Context, _ bool, work func(Querier) error) error {
 	return s.writer.do(ctx, work)
 }
 
