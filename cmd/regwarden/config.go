@@ -93,6 +93,7 @@ type Config struct {
 	PublicURL         string
 
 	AuditRetention time.Duration
+	AuditRefreshes bool
 
 	LogFormat string
 	LogLevel  string
@@ -168,6 +169,7 @@ func newSettings() *settings {
 	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and addresses outside of alert-mail-domains are refused)")
 	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
 	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever", "how long audit records are retained; 0s means forever")
+	f.BoolVar(&c.AuditRefreshes, "audit-refreshes", true, "write an audit record for each hour in which a session was refreshed; refused and repeated refreshes have records in any case")
 	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
 	return s

@@ -34,7 +34,7 @@ func TestPageOfSettingsIsGenerated(t *testing.T) {
 
 // configSections are the headings of the page and the settings below each.
 var configSections = []struct{ heading, names string }{
-	{"Files and database", "config data-dir database-url database-url-file allow-newer-database master-key-file master-key-command audit-retention"},
+	{"Files and database", "config data-dir database-url database-url-file allow-newer-database master-key-file master-key-command audit-retention audit-refreshes"},
 	{"Listeners and TLS", "listen console tls-cert tls-key tls-self-signed insecure-http public-url trusted-proxies metrics-listen debug-listen"},
 	{"Connections and memory", "max-connections max-connections-per-source request-memory response-memory"},
 	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max refresh-accepts-authorization"},

@@ -307,7 +307,7 @@ func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Inpu
 	now func() time.Time, log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
-		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
+		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, OmitRefreshRecords: !c.AuditRefreshes, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
 		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
 		ComputeHash: hash, Log: log, Now: now, WaitNow: clock.New(waitHold).Now,

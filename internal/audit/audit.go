@@ -65,7 +65,7 @@ type Record struct {
 	Reason    string // a code or a word from a closed list
 	Origin    Origin
 	Report    []byte // validation report as JSON, without secrets; else nil
-	Repeats   int64  // number of identical refusals that followed within the same minute
+	Repeats   int64  // number of others like it that followed within its Window
 }
 
 // NewUID returns a UUID version 7 (RFC 9562), which begins with the time, so that an index of millions of records grows

@@ -25,7 +25,7 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 		check := login("org-a", start.Add(3*time.Second))
 		check.Action, check.Outcome = audit.RegistryValidate, audit.Started
 		refused := refusal(start.Add(5 * time.Minute))
-		refused.UID = audit.RefusalUID(refused)
+		refused.UID = audit.SharedUID(refused)
 		anonymous := login("", start.Add(10*time.Minute))
 		mustWrite(t, f.DB, first, second, other, check, refused, refused, anonymous)
 		mustExec(t, f, `CREATE TABLE former AS SELECT * FROM audit_unlinked`)

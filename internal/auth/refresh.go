@@ -47,13 +47,36 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
 	uid, at := id.String(), s.cache.position()
-	session, err := s.renew(ctx, origin, uid, audit.MethodRefreshToken, func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
+	session, err := s.advanceCounting(ctx, origin, uid, generation)
+	if err == nil {
+		return s.issue(session, at)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return Tokens{}, fault.Wrap("renew a session", err)
+	}
+	session, err = s.renew(ctx, origin, uid, audit.MethodRefreshToken, func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
 		return s.consume(ctx, tx, uid, generation, now)
 	})
 	if err != nil {
 		return Tokens{}, err
 	}
 	return s.issue(session, at)
+}
+
+// advanceCounting advances a session by one statement if its newest refresh was in the same hour and from the same source, so that they
+// share an audit record, or without records. store.ErrNotFound: renew has to decide, or to record.
+func (s *Service) advanceCounting(ctx context.Context, origin audit.Origin, uid string, generation int64) (session store.Session, err error) {
+	now := s.now()
+	record := audit.SharedUID(audit.Record{At: now, Method: audit.MethodRefreshToken, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin})
+	err = s.db.Autocommit(ctx, func(tx *store.Tx) (err error) {
+		if idleUntil := now.Add(s.config.SessionIdle); s.config.OmitRefreshRecords {
+			session, err = tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)
+		} else {
+			session, err = tx.Sessions.AdvanceCounting(ctx, uid, generation, now, idleUntil, record)
+		}
+		return err
+	})
+	return session, err
 }
 
 // renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
@@ -74,6 +97,8 @@ func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, me
 			record.Reason = reasonRetried
 		case decision.refuses():
 			record.Outcome, record.Reason = audit.Refused, string(decision)
+		default:
+			return s.recordRefresh(ctx, tx, session, record)
 		}
 		return tx.Audits.Append(ctx, record)
 	})
@@ -81,6 +106,18 @@ func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, me
 		return session, refreshRefused(string(decision))
 	}
 	return session, fault.Wrap("renew a session", err)
+}
+
+// recordRefresh records the refresh of a session, whose row the transaction has changed: refreshes of an hour share a record.
+func (s *Service) recordRefresh(ctx context.Context, tx *store.Tx, session store.Session, record audit.Record) error {
+	if s.config.OmitRefreshRecords {
+		return nil
+	}
+	uid := audit.SharedUID(record)
+	if uid == session.RefreshUID {
+		return tx.Sessions.CountRefresh(ctx, session.UID)
+	}
+	return errors.Join(tx.Audits.AddRepeats(ctx, session), tx.Sessions.BeginRefreshes(ctx, session.UID, uid), tx.Audits.Append(ctx, record))
 }
 
 // consume advances a session by one conditional update, which has the conditions of decideRefresh, and returns the
@@ -156,6 +193,9 @@ func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expire
 		}
 		if isFirst {
 			live, err := tx.Sessions.Use(ctx, c.Session, now, now.Add(s.config.SessionIdle))
+			if live && err == nil { // as it is in the locked row
+				session, err = tx.Sessions.Get(ctx, c.Session)
+			}
 			return session, first, advanceIf(live), err
 		}
 	}

@@ -47,6 +47,9 @@ type Config struct {
 	// clients need it.
 	RefreshAcceptsAuthorization bool
 
+	// OmitRefreshRecords makes refreshes write no audit record, except for those that are refused or retried.
+	OmitRefreshRecords bool
+
 	LoginWorkers int           // passwords hashed at once: one per CPU
 	LoginQueue   int           // logins that may wait for a worker: 64
 	LoginWait    time.Duration // maximum wait in the queue: 2 s

@@ -100,7 +100,7 @@ func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin au
 	if err := s.record(ctx, record); err != nil {
 		cause = err
 	}
-	return audit.RefusalUID(record), cause
+	return audit.SharedUID(record), cause
 }
 
 // record writes an audit record, also if the caller has disconnected.

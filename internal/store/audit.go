@@ -18,12 +18,20 @@ const (
 
 	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `, target) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlCompleteAudit = `UPDATE audits SET outcome = $2, reason = $3, report = $4 WHERE uid = $1 AND outcome = 'started'`
-	sqlRecordRefusal = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
-	sqlAudit         = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE uid = $1`
+	sqlShareAudit    = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
+	sqlAudit         = `SELECT ` + auditColumns + auditRepeats + ` FROM audits WHERE uid = $1`
+
+	// A session counts its newest refreshes itself.
+	auditRepeats = `, repeats + CASE WHEN action = 'auth.refresh'
+		THEN COALESCE((SELECT refreshes FROM sessions WHERE sessions.uid = audits.object AND refresh_uid = audits.uid), 0) ELSE 0 END, target`
+	sqlAddRepeats       = `UPDATE audits SET repeats = repeats + $2 WHERE uid = $1`
+	sqlAddRepeatsOfOrg  = `UPDATE audits SET repeats = repeats + s.refreshes FROM sessions s WHERE s.org_uid = $1 AND s.refreshes > 0 AND audits.uid = s.refresh_uid`
+	sqlAddRepeatsOfUser = `UPDATE audits SET repeats = repeats + s.refreshes FROM sessions s
+		WHERE s.org_uid = $1 AND s.user_uid = $2 AND s.refreshes > 0 AND audits.uid = s.refresh_uid`
 
 	// A list leaves the reports out, which are long. The filters that every list has; an empty one selects
 	// all. Which index is used depends on the records that a list covers, so there is a text for each.
-	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL, repeats, target FROM audits`
+	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL` + auditRepeats + ` FROM audits`
 	auditFilter = ` at >= $2 AND (at, uid) < ($3, $4) AND ($5 = '' OR object = $5) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR $7 LIKE '%,' || action || ',%')`
 	auditOrder  = ` ORDER BY at DESC, uid DESC LIMIT $8`
 	ofAll       = ` WHERE $1 = '' AND $9 = '' AND`
@@ -88,11 +96,12 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 type Audits struct{ *conn }
 
 // Append adds a record, in the transaction of the change that it is about. Only the commit may
-// report its failure. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
+// report its failure. One that shares a record (audit.Record.Window) gets the uid of audit.SharedUID, and is counted by the record of that
+// uid if there is one.
 func (tx Audits) Append(ctx context.Context, record audit.Record) error {
 	query := sqlAppendAudit
-	if record.Outcome == audit.Refused {
-		record.UID, query = audit.RefusalUID(record), sqlRecordRefusal
+	if record.Window() > 0 {
+		record.UID, query = audit.SharedUID(record), sqlShareAudit
 	}
 	record = asStored(record)
 	if err := tx.noteUnlinked(ctx, record); err != nil {
@@ -101,6 +110,14 @@ func (tx Audits) Append(ctx context.Context, record audit.Record) error {
 	return tx.insert(ctx, query, record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), record.ActorName,
 		string(record.Method), string(record.Action), record.Object, string(record.Outcome), record.Reason,
 		record.Origin.RequestID, record.Origin.Address, record.Report, orNull(record.Target))
+}
+
+// AddRepeats adds the refreshes that a session counted to their record.
+func (tx Audits) AddRepeats(ctx context.Context, s Session) error {
+	if s.Refreshes == 0 {
+		return nil
+	}
+	return tx.q.ExecDeferred(ctx, sqlAddRepeats, []any{s.RefreshUID, s.Refreshes})
 }
 
 // asStored returns a record with its texts and its time as the database has them.

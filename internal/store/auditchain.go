@@ -28,8 +28,8 @@ const (
 	recordPurpose, batchPurpose, chainPurpose = "audit record", "audit batch", "audit chain"
 
 	sqlNoteUnlinked = `INSERT INTO audit_unlinked (uid, ready_at, mac) VALUES ($1, $2, $3)`
-	// A refusal that is counted by an older record was linked with it.
-	sqlNoteUnlinkedRefusal = `INSERT INTO audit_unlinked (uid, ready_at, mac)
+	// What is counted by an older record was linked with it.
+	sqlNoteUnlinkedShared = `INSERT INTO audit_unlinked (uid, ready_at, mac)
 		SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1) ON CONFLICT (uid) DO NOTHING`
 
 	sqlReadyAudit  = `UPDATE audit_unlinked SET ready_at = ready_at - $2 WHERE uid = $1`
@@ -43,7 +43,7 @@ const (
 	sqlDeleteUnlinked = `DELETE FROM audit_unlinked WHERE uid = $1`
 	sqlSweepUnlinked  = `DELETE FROM audit_unlinked
 		WHERE ready_at < $1 AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = audit_unlinked.uid)`
-	sqlAuditsInOrder = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE (at, uid) > ($1, $2) ORDER BY at, uid LIMIT $3`
+	sqlAuditsInOrder = `SELECT ` + auditColumns + auditRepeats + ` FROM audits WHERE (at, uid) > ($1, $2) ORDER BY at, uid LIMIT $3`
 	sqlAnyUnchained  = `SELECT uid FROM audits a WHERE NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.uid = a.uid) LIMIT 1`
 
 	batchColumns       = `number, org_uid, linked_at, entries, previous, org_previous, hash`
@@ -111,9 +111,12 @@ func (tx Audits) MAC(r audit.Record) AuditMAC {
 // noteUnlinked makes a new record wait for the chain.
 func (tx Audits) noteUnlinked(ctx context.Context, r audit.Record) error {
 	query, ready, mac := sqlNoteUnlinked, r.At, tx.MAC(r)
+	if r.Window() > 0 {
+		query = sqlNoteUnlinkedShared
+	}
 	switch r.Outcome {
 	case audit.Refused:
-		query, ready = sqlNoteUnlinkedRefusal, r.At.Add(refusalSettled)
+		ready = r.At.Add(refusalSettled)
 	case audit.Started:
 		ready = r.At.Add(unfinishedAfter)
 	}

@@ -117,7 +117,7 @@ func (tx Orgs) Delete(ctx context.Context, uid string) error {
 		}
 	}
 	for _, query := range []string{sqlDeleteAllowancesOfOrg, sqlDeleteAlertsIn, sqlDeleteAddresses, sqlDeleteRegistries, sqlDeleteUsage,
-		sqlDropRunsIn, sqlDeleteProjects, sqlDeleteUsers} {
+		sqlDropRunsIn, sqlDeleteProjects, sqlLockSessionsOfOrg, sqlAddRepeatsOfOrg, sqlDeleteUsers} {
 		if err := tx.changeAny(ctx, query, uid); err != nil {
 			return err
 		}

@@ -20,6 +20,8 @@ type Session struct {
 	OrgName               string    // read with the session
 	DisabledAt            time.Time // the user's
 	Console               bool      // of a browser, which has a reference to it instead of tokens
+	RefreshUID            string    // audit record of the newest refreshes
+	Refreshes             int64     // those that the record does not count yet
 }
 
 // ConsumedJTI is an authorization token that was exchanged, and the token that was issued for it.
@@ -33,7 +35,7 @@ type ConsumedJTI struct {
 const (
 	sessionColumns = `s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
 		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at,
-		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END
+		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END, s.refresh_uid, s.refreshes
 		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
 
 	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
@@ -44,13 +46,18 @@ const (
 	sqlSessionByReference = `SELECT ` + sessionColumns + ` JOIN session_references r ON r.session_uid = s.uid WHERE r.hash = $1`
 	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries. A session with a reference
 	// has no refresh token, so it is not advanced.
-	sqlAdvanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4
-		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
-		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL
+	sqlAdvanceSession  = advanceSession + advanceable + advancedSession
+	sqlAdvanceCounting = advanceSession + `, refreshes = refreshes + 1` + advanceable + ` AND refresh_uid = $5` + advancedSession
+	advanceSession     = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4`
+	advanceable        = ` WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
+		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL`
+	advancedSession = `
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at, end_reason,
 		(SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT role FROM users WHERE users.uid = sessions.user_uid),
-		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0`
-	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
+		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0, refresh_uid, refreshes`
+	sqlCountRefresh   = `UPDATE sessions SET refreshes = refreshes + 1 WHERE uid = $1`
+	sqlBeginRefreshes = `UPDATE sessions SET refresh_uid = $2, refreshes = 0 WHERE uid = $1`
+	sqlUseSession     = `UPDATE sessions SET used_at = $2, idle_until = $3
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
 	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
 	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4
@@ -63,14 +70,16 @@ const (
 	sqlConsumeJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
 	sqlDeleteConsumedJTIs = `DELETE FROM spent_jtis WHERE jti IN (SELECT jti FROM spent_jtis WHERE expires_at < $1 LIMIT $2)`
-	sqlDeleteSessions     = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2)`
+	sqlDeleteSessions     = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2) RETURNING refresh_uid, refreshes`
+	sqlLockSessionsOfOrg  = `UPDATE sessions SET generation = generation WHERE org_uid = $1`
+	sqlLockSessionsOfUser = `UPDATE sessions SET generation = generation WHERE org_uid = $1 AND user_uid = $2`
 	sqlConsumedJTI        = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
 )
 
 func scanSession(row scanner, s *Session) error {
 	return row.Scan(&s.UID, &s.OrgUID, &s.UserUID, &s.Generation, &s.Address, moment{&s.CreatedAt}, moment{&s.AdvancedAt},
 		moment{&s.UsedAt}, moment{&s.IdleUntil}, moment{&s.MaxUntil}, moment{&s.EndedAt}, text{&s.EndReason},
-		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt}, truth{&s.Console})
+		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt}, truth{&s.Console}, text{&s.RefreshUID}, &s.Refreshes)
 }
 
 // Sessions reads and changes sessions and consumed authorization tokens.
@@ -108,6 +117,22 @@ func (tx Sessions) ByReference(ctx context.Context, hash []byte) (Session, error
 // generation exactly one gets the session, the others ErrNotFound.
 func (tx Sessions) Advance(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
 	return one(ctx, tx.conn, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
+}
+
+// AdvanceCounting is Advance for a refresh with that audit record, if it is the one of the newest refresh, which the session counts. It
+// runs one statement. ErrNotFound may also mean that the session has another record.
+func (tx Sessions) AdvanceCounting(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, record string) (Session, error) {
+	return one(ctx, tx.conn, scanSession, sqlAdvanceCounting, uid, generation, millis(now), millis(idleUntil), record)
+}
+
+// CountRefresh counts a refresh of the newest record.
+func (tx Sessions) CountRefresh(ctx context.Context, uid string) error {
+	return tx.insert(ctx, sqlCountRefresh, uid)
+}
+
+// BeginRefreshes notes the record of the newest refresh.
+func (tx Sessions) BeginRefreshes(ctx context.Context, uid, record string) error {
+	return tx.insert(ctx, sqlBeginRefreshes, uid, record)
 }
 
 // Use moves the idle end of a session that is live at that moment, and reports whether it is. The
@@ -158,7 +183,13 @@ func (tx Sessions) DeleteConsumedJTIs(ctx context.Context, before time.Time, lim
 	return tx.change(ctx, sqlDeleteConsumedJTIs, millis(before), limit)
 }
 
-// DeleteBefore deletes at most limit sessions whose absolute end was before that moment, and returns how many.
+// DeleteBefore deletes at most limit sessions whose absolute end was before that moment, and returns how many. Their audit records
+// keep the number of their refreshes.
 func (tx Sessions) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteSessions, millis(before), limit)
+	deleted, err := all(ctx, tx.conn, func(row scanner, s *Session) error { return row.Scan(text{&s.RefreshUID}, &s.Refreshes) },
+		sqlDeleteSessions, millis(before), limit)
+	for i := 0; i < len(deleted) && err == nil; i++ {
+		err = Audits(tx).AddRepeats(ctx, deleted[i])
+	}
+	return int64(len(deleted)), err
 }

@@ -66,6 +66,11 @@ func (tx Users) Update(ctx context.Context, u User) error {
 
 // Delete deletes a user with its sessions, API keys and memberships, and notes the change for every process.
 func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
+	for _, query := range []string{sqlLockSessionsOfUser, sqlAddRepeatsOfUser} { // in the order of a refresh
+		if err := tx.insert(ctx, query, orgUID, uid); err != nil {
+			return err
+		}
+	}
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
 

@@ -67,7 +67,7 @@ func refusals(t *testing.T, db *store.DB) {
 		if len(list) != 2 || list[0].Repeats != 0 || list[1].Repeats != 2 || list[1].Object != "first" {
 			t.Errorf("%+v; want one of the second minute, and the first with two repeats", list)
 		}
-		byUID, errUID := tx.Audits.Get(ctx, audit.RefusalUID(refused))
+		byUID, errUID := tx.Audits.Get(ctx, audit.SharedUID(refused))
 		if byUID.Repeats != 2 {
 			t.Errorf("found by its uid with %d repeats, want 2", byUID.Repeats)
 		}

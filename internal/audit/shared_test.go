@@ -30,29 +30,58 @@ func TestRefusalsOfOneKindShareAUID(t *testing.T) {
 	} {
 		next := first
 		c.change(&next)
-		if got := RefusalUID(next) == RefusalUID(first); got != c.shared {
+		if got := SharedUID(next) == SharedUID(first); got != c.shared {
 			t.Errorf("%s: shared %t, want %t", c.name, got, c.shared)
 		}
 	}
 	first.Action = Refresh
 	other := first
-	if other.Object = "another session"; RefusalUID(first) == RefusalUID(other) {
+	if other.Object = "another session"; SharedUID(first) == SharedUID(other) {
 		t.Error("two sessions share a record")
 	}
 }
 
+// Refreshes share a record if, and only if, session, source, way and hour are the same. What is known of the session changes nothing.
+func TestRefreshesOfAnHourShareAUID(t *testing.T) {
+	first := Record{At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Method: MethodRefreshToken,
+		Action: Refresh, Object: "session", Outcome: Succeeded, Origin: Origin{RequestID: "ref-1", Address: "192.0.2.1"}}
+	for _, c := range []struct {
+		name   string
+		change func(*Record)
+		shared bool
+	}{
+		{"the end of the hour", func(r *Record) { r.At, r.Origin.RequestID = r.At.Add(time.Hour-time.Millisecond), "ref-2" }, true},
+		{"user not known", func(r *Record) { r.OrgUID, r.ActorUID = "", "" }, true},
+		{"the next hour", func(r *Record) { r.At = r.At.Add(time.Hour) }, false},
+		{"another session", func(r *Record) { r.Object = "other" }, false},
+		{"another source", func(r *Record) { r.Origin.Address = "192.0.2.2" }, false},
+		{"another way", func(r *Record) { r.Method = MethodToken }, false},
+	} {
+		next := first
+		c.change(&next)
+		if got := SharedUID(next) == SharedUID(first); got != c.shared {
+			t.Errorf("%s: shared %t, want %t", c.name, got, c.shared)
+		}
+	}
+	for _, own := range []Record{{Action: Refresh, Outcome: Succeeded, Reason: "retried"}, {Action: Login, Outcome: Succeeded}, {Action: Refresh, Outcome: Failed}} {
+		if own.Window() != 0 {
+			t.Errorf("%+v shares a record for %v", own, own.Window())
+		}
+	}
+}
+
 // The index of millions of records grows at its end only if uids begin with the time.
-func TestRefusalUIDsAreOrderedByTime(t *testing.T) {
+func TestSharedUIDsAreOrderedByTime(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<46).Draw(r, "at"))
-		record := Record{At: at, Reason: rapid.String().Draw(r, "reason")}
-		later := Record{At: at.Add(time.Minute), Reason: rapid.String().Draw(r, "later reason")}
-		uid, err := uuid.Parse(RefusalUID(record))
+		record := Record{At: at, Outcome: Refused, Reason: rapid.String().Draw(r, "reason")}
+		later := Record{At: at.Add(time.Minute), Outcome: Refused, Reason: rapid.String().Draw(r, "later reason")}
+		uid, err := uuid.Parse(SharedUID(record))
 		if err != nil || uid.Version() != 7 || uid.Variant() != uuid.RFC4122 {
 			r.Fatalf("%v: version %d, variant %v, %v", uid, uid.Version(), uid.Variant(), err)
 		}
-		if RefusalUID(record) >= RefusalUID(later) {
-			r.Fatalf("%s is not before %s", RefusalUID(record), RefusalUID(later))
+		if SharedUID(record) >= SharedUID(later) {
+			r.Fatalf("%s is not before %s", SharedUID(record), SharedUID(later))
 		}
 	})
 }

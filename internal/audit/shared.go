@@ -9,19 +9,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// refusalWindow is how long identical refusals share a record. Without it, one client that is refused repeatedly could
-// fill the store.
-const refusalWindow = time.Minute
+const (
+	// refusalWindow is how long identical refusals share a record. Without it, one client that is refused repeatedly could
+	// fill the store.
+	refusalWindow = time.Minute
+	// refreshWindow is how long refreshes of a session from one source share a record.
+	refreshWindow = time.Hour
+)
 
-// RefusalUID returns the uid of the record that identical refusals share within a minute: those of one action, for one
-// reason, of one actor or session (none before authentication) from one source. It needs no query, so that replicas
-// agree. Like NewUID it begins with the time.
-func RefusalUID(record Record) string {
+// Window is the time in which others like a record are counted by it: 0 for a record of its own.
+func (r Record) Window() time.Duration {
+	switch {
+	case r.Outcome == Refused:
+		return refusalWindow
+	case r.Action == Refresh && r.Outcome == Succeeded && r.Reason == "":
+		return refreshWindow
+	}
+	return 0
+}
+
+// SharedUID returns the uid of the record that others like it share within its window: refusals of one action, for one
+// reason, of one actor or session (none before authentication) from one source, and refreshes of one session from one source.
+// It needs no query, so that replicas agree. Like NewUID it begins with the time.
+func SharedUID(record Record) string {
 	object := ""
 	if record.Action.Kind() == "auth" { // a session; other objects may be names chosen by the caller
 		object = record.Object
 	}
-	window := record.At.Truncate(refusalWindow).UnixMilli()
+	if record.Outcome != Refused { // the session says whose it is
+		record.OrgUID, record.ActorUID = "", ""
+	}
+	window := record.At.Truncate(record.Window()).UnixMilli()
 	hash := sha256.New()
 	for _, part := range []string{string(record.Action), record.Reason, record.OrgUID, record.ActorUID, string(record.Method), object, record.Origin.Source()} {
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails (hash.Hash)
