@@ -55,6 +55,17 @@ func SharedUID(record Record) string {
 	return uid.String()
 }
 
+// SharedTime returns bounds of the time of a record by its SharedUID: the hour in which its window begins, and which it does not leave.
+func SharedTime(uid string) (from, until time.Time) {
+	parsed, err := uuid.Parse(uid)
+	if err != nil {
+		return from, until
+	}
+	window := int64(binary.BigEndian.Uint64(append([]byte{0, 0}, parsed[:6]...))) // #nosec G115 -- 48 bits
+	from = time.UnixMilli(window).UTC().Truncate(refreshWindow)
+	return from, from.Add(refreshWindow)
+}
+
 // Source is the address that limits apply to: for IPv6 the /64 network, which is usually one customer.
 func (o Origin) Source() string {
 	address, err := netip.ParseAddr(o.Address)

@@ -80,6 +80,9 @@ func TestSharedUIDsAreOrderedByTime(t *testing.T) {
 		if err != nil || uid.Version() != 7 || uid.Variant() != uuid.RFC4122 {
 			r.Fatalf("%v: version %d, variant %v, %v", uid, uid.Version(), uid.Variant(), err)
 		}
+		if from, until := SharedTime(SharedUID(record)); at.Before(from) || !at.Before(until) {
+			r.Fatalf("%v is not from %v until %v", at, from, until)
+		}
 		if SharedUID(record) >= SharedUID(later) {
 			r.Fatalf("%s is not before %s", SharedUID(record), SharedUID(later))
 		}

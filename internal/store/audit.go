@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -18,8 +19,12 @@ const (
 
 	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `, target) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlCompleteAudit = `UPDATE audits SET outcome = $2, reason = $3, report = $4 WHERE uid = $1 AND outcome = 'started'`
-	sqlShareAudit    = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
-	sqlAudit         = `SELECT ` + auditColumns + auditRepeats + ` FROM audits WHERE uid = $1`
+	// A partition knows whether a uid is unique, the table does not. Those that share a uid are in one partition: they have the same hour.
+	sqlRepeatAudit = `UPDATE audits SET repeats = repeats + $2 WHERE uid = $1 AND at >= $3 AND at < $4`
+	sqlShareAudit  = `INSERT INTO audits (` + auditColumns + `, target)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+		WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1 AND at >= $15 AND at < $16) ON CONFLICT DO NOTHING`
+	sqlAudit = `SELECT ` + auditColumns + auditRepeats + ` FROM audits WHERE uid = $1`
 
 	// A session counts its newest refreshes itself.
 	auditRepeats = `, repeats + CASE WHEN action = 'auth.refresh'
@@ -99,17 +104,20 @@ type Audits struct{ *conn }
 // report its failure. One that shares a record (audit.Record.Window) gets the uid of audit.SharedUID, and is counted by the record of that
 // uid if there is one.
 func (tx Audits) Append(ctx context.Context, record audit.Record) error {
-	query := sqlAppendAudit
 	if record.Window() > 0 {
-		record.UID, query = audit.SharedUID(record), sqlShareAudit
+		record.UID = audit.SharedUID(record)
 	}
 	record = asStored(record)
 	if err := tx.noteUnlinked(ctx, record); err != nil {
 		return err
 	}
-	return tx.insert(ctx, query, record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), record.ActorName,
+	values := []any{record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), record.ActorName,
 		string(record.Method), string(record.Action), record.Object, string(record.Outcome), record.Reason,
-		record.Origin.RequestID, record.Origin.Address, record.Report, orNull(record.Target))
+		record.Origin.RequestID, record.Origin.Address, record.Report, orNull(record.Target)}
+	if record.Window() == 0 {
+		return tx.insert(ctx, sqlAppendAudit, values...)
+	}
+	return errors.Join(tx.addRepeats(ctx, record.UID, 1), tx.insert(ctx, sqlShareAudit, append(values, sharedTime(record.UID)...)...))
 }
 
 // AddRepeats adds the refreshes that a session counted to their record.
@@ -117,7 +125,17 @@ func (tx Audits) AddRepeats(ctx context.Context, s Session) error {
 	if s.Refreshes == 0 {
 		return nil
 	}
-	return tx.q.ExecDeferred(ctx, sqlAddRepeats, []any{s.RefreshUID, s.Refreshes})
+	return tx.addRepeats(ctx, s.RefreshUID, s.Refreshes)
+}
+
+func (tx Audits) addRepeats(ctx context.Context, uid string, n int64) error {
+	return tx.insert(ctx, sqlRepeatAudit, append([]any{uid, n}, sharedTime(uid)...)...)
+}
+
+// sharedTime returns the bounds of the time of a record with a shared uid, as arguments.
+func sharedTime(uid string) []any {
+	from, until := audit.SharedTime(uid)
+	return []any{from.UnixMilli(), until.UnixMilli()}
 }
 
 // asStored returns a record with its texts and its time as the database has them.

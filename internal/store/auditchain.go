@@ -30,12 +30,13 @@ const (
 	sqlNoteUnlinked = `INSERT INTO audit_unlinked (uid, ready_at, mac) VALUES ($1, $2, $3)`
 	// What is counted by an older record was linked with it.
 	sqlNoteUnlinkedShared = `INSERT INTO audit_unlinked (uid, ready_at, mac)
-		SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1) ON CONFLICT (uid) DO NOTHING`
+		SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM audits WHERE uid = $1 AND at >= $4 AND at < $5) ON CONFLICT (uid) DO NOTHING`
 
 	sqlReadyAudit  = `UPDATE audit_unlinked SET ready_at = ready_at - $2 WHERE uid = $1`
 	sqlReadyAudits = `SELECT a.uid, a.at, a.org_uid, a.actor_uid, a.actor_name, a.means, a.action, a.object, a.outcome, a.reason,
 		a.request_id, a.address, a.report, a.repeats, a.target, u.mac
-		FROM audit_unlinked u JOIN audits a ON a.uid = u.uid WHERE u.ready_at <= $1 AND u.uid > $2 ORDER BY u.uid LIMIT $3`
+		FROM audit_unlinked u JOIN audits a ON a.uid = u.uid AND a.at >= u.ready_at - 86400000 AND a.at <= u.ready_at
+		WHERE u.ready_at <= $1 AND u.uid > $2 ORDER BY u.uid LIMIT $3`
 	sqlUnlinked     = `SELECT mac FROM audit_unlinked WHERE uid = $1`
 	sqlLostUnlinked = `SELECT uid, ready_at FROM audit_unlinked u
 		WHERE NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = u.uid) ORDER BY uid LIMIT $1`
@@ -110,17 +111,18 @@ func (tx Audits) MAC(r audit.Record) AuditMAC {
 
 // noteUnlinked makes a new record wait for the chain.
 func (tx Audits) noteUnlinked(ctx context.Context, r audit.Record) error {
-	query, ready, mac := sqlNoteUnlinked, r.At, tx.MAC(r)
-	if r.Window() > 0 {
-		query = sqlNoteUnlinkedShared
-	}
+	ready, mac := r.At, tx.MAC(r)
 	switch r.Outcome {
 	case audit.Refused:
 		ready = r.At.Add(refusalSettled)
 	case audit.Started:
 		ready = r.At.Add(unfinishedAfter)
 	}
-	return tx.insert(ctx, query, r.UID, millis(ready), mac[:])
+	values := []any{r.UID, millis(ready), mac[:]}
+	if r.Window() > 0 {
+		return tx.insert(ctx, sqlNoteUnlinkedShared, append(values, sharedTime(r.UID)...)...)
+	}
+	return tx.insert(ctx, sqlNoteUnlinked, values...)
 }
 
 // written reports whether mac is that of the record when it was written. Only a started record was completed since.
