@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// readySettings are settings of a database whose defaults are bad, which every transaction replaces, and one that it must not.
-const readySettings = `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database());
+// poorDefaults sets defaults of a database that every transaction replaces, and one that stays.
+const poorDefaults = `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database());
 	EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database());
 	EXECUTE format('ALTER DATABASE %I SET lock_timeout = ''3s''', current_database()); END $$`
 
@@ -31,7 +31,7 @@ func TestPooler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mode, _, _ := strings.Cut(name, ",")
 			pooler, direct := postgrestest.StartPooler(t, server, mode, settings...), server.NewDatabase(t)
-			execDirectly(t, direct, readySettings)
+			execDirectly(t, direct, poorDefaults)
 			one, two := mustOpenURL(t, pooler.URL(direct)), mustOpenURL(t, pooler.URL(direct))
 			for _, db := range []*DB{one, two} {
 				if found := db.engine.(*postgres).pooling.Load(); found.transactions != (mode == "transaction") {

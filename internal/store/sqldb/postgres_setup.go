@@ -85,8 +85,8 @@ const (
 )
 
 // lockDatabase waits for the lock of opening a database. It is a locked row: unlike an advisory lock, every database that
-// speaks the protocol has it, and it works through a pooler of transactions: there it is asked for again and again, since those who wait would use up the
-// connections that its holder needs. It is released when the process ends, however it ends.
+// speaks the protocol has it, and it works through a pooler of transactions. Behind one it is polled, since waiting transactions could
+// use all the connections that its holder needs. It is released when the process ends, however it ends.
 func lockDatabase(ctx context.Context, db *sql.DB, p *pooling) (unlock func() error, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, setupWait, errors.New("another process is opening the store and does not finish"))
 	defer cancel()
