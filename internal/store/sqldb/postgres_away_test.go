@@ -36,6 +36,7 @@ func mustOpenVia(t *testing.T, server *postgrestest.Server) (*DB, *cutProxy) {
 	proxy := startCutProxy(t, server.Address())
 	db := mustOpenURL(t, strings.Replace(direct, server.Address(), proxy.address(), 1))
 	t.Cleanup(proxy.endAll) // before the database is closed, which would wait for responses
+	<-db.Changed()          // it listens: what it sends while connecting must not take the cut of a test
 	return db, proxy
 }
 
