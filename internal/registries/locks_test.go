@@ -53,7 +53,7 @@ func TestNoDeadlock(t *testing.T) {
 		for i := range 2 { // one of the two is the first that a claim locks
 			uids := []string{k.mustCreate(t, input("One")), k.mustCreate(t, input("Two"))}
 			postgrestest.Concurrently(t, k.URL, usage, replace(uids[i], "Renamed"), remove(uids[1-i]), claim(&claimed))
-			for _, change := range []func() error{replace(uids[i], "Renamed again"), remove(uids[i])} {
+			for _, change := range []func() error{replace(uids[i], "Renamed again"), replace(uids[i], "Renamed twice"), remove(uids[i])} {
 				if err := claim(&claimed)(); err != nil || len(claimed) != 1 {
 					t.Fatalf("claimed %d: %v", len(claimed), err)
 				}

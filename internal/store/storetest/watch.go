@@ -87,6 +87,38 @@ func watchClaims(t *testing.T, db *store.DB) {
 	}
 }
 
+// backlogHidesNobody lists an organization although another one has far more due registries, all of them overdue for longer.
+func backlogHidesNobody(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		for i := range 501 {
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1, CreatedAt: start, UpdatedAt: start}
+			err = errors.Join(err, tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, org.UID, r.UID, start))
+		}
+		return err
+	})
+	late := start.Add(time.Minute)
+	single := mustWatched(t, db, other, "single")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Watch.Schedule(ctx, other.UID, single.UID, late)
+	})
+	due := func(now time.Time) (orgs []string) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			orgs, err = tx.Watch.DueOrgs(ctx, now)
+			return err
+		})
+		return orgs
+	}
+	both := []string{min(org.UID, other.UID), max(org.UID, other.UID)}
+	if diff := cmp.Diff([][]string{{org.UID}, both}, [][]string{due(late.Add(-time.Millisecond)), due(late)}); diff != "" {
+		t.Error(diff)
+	}
+	mustClaim(t, db, late, store.Share{OrgUID: other.UID, Count: 1})
+	if diff := cmp.Diff([]string{org.UID}, due(late)); diff != "" {
+		t.Errorf("while the only registry of the other is checked: %s", diff)
+	}
+}
+
 // ending returns the row and the history entry after a check with that result.
 func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthPeriod) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
