@@ -133,6 +133,9 @@ bench-replicas: ## Refreshes at three replicas on one PostgreSQL compared with o
 bench-connections: ## A replica with 8 connections compared with 19, and through pgbouncer
 	$(bench_run) Connections $(BENCH)
 
+bench-claims: ## Claims of three replicas after 100,000 registries fell due at once; polls with 100,000 organizations
+	$(bench_run) Claims $(BENCH)
+
 bench-users: ## 200,000 users compared with 1,000
 	$(bench_run) Users $(BENCH)
 
@@ -198,4 +201,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-users bench-tokens bench-onetoken bench-engine bench-scan-cost bench-growth bench-pages screenshots profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-claims bench-users bench-tokens bench-onetoken bench-engine bench-scan-cost bench-growth bench-pages screenshots profile clean

@@ -70,8 +70,8 @@ type database struct {
 	cpu    func() time.Duration
 }
 
-func startDatabase(b *testing.B) *database {
-	d := &database{b: b, server: postgrestest.Start(b, postgrestest.Options{Settings: []string{"shared_buffers = 128MB"}})}
+func startDatabase(b *testing.B, settings ...string) *database {
+	d := &database{b: b, server: postgrestest.Start(b, postgrestest.Options{Deadlocks: true, Settings: append(settings, "shared_buffers = 128MB")})}
 	d.url = d.server.NewDatabase(b)
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
