@@ -37,7 +37,7 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 // sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
 	for {
-		err := a.Sweep(ctx)
+		err := errors.Join(a.Sweep(ctx), a.DivideAudits(ctx))
 		if auditRetention > 0 {
 			err = errors.Join(err, a.SweepAudits(ctx, time.Now().Add(-auditRetention)))
 		}

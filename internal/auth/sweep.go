@@ -2,15 +2,19 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/partitions"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 const (
-	sweepAfter = 24 * time.Hour // past its end, so that a clock that is hours ahead destroys nothing
-	sweepStep  = 100            // rows per transaction: in a large table each is on different pages
+	sweepAfter     = 24 * time.Hour // past its end, so that a clock that is hours ahead destroys nothing
+	validationTime = 6 * time.Hour  // to read all audit records once
+	sweepStep      = 100            // rows per transaction: in a large table each is on different pages
 )
 
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
@@ -35,13 +39,29 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// SweepAudits deletes audit records older than before, in small steps. What is deleted is noted in their chain first.
+// DivideAudits prepares what SweepAudits can drop as a whole on PostgreSQL. It should be called about once an hour.
+func (s *Service) DivideAudits(ctx context.Context) error {
+	if !s.db.Shared() {
+		return nil
+	}
+	err := partitions.Divide(ctx, s.db.DB, s.now(), func() (*sqldb.DB, error) { return s.db.OpenLonger(ctx, validationTime) })
+	return errors.Join(err, partitions.Extend(ctx, s.db.DB, s.now()))
+}
+
+// SweepAudits deletes audit records older than before: months of them as a whole where it can (partitions.Drop), the others in small steps.
+// What is deleted is noted in their chain first.
 func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 	for more := true; more; {
 		var err error
 		more, err = store.Write(ctx, s.db, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, sweepStep) })
 		if err != nil {
 			return fmt.Errorf("shorten the audit chain: %w", err)
+		}
+	}
+	if s.db.Shared() {
+		var err error
+		if before, err = partitions.Drop(ctx, s.db.DB, s.now(), before); err != nil {
+			return err
 		}
 	}
 	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })

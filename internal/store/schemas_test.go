@@ -4,10 +4,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/regwarden/regwarden/internal/store/partitions"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -17,10 +19,12 @@ const (
 	sqliteSchema = `SELECT concat_ws(' ', t.name, c.name, c.type, CASE WHEN c."notnull" OR c.pk > 0 THEN 'NOT NULL' END, 'DEFAULT ' || c.dflt_value)
 			FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'
 		UNION ALL SELECT concat_ws(' ', tbl_name, 'INDEX', name) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`
+	// What is divided has the same columns and indexes as the parts.
+	noPartition    = ` NOT IN (SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid)`
 	postgresSchema = `SELECT concat_ws(' ', table_name, column_name, upper(data_type), CASE WHEN is_nullable = 'NO' THEN 'NOT NULL' END, 'DEFAULT ' || split_part(column_default, '::', 1))
-			FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT IN ('goose_db_version', 'opening_lock')
+			FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT IN ('goose_db_version', 'opening_lock') AND table_name` + noPartition + `
 		UNION ALL SELECT concat_ws(' ', tablename, 'INDEX', indexname) FROM pg_indexes WHERE schemaname = current_schema() AND tablename <> 'goose_db_version'
-			AND indexname NOT IN (SELECT conname FROM pg_constraint)`
+			AND indexname NOT IN (SELECT conname FROM pg_constraint) AND tablename` + noPartition
 )
 
 // schemasAgree compares the tables that the two directories of migrations create.
@@ -29,9 +33,18 @@ func schemasAgree(t *testing.T, server *postgrestest.Server) {
 		t.Errorf("the directories have different migrations:\n%s", diff)
 	}
 	url, dir := server.NewDatabase(t), t.TempDir()
-	mustOpenURL(t, url, Options{})
+	db := mustOpenURL(t, url, Options{})
 	if diff := cmp.Diff(schemaOfDir(t, dir), schemaOfURL(t, url)); diff != "" {
 		t.Errorf("SQLite (-) and PostgreSQL (+) have different tables:\n%s", diff)
+	}
+	if err := partitions.Divide(t.Context(), db.DB, noon, func() (*sqldb.DB, error) { return db.OpenLonger(t.Context(), time.Minute) }); err != nil {
+		t.Fatal(err)
+	}
+	if kind := lookUp(t, url, "SELECT relkind::text FROM pg_class WHERE oid = to_regclass('audits')"); kind != "p" {
+		t.Errorf("audits is a relation of kind %s", kind)
+	}
+	if diff := cmp.Diff(schemaOfDir(t, dir), schemaOfURL(t, url)); diff != "" {
+		t.Errorf("SQLite (-) and divided PostgreSQL (+) have different tables:\n%s", diff)
 	}
 }
 

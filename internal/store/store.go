@@ -106,6 +106,13 @@ func (db *DB) Autocommit(ctx context.Context, fn func(*Tx) error) error {
 	return db.DB.Autocommit(ctx, func(q sqldb.Querier) error { return fn(db.newTx(q)) })
 }
 
+// OpenLonger opens the database once more, with another time limit of transactions.
+func (db *DB) OpenLonger(ctx context.Context, limit time.Duration) (*sqldb.DB, error) {
+	o := db.options.database()
+	o.Timeout = limit
+	return sqldb.Open(ctx, o, func(context.Context, *sqldb.Raw) error { return nil })
+}
+
 // InTxDetached is InTx for a result that must be recorded although the context of the caller has ended or the service is
 // stopping. change gets its own context, which ends after 5 s.
 func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx) error) error {

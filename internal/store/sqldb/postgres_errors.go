@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,6 +37,9 @@ func codeOf(err error) string {
 	return ""
 }
 
+// ErrLockTimeout is the cause of a fault of kind Unavailable: somebody else had a lock for longer than a statement waits.
+var ErrLockTimeout = errors.New("a lock was not available in time")
+
 // unreachable is the fault of a database that could not be reached. The cause has the text of the error and not its type:
 // what pgx returns contains the configuration with its password, and our time limits are not the caller's.
 func unreachable(err error) error { return unavailableFor(err, errors.New(err.Error())) }
@@ -51,7 +55,9 @@ func translatePostgres(err error) error {
 		return ErrExists
 	case code == codeForeignKey: // what a new row refers to; what refers to a row is deleted before it
 		return ErrNotFound
-	case isUnavailable(code), code == codeSerialization, code == codeDeadlock, code == codeUnknownEnd, code == codeLockTimeout:
+	case code == codeLockTimeout:
+		return unavailableFor(err, fmt.Errorf("%w: %s", ErrLockTimeout, err.Error()))
+	case isUnavailable(code), code == codeSerialization, code == codeDeadlock, code == codeUnknownEnd:
 		return unreachable(err)
 	}
 	return err

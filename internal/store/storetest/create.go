@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/partitions"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -81,7 +83,10 @@ func newTemplate(server *postgrestest.Server) (created template, err error) {
 	if err != nil {
 		return created, err
 	}
-	if err := db.Close(); err != nil {
+	if server != nil { // as servers do
+		err = partitions.Divide(context.Background(), db.DB, time.Now(), func() (*sqldb.DB, error) { return db.OpenLonger(context.Background(), time.Minute) })
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
 		return created, err
 	}
 	created.files, err = filesOf(dir)

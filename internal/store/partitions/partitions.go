@@ -1,0 +1,170 @@
+// Package partitions keeps the audit records of a PostgreSQL database in a table for each month, which the retention time drops as a whole.
+//
+// The table is divided by at and not by uid: uids of checks are random, so that a month's records are not a range of them. The database knows
+// then that a uid is unique in a partition only, which suffices: records that share a uid are of the same hour.
+//
+// No step makes others wait for longer than lockTimeout. What cannot be done now, as beside a long pg_dump, is tried again an hour later, by
+// any replica.
+package partitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/sqldb"
+)
+
+const (
+	monthsAhead = 2                   // so many next months have a partition; records of later ones are in the default partition
+	bySingleRow = 62 * 24 * time.Hour // a shorter retention time deletes single records: a month would be too long
+
+	sqlLockTimeout = `SET LOCAL lock_timeout = '200ms'`
+	// One replica at a time. The number is any that no other lock has.
+	sqlAlone = `SELECT pg_try_advisory_xact_lock(7165330421)`
+
+	sqlPartitions = `SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = to_regclass('audits')`
+)
+
+// partition has the records from lower on and before upper.
+type partition struct {
+	name         string
+	lower, upper int64 // milliseconds; lower is the least number in the first one
+}
+
+var boundText = regexp.MustCompile(`^FOR VALUES FROM \((MINVALUE|'-?\d+')\) TO \('(-?\d+)'\)$`)
+
+// partitionsOf lists the partitions but the default one, none if the table is not divided.
+func partitionsOf(ctx context.Context, q sqldb.Querier) (list []partition, err error) {
+	err = q.Each(ctx, sqlPartitions, nil, func(row sqldb.Scanner) error {
+		var name, bound string
+		err := row.Scan(&name, &bound)
+		if found := boundText.FindStringSubmatch(bound); found != nil {
+			list = append(list, partition{name, numberOr(found[1], math.MinInt64), numberOr(found[2], math.MaxInt64)})
+		}
+		return err
+	})
+	return list, err
+}
+
+func numberOr(text string, other int64) int64 {
+	if n, err := strconv.ParseInt(strings.Trim(text, "'"), 10, 64); err == nil {
+		return n
+	}
+	return other
+}
+
+// list lists them outside of a transaction.
+func list(ctx context.Context, db *sqldb.DB) (found []partition, err error) {
+	err = db.View(func(q sqldb.Querier) (err error) {
+		found, err = partitionsOf(ctx, q)
+		return err
+	})
+	return found, err
+}
+
+func monthOf(t time.Time) time.Time {
+	year, month, _ := t.UTC().Date()
+	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// Extend creates the partitions of the next months, if the table is divided.
+func Extend(ctx context.Context, db *sqldb.DB, now time.Time) error {
+	found, err := list(ctx, db)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	next := monthOf(now)
+	for _, p := range found {
+		if upper := time.UnixMilli(p.upper).UTC(); upper.After(next) {
+			next = upper
+		}
+	}
+	for until := monthOf(now).AddDate(0, monthsAhead, 0); !next.After(until); next = next.AddDate(0, 1, 0) {
+		if err := create(ctx, db, next); err != nil {
+			return fmt.Errorf("create the partition of audit records of %s: %w", next.Format("2006-01"), err)
+		}
+	}
+	return nil
+}
+
+// create creates the partition of a month. Records of it that a server with a fast clock wrote are in the default partition until then.
+func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
+	name, from, to := month.Format("audits_2006_01"), month.UnixMilli(), month.AddDate(0, 1, 0).UnixMilli()
+	return alone(ctx, db, func(q sqldb.Querier) ([]string, error) {
+		found, err := partitionsOf(ctx, q)
+		if slices.ContainsFunc(found, func(p partition) bool { return p.lower < to && p.upper > from }) {
+			return nil, err
+		}
+		return []string{
+			`LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE`, // no record of the month gets into the default partition after those were moved
+			fmt.Sprintf(`CREATE TABLE %s (LIKE audits INCLUDING DEFAULTS, PRIMARY KEY (uid))`, name),
+			fmt.Sprintf(`WITH moved AS (DELETE FROM audits_default WHERE at >= %d AND at < %d RETURNING *) INSERT INTO %s SELECT * FROM moved`, from, to, name),
+			fmt.Sprintf(`ALTER TABLE audits ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, from, to),
+		}, err
+	})
+}
+
+// Drop drops the partitions whose records are all from before a moment. It returns before when single records are to be deleted: a record of a
+// month waits until the whole month can be dropped, unless the retention time is short.
+func Drop(ctx context.Context, db *sqldb.DB, now, before time.Time) (single time.Time, err error) {
+	found, err := list(ctx, db)
+	for i := 0; i < len(found) && err == nil; i++ {
+		if p := found[i]; p.upper <= before.UnixMilli() {
+			err = drop(ctx, db, p)
+		}
+	}
+	if err != nil || now.Sub(before) < bySingleRow {
+		return before, err
+	}
+	found, err = list(ctx, db)
+	single = before
+	for _, p := range found {
+		if lower := time.UnixMilli(p.lower); p.lower != math.MinInt64 && lower.Before(single) {
+			single = lower
+		}
+	}
+	return single, err
+}
+
+func drop(ctx context.Context, db *sqldb.DB, p partition) error {
+	err := alone(ctx, db, func(q sqldb.Querier) ([]string, error) {
+		if found, err := partitionsOf(ctx, q); !slices.Contains(found, p) {
+			return nil, err
+		}
+		return []string{`DROP TABLE "` + strings.ReplaceAll(p.name, `"`, `""`) + `"`}, nil
+	})
+	if err != nil {
+		err = fmt.Errorf("drop the partition %s of audit records: %w", p.name, err)
+	}
+	return err
+}
+
+// alone runs statements in a transaction, unless another replica runs some, or a table is locked for long.
+func alone(ctx context.Context, db *sqldb.DB, statements func(sqldb.Querier) ([]string, error)) error {
+	err := db.InTx(ctx, func(q sqldb.Querier) error {
+		var alone bool
+		if err := q.Each(ctx, sqlAlone, nil, func(row sqldb.Scanner) error { return row.Scan(&alone) }); err != nil || !alone {
+			return err
+		}
+		wanted, err := statements(q)
+		if len(wanted) > 0 {
+			wanted = append([]string{sqlLockTimeout}, wanted...)
+		}
+		for i := 0; i < len(wanted) && err == nil; i++ {
+			_, err = q.Exec(ctx, wanted[i], nil)
+		}
+		return err
+	})
+	if errors.Is(err, sqldb.ErrLockTimeout) {
+		return nil
+	}
+	return err
+}
