@@ -27,7 +27,7 @@ type AuditSpec struct {
 	Means      string          `json:"means"`
 	Address    string          `json:"address"`
 	RequestID  string          `json:"requestId"`
-	Repeats    int64           `json:"repeats,omitempty"` // number of identical refusals that followed within the same minute
+	Repeats    int64           `json:"repeats,omitempty"` // number of identical refusals that followed within the same minute, or of refreshes within the same hour
 	Report     json.RawMessage `json:"report,omitempty"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -150,4 +152,18 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	if left := w.audits(t, 1000); len(left) != 1 || left[0].Object == "" {
 		t.Errorf("%d records are left", len(left))
 	}
+}
+
+// The rows of a step follow its time: within six steps a slower or faster disk has one of at most sweepTime, as far as the bounds allow.
+func TestStepsOfASweepAreShort(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		perRow := time.Duration(rapid.Int64Range(1, int64(10*time.Millisecond)).Draw(r, "time of a row"))
+		rows := rapid.IntRange(minSweepStep, maxSweepStep).Draw(r, "rows")
+		for range 6 {
+			rows = nextStep(rows, time.Duration(rows)*perRow)
+		}
+		if took := time.Duration(rows) * perRow; took > sweepTime && rows > minSweepStep || took < sweepTime/4 && rows < maxSweepStep {
+			r.Fatalf("%d rows in %v", rows, took)
+		}
+	})
 }

@@ -14,22 +14,27 @@ import (
 const (
 	sweepAfter     = 24 * time.Hour // past its end, so that a clock that is hours ahead destroys nothing
 	validationTime = 6 * time.Hour  // to read all audit records once
-	sweepStep      = 100            // rows per transaction: in a large table each is on different pages
+
+	// Rows per transaction: in a large table each is on different pages. Their number follows the time that a step takes, which others wait.
+	sweepStep, minSweepStep, maxSweepStep = 100, 20, 1000
+	sweepTime                             = 50 * time.Millisecond
 )
 
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
 // hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-sweepAfter)
-	for _, step := range []func(*store.Tx) (int64, error){
-		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteConsumedJTIs(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) {
-			return tx.Throttling.DeleteBefore(ctx, s.waitNow().Add(-time.Hour), sweepStep)
+	for _, step := range []func(*store.Tx, int) (int64, error){
+		func(tx *store.Tx, limit int) (int64, error) {
+			return tx.Sessions.DeleteConsumedJTIs(ctx, before, limit)
 		},
-		func(tx *store.Tx) (int64, error) {
-			return tx.Allowances.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
+		func(tx *store.Tx, limit int) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, limit) },
+		func(tx *store.Tx, limit int) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, limit) },
+		func(tx *store.Tx, limit int) (int64, error) {
+			return tx.Throttling.DeleteBefore(ctx, s.waitNow().Add(-time.Hour), limit)
+		},
+		func(tx *store.Tx, limit int) (int64, error) {
+			return tx.Allowances.DeleteBefore(ctx, s.now().Add(-time.Hour), limit)
 		},
 	} {
 		if err := s.inSteps(ctx, step); err != nil {
@@ -64,17 +69,18 @@ func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 			return err
 		}
 	}
-	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })
+	return s.inSteps(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, limit) })
 }
 
 // inSteps repeats a deletion until it deletes less than a full step, each step in its own transaction. After each step
 // it pauses as long as the step took, so that it uses at most half of the store's capacity.
-func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, error)) error {
-	for {
-		began, more := time.Now(), false
+func (s *Service) inSteps(ctx context.Context, step func(*store.Tx, int) (int64, error)) error {
+	for limit := sweepStep; ; {
+		began, more, took := time.Now(), false, time.Duration(0)
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			deleted, err := step(tx)
-			more = deleted == sweepStep
+			began := time.Now() // without the wait for others
+			deleted, err := step(tx, limit)
+			more, took = deleted == int64(limit), time.Since(began)
 			return err
 		})
 		if err != nil {
@@ -83,10 +89,22 @@ func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, erro
 		if !more {
 			return nil
 		}
+		limit = nextStep(limit, took)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Since(began)):
 		}
 	}
+}
+
+// nextStep returns the rows of the next step after one of so many rows that took so long.
+func nextStep(rows int, took time.Duration) int {
+	switch {
+	case took > sweepTime:
+		rows /= 2
+	case took < sweepTime/4:
+		rows *= 2
+	}
+	return min(max(rows, minSweepStep), maxSweepStep)
 }

@@ -95,7 +95,7 @@ func bound(ctx context.Context, db *sqldb.DB, now time.Time) (upper int64, err e
 	return read(ctx, db, sqlConstraint) // 0 if it is locked
 }
 
-// validate reads all rows. Others write meanwhile.
+// validate reads all rows, concurrently with writes.
 func validate(ctx context.Context, longer func() (*sqldb.DB, error)) error {
 	db, err := longer()
 	if err != nil {

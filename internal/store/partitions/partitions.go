@@ -3,7 +3,7 @@
 // The table is divided by at and not by uid: uids of checks are random, so that a month's records are not a range of them. The database knows
 // then that a uid is unique in a partition only, which suffices: records that share a uid are of the same hour.
 //
-// No step makes others wait for longer than lockTimeout. What cannot be done now, as beside a long pg_dump, is tried again an hour later, by
+// No step makes others wait for longer than lockTimeout. What cannot be done now, as during a long pg_dump, is tried again an hour later, by
 // any replica.
 package partitions
 
