@@ -10,16 +10,18 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
+	"github.com/regwarden/regwarden/internal/auth/fingerprints"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// recentTokens is how many tokens are kept with their claims.
+// recentTokens is how many tokens are stored with their claims.
 const recentTokens = 1024
 
 // acceptedTokens knows the tokens whose signature and claims this process has verified, so that they need neither a verification nor a
 // query when they are used again: of all by a fingerprint, of the recent ones with their claims.
 type acceptedTokens struct {
-	*fingerprints
+	*fingerprints.Set
 	recent [recentTokens]atomic.Pointer[acceptedToken]
 }
 
@@ -27,7 +29,7 @@ type acceptedTokens struct {
 type acceptedToken struct {
 	id credentialID
 	cacheEntry
-	at      position
+	at      changehistory.Position
 	checked atomic.Uint64 // 1 more than the epoch of the history in which it was up to date; 0 for none
 }
 
@@ -41,13 +43,18 @@ func newAcceptedToken(id credentialID, c claims) *acceptedToken {
 		OrgUID: c.Org, OrgName: c.OrgName, Email: c.Email, Role: Role(c.Role), SessionUID: c.Session, Method: audit.MethodToken}}}
 }
 
+// idOf returns the key of a token.
+func (t *acceptedTokens) idOf(token secret.String) credentialID {
+	return credentialID(t.IDOf(token.Reveal()))
+}
+
 // find returns a token that was accepted before, or nil. It may be out of date.
 func (t *acceptedTokens) find(id credentialID, token secret.String) *acceptedToken {
 	slot := t.slot(id)
 	if found := slot.Load(); found != nil && found.id == id {
 		return found
 	}
-	if !t.has(id) {
+	if !t.Has(fingerprints.ID(id)) {
 		return nil
 	}
 	c, err := verifiedClaims(token)
@@ -61,7 +68,7 @@ func (t *acceptedTokens) find(id credentialID, token secret.String) *acceptedTok
 
 // put keeps a token that was just accepted.
 func (t *acceptedTokens) put(token *acceptedToken) {
-	t.add(token.id)
+	t.Add(fingerprints.ID(token.id))
 	t.slot(token.id).Store(token)
 }
 
@@ -160,14 +167,14 @@ func (c *claims) setNumber(name, value string) bool {
 }
 
 // upToDate reports whether none of a token's subjects has changed since its data were read.
-func (h *changeHistory) upToDate(token *acceptedToken) bool {
-	epoch := h.epoch.Load()
-	if token.checked.Load() == epoch+1 {
+func (t *acceptedToken) upToDate(h *changehistory.History) bool {
+	epoch, p := h.Epoch(), &t.principal
+	if t.checked.Load() == epoch+1 {
 		return true
 	}
-	if !h.currentAt(token.at, &token.principal) {
+	if !h.CurrentAt(t.at, p.SessionUID, p.UserUID, p.OrgUID) {
 		return false
 	}
-	token.checked.Store(epoch + 1)
+	t.checked.Store(epoch + 1)
 	return true
 }

@@ -146,7 +146,7 @@ func TestLongNamesAreNotInTokens(t *testing.T) {
 	w := mustWorld(t, nil)
 	session := w.sessionOf(t, w.mustLogin(t))
 	session.Email = strings.Repeat("a", 500) + "@example.com"
-	token, _, err := w.sign(w.keySet().signing, session, "j", start, w.cache.position())
+	token, _, err := w.sign(w.keySet().signing, session, "j", start, w.cache.Position())
 	if err != nil || len(token) >= 1024 {
 		t.Errorf("%d bytes, %v", len(token), err)
 	}

@@ -105,7 +105,7 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 
 // knownToken returns what is known of a token that was used before, if that is up to date.
 func (s *Service) knownToken(id credentialID, token secret.String) (cacheEntry, bool) {
-	if accepted := s.tokens.find(id, token); accepted != nil && s.cache.upToDate(accepted) {
+	if accepted := s.tokens.find(id, token); accepted != nil && accepted.upToDate(s.cache.History) {
 		return accepted.cacheEntry, true
 	}
 	return s.cache.get(id, audit.MethodToken)
@@ -125,7 +125,7 @@ func (s *Service) lookUpToken(ctx context.Context, id credentialID, token secret
 	if err != nil {
 		return cacheEntry{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
-	if accepted := newAcceptedToken(id, c); accepted != nil && s.cache.upToDate(accepted) {
+	if accepted := newAcceptedToken(id, c); accepted != nil && accepted.upToDate(s.cache.History) {
 		s.tokens.put(accepted)
 		return accepted.cacheEntry, nil
 	}
@@ -138,7 +138,7 @@ func (s *Service) lookUpToken(ctx context.Context, id credentialID, token secret
 
 // lookUpSession reads the session of a verified token.
 func (s *Service) lookUpSession(ctx context.Context, c claims) (cacheEntry, error) {
-	epoch := s.cache.currentEpoch()
+	epoch := s.cache.Epoch()
 	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
 	switch {
 	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
@@ -186,7 +186,7 @@ func (s *Service) AuthenticateConsole(ctx context.Context, reference secret.Stri
 // lookUpReference reads the session of a reference and extends its idle time. The entry expires soon, so that this is
 // repeated while the session is used.
 func (s *Service) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
-	epoch, now := s.cache.currentEpoch(), s.now()
+	epoch, now := s.cache.Epoch(), s.now()
 	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
@@ -260,7 +260,7 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 }
 
 func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
-	epoch := s.cache.currentEpoch()
+	epoch := s.cache.Epoch()
 	found, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.APIKey, error) { return tx.APIKeys.ByHash(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 )
@@ -20,7 +21,7 @@ const (
 	staleAfter            = time.Second            // maximum age of the last poll when a cached credential is used
 	pollTimeout           = 2 * time.Second
 	pollBatch             = 5000 // changes per query
-	maxQueued             = maxChangedSubjects
+	maxQueued             = changehistory.MaxSubjects
 	historyFor            = maxTokenLifetime + time.Minute // of changes, read at the start; by clocks that may differ, since older ones only save queries
 
 	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, even if it fails too
@@ -39,7 +40,7 @@ type changePoller struct {
 
 	// These are owned by the running poll.
 	last store.Change // the newest known change of the list
-	changeQueue
+	changehistory.Queue
 
 	mu       sync.Mutex
 	inFlight *inFlightPoll // nil when no poll is running
@@ -168,10 +169,10 @@ func busyAfterTimeout(err error) error {
 // begin makes the first poll read the changes since which tokens may be alive.
 func (p *changePoller) begin(ctx context.Context) (err error) {
 	p.last, err = store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) {
-		return tx.Changes.FirstSince(ctx, time.Now().Add(-historyFor), maxPositions)
+		return tx.Changes.FirstSince(ctx, time.Now().Add(-historyFor), changehistory.MaxPositions)
 	})
 	if err == nil {
-		p.cache.settle(p.cache.currentEpoch(), nil, p.last)
+		p.cache.Settle(p.cache.Epoch(), nil, p.last)
 	}
 	return err
 }
@@ -179,7 +180,7 @@ func (p *changePoller) begin(ctx context.Context) (err error) {
 // readChanges reads the changes after the last known one and applies them: first those that have no number yet, since they may get it
 // between two queries.
 func (p *changePoller) readChanges(ctx context.Context) error {
-	epoch := p.cache.currentEpoch()
+	epoch := p.cache.Epoch()
 	queued, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) { return tx.Changes.Queued(ctx, maxQueued) })
 	if err != nil {
 		return err
@@ -194,10 +195,10 @@ func (p *changePoller) readChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !complete || p.lost(queued) || len(queued) == maxQueued {
+	if !complete || p.Lost(queued) || len(queued) == maxQueued {
 		return p.restart(ctx)
 	}
-	p.cache.settle(epoch, queued, p.last)
+	p.cache.Settle(epoch, queued, p.last)
 	return nil
 }
 
@@ -225,8 +226,8 @@ func (p *changePoller) readList(ctx context.Context) (complete bool, err error) 
 // applyNumbered applies the next changes of the list. Those known from the queue were applied before.
 func (p *changePoller) applyNumbered(ctx context.Context, added []store.Change) error {
 	keys := false
-	p.cache.addNumbered(added, func(c store.Change) bool {
-		isNew := !p.moved(c)
+	p.cache.AddNumbered(added, func(c store.Change) bool {
+		isNew := !p.Moved(c)
 		keys = keys || isNew && c.Subject == store.ChangedKeys
 		return isNew
 	})
@@ -238,16 +239,16 @@ func (p *changePoller) applyNumbered(ctx context.Context, added []store.Change) 
 
 // applyQueued applies the changes of the queue that are new.
 func (p *changePoller) applyQueued(ctx context.Context, queued []store.Change) error {
-	subjects := p.newSubjects(queued)
+	subjects := p.NewSubjects(queued)
 	if len(subjects) > 0 {
-		p.cache.add(subjects)
+		p.cache.Add(subjects)
 	}
 	if slices.Contains(subjects, store.ChangedKeys) {
 		if err := p.reloadKeys(ctx); err != nil {
 			return err
 		}
 	}
-	p.remember(queued)
+	p.Remember(queued)
 	return nil
 }
 
@@ -279,7 +280,7 @@ func (p *changePoller) restart(ctx context.Context) error {
 	if err := p.reloadKeys(ctx); err != nil {
 		return err
 	}
-	p.last, p.changeQueue = last, changeQueue{}
+	p.last, p.Queue = last, changehistory.Queue{}
 	return nil
 }
 

@@ -72,9 +72,9 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 	}
 }
 
-// TestBesideAServerOfTheVersionBefore changes and reads the list with the statements of the version before, which runs during an upgrade:
+// TestNextToAServerOfTheVersionBefore changes and reads the list with the statements of the version before, which runs during an upgrade:
 // both see what the other one changes, and the numbers have no gap.
-func TestBesideAServerOfTheVersionBefore(t *testing.T) {
+func TestNextToAServerOfTheVersionBefore(t *testing.T) {
 	w := mustWorld(t, nil)
 	polling(t, w.Service)
 	for range 3 {
@@ -125,11 +125,11 @@ func TestALostChangeOfTheQueue(t *testing.T) {
 	if _, err := second.Authenticate(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	before := second.cache.currentEpoch()
+	before := second.cache.Epoch()
 	if err := second.changes.poll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if second.cache.floor < before {
+	if second.cache.Current(before) {
 		t.Error("entries from before are accepted")
 	}
 	if _, err := second.Authenticate(t.Context(), token); err != nil {

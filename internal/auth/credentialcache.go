@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 )
 
 const maxCacheEntries = 16_384 // about 400 bytes each
@@ -13,7 +14,7 @@ const maxCacheEntries = 16_384 // about 400 bytes each
 // from their claims. Entries are never updated, only invalidated: an entry is valid as long as none of its subjects has
 // changed since before it was read. So the order in which a read and a concurrent change arrive does not matter.
 type credentialCache struct {
-	*changeHistory
+	*changehistory.History
 	mu      sync.RWMutex
 	entries map[credentialID]cacheEntry
 }
@@ -29,21 +30,22 @@ type cacheEntry struct {
 }
 
 func newCredentialCache() *credentialCache {
-	return &credentialCache{entries: map[credentialID]cacheEntry{}, changeHistory: newChangeHistory()}
+	return &credentialCache{entries: map[credentialID]cacheEntry{}, History: changehistory.New(changehistory.MaxSubjects)}
 }
-
-// currentEpoch must be called before reading the data of a new entry.
-func (c *credentialCache) currentEpoch() uint64 { return c.epoch.Load() }
 
 // get returns the valid entry of a credential. A credential verified by another method does not count.
 func (c *credentialCache) get(id credentialID, method audit.AuthMethod) (cacheEntry, bool) {
 	c.mu.RLock()
 	found, ok := c.entries[id]
 	c.mu.RUnlock()
-	if !ok || found.principal.Method != method || !c.current(found.epoch, &found.principal) {
+	if !ok || found.principal.Method != method || !c.upToDate(found) {
 		return cacheEntry{}, false
 	}
 	return found, true
+}
+
+func (c *credentialCache) upToDate(e cacheEntry) bool {
+	return c.Current(e.epoch, e.principal.SessionUID, e.principal.APIKeyUID, e.principal.UserUID, e.principal.OrgUID)
 }
 
 func (c *credentialCache) put(id credentialID, entry cacheEntry, now time.Time) {
@@ -72,7 +74,7 @@ func (c *credentialCache) evict(now time.Time) {
 
 // clear removes all entries and invalidates those of reads in progress.
 func (c *credentialCache) clear() {
-	c.changeHistory.clear()
+	c.Clear()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)

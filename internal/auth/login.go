@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -51,7 +52,7 @@ type account struct {
 // user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
 // in at once or the store does not respond.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
-	at := s.cache.position()
+	at := s.cache.Position()
 	session, err := s.logIn(ctx, origin, c)
 	if err != nil {
 		return Tokens{}, err
@@ -224,8 +225,8 @@ func (s *Service) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 }
 
 // issue returns the tokens of a session, which was read at that position or later. It is called after the commit, so that the store
-// knows every issued token. A token is kept at its first use: otherwise clients that only refresh would displace the used ones.
-func (s *Service) issue(session store.Session, at position) (Tokens, error) {
+// knows every issued token. A token is remembered at its first use: otherwise clients that only refresh would displace the used ones.
+func (s *Service) issue(session store.Session, at changehistory.Position) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("parse the uid of a session: %w", err)

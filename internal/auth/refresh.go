@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
@@ -46,7 +47,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	uid, at := id.String(), s.cache.position()
+	uid, at := id.String(), s.cache.Position()
 	session, err := s.advanceCounting(ctx, origin, uid, generation)
 	if err == nil {
 		return s.issue(session, at)
@@ -223,7 +224,7 @@ func advanceIf(live bool) refreshDecision {
 
 // exchanged returns the tokens of an exchange from its record, and the position of the token that was exchanged, so that a legitimate
 // retry gets the same ones.
-func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI, at position) (Tokens, error) {
+func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI, at changehistory.Position) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonConsumed) // its key was rotated since

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/auth/fingerprints"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/store"
@@ -140,13 +141,13 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(), tokens: &acceptedTokens{fingerprints: newFingerprints()},
+	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(), tokens: &acceptedTokens{Set: fingerprints.New()},
 		throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}}
 	s.changes = newChangePoller(db, s.cache, s.reloadKeys)
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	db.OnChange(s.cache.add)
+	db.OnChange(s.cache.Add)
 	return s, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -46,9 +47,9 @@ type claims struct {
 }
 
 // position is that of the claims, 0 if they have none.
-func (c claims) position() position {
+func (c claims) position() changehistory.Position {
 	at, _ := strconv.ParseUint(c.Position, 16, 64) // 0 for what is not a number
-	return position(at)
+	return changehistory.Position(at)
 }
 
 func (c claims) expiresAt() time.Time { return time.Unix(c.Expires, 0).UTC() }
@@ -70,7 +71,7 @@ var (
 
 // sign returns the authorization token of a session, which was read at that position or later. Ed25519 is deterministic, so the same
 // session, jti, key, time and position return the same token.
-func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time, at position) (secret.String, time.Time, error) {
+func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time, at changehistory.Position) (secret.String, time.Time, error) {
 	c := claims{Issuer: s.config.Issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
 		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(s.config.TokenLifetime/time.Second)}
 	required := c

@@ -11,7 +11,7 @@ import (
 
 const (
 	numberBatch = 5000                  // changes per transaction
-	numberPause = 50 * time.Millisecond // between two transactions, which move what was queued meanwhile
+	numberPause = 50 * time.Millisecond // between two transactions, which move what was queued since
 )
 
 // Numberer moves queued changes to the list, in the background. Any number of processes may do so at once.

@@ -1,34 +1,32 @@
-package auth
+package fingerprints
 
 import (
 	"fmt"
 	"sync"
 	"testing"
-
-	"github.com/regwarden/regwarden/secret"
 )
 
-// TestFingerprints fills one table with a million texts: nearly all are found, no other is, and when it is full the newest remain.
+// TestFingerprints fills one set with a million texts: nearly all are found, no other is, and when it is full the newest remain.
 func TestFingerprints(t *testing.T) {
-	f := newFingerprints()
-	text := func(n int) credentialID { return f.idOf(secret.String(fmt.Sprint("token ", n))) }
-	const live = 1_000_000
+	f := New()
+	text := func(n int) ID { return f.IDOf(fmt.Sprint("token ", n)) }
+	const live, sample = 1_000_000, 10
 	count := func(from int) (found int) {
-		for i := range live {
-			if f.has(text(from + i)) {
-				found++
+		for i := 0; i < live; i += sample {
+			if f.Has(text(from + i)) {
+				found += sample
 			}
 		}
 		return found
 	}
 	for i := range live {
-		f.add(text(i))
+		f.Add(text(i))
 	}
 	if found := count(0); found < live*98/100 {
 		t.Errorf("%d of %d are found", found, live)
 	}
 	for i := range live {
-		f.add(text(live + i))
+		f.Add(text(live + i))
 	}
 	if found := count(live); found < live*98/100 {
 		t.Errorf("%d of the newest %d are found after two lifetimes", found, live)
@@ -36,26 +34,26 @@ func TestFingerprints(t *testing.T) {
 	if found := count(2 * live); found != 0 {
 		t.Errorf("%d are found that were never added", found)
 	}
-	if newFingerprints().idOf("token") == f.idOf("token") {
+	if New().IDOf("token") == f.IDOf("token") {
 		t.Error("two processes have the same key")
 	}
 }
 
-// TestFingerprintsConcurrently reads a text while others are added to its set: it is always found, until eight newer ones displace it.
+// TestFingerprintsConcurrently reads a text while others are added to its group: it is always found, until eight newer ones displace it.
 func TestFingerprintsConcurrently(t *testing.T) {
-	f := newFingerprints()
+	f := New()
 	for range 200 {
-		first := f.idOf("first")
-		f.add(first)
+		first := f.IDOf("first")
+		f.Add(first)
 		var wait sync.WaitGroup
-		for way := 1; way < fingerprintWays; way++ {
+		for way := 1; way < groupSize; way++ {
 			wait.Go(func() {
 				other := first
 				other[0] ^= byte(way)
-				f.add(other)
+				f.Add(other)
 			})
 			wait.Go(func() {
-				if !f.has(first) {
+				if !f.Has(first) {
 					t.Error("not found")
 				}
 			})

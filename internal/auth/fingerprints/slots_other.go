@@ -1,5 +1,5 @@
 //go:build !unix
 
-package auth
+package fingerprints
 
 func newSlots(n int) []uint64 { return make([]uint64, n) }
