@@ -29,11 +29,11 @@ func mustRefuseWithinASecond(t *testing.T, s *Service, token Presented, ended ti
 	for {
 		asked := time.Now()
 		_, err := s.Authenticate(t.Context(), token)
-		if err != nil {
+		if err != nil && fault.KindOf(err) != fault.Unavailable { // a busy machine may not read the changes in time
 			wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 			return
 		}
-		if asked.Sub(ended) > time.Second {
+		if err == nil && asked.Sub(ended) > time.Second {
 			t.Fatal("another process accepts the token a second later")
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -51,10 +51,9 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 		"WITH counted AS (UPDATE change_counter SET last = last + 50000 RETURNING last) INSERT INTO changes (seq, subject, at) SELECT last - 50000 + n, 'another ' || n, 0 FROM counted, generate_series(1, 50000) n",
 	} {
 		tokens := w.mustLogin(t)
-		p := w.mustPrincipal(t, tokens)
-		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
-			t.Fatal(err)
-		}
+		token := Presented{Authorization: tokens.Authorization}
+		p := mustUse(t, w.Service, token)
+		mustUse(t, second, token)
 		if !w.mustExec(t, before) {
 			w.mustWrite(t, func(tx *store.Tx) error {
 				for n := range 10_000 {
@@ -68,8 +67,22 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 		if err := w.Logout(t.Context(), p, origin); err != nil {
 			t.Fatal(err)
 		}
-		mustRefuseWithinASecond(t, second, Presented{Authorization: tokens.Authorization}, time.Now())
+		mustRefuseWithinASecond(t, second, token, time.Now())
 	}
+}
+
+// mustUse uses a token, again while a busy machine does not read all changes in time.
+func mustUse(t *testing.T, s *Service, token Presented) Principal {
+	t.Helper()
+	p, err := s.Authenticate(t.Context(), token)
+	for fault.KindOf(err) == fault.Unavailable {
+		time.Sleep(5 * time.Millisecond)
+		p, err = s.Authenticate(t.Context(), token)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // TestNextToAServerOfTheVersionBefore changes and reads the list with the statements of the version before, which runs during an upgrade:

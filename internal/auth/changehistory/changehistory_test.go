@@ -8,24 +8,24 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// TestPositionsAreBounded adds more changes than positions are kept: the oldest ones are unknown then.
+// TestPositionsAreBounded adds more changes than positions are stored: the oldest ones are unknown then.
 func TestPositionsAreBounded(t *testing.T) {
 	h := New(10)
 	h.Settle(0, nil, store.Change{})
-	first, kept := h.Position(), Position(0)
+	first, stored := h.Position(), Position(0)
 	for i := range int64(MaxPositions + 10) {
 		h.AddNumbered([]store.Change{{Seq: i + 1, Subject: fmt.Sprint(i % 5), At: time.Unix(0, 0)}}, func(store.Change) bool { return true })
 		if i == 100 {
-			kept = h.Position()
+			stored = h.Position()
 		}
 	}
 	const of = "unchanged"
-	if len(h.order) != MaxPositions || len(h.numbers) != MaxPositions || h.CurrentAt(first, of) || !h.CurrentAt(kept, of) {
+	if len(h.order) != MaxPositions || len(h.numbers) != MaxPositions || h.CurrentAt(first, of) || !h.CurrentAt(stored, of) {
 		t.Errorf("%d positions", len(h.order))
 	}
 }
 
-// TestSubjectsAreBounded adds more subjects than are kept: everything read before is out of date then.
+// TestSubjectsAreBounded adds more subjects than are stored: everything read before is out of date then.
 func TestSubjectsAreBounded(t *testing.T) {
 	h := New(3)
 	for i := range 100 {
