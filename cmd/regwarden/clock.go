@@ -16,7 +16,7 @@ const (
 	clockInterval  = time.Minute
 
 	// stopTime is how long no server has stored its time when the service as a whole did not work: none ran, or none reached the store.
-	// A start beside a server that runs is no stop.
+	// The start of one more server is not a stop.
 	stopTime = 5 * clockInterval
 
 	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most

@@ -3,6 +3,7 @@ package replicas_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,6 +52,8 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	count, longest := refresh()
 	t.Logf("without pg_dump: %d refreshes, the longest %v", count, longest)
 	file := &slowFile{first: make(chan struct{}), opened: make(chan struct{})}
+	open := sync.OnceFunc(func() { close(file.opened) })
+	defer open()
 	dumped := make(chan error, 1)
 	go func() { dumped <- database.Dump(url, file) }()
 	<-file.first
@@ -58,16 +61,16 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	f.start(2)
 	count, longest = refresh()
 	checks := registry.count("a") - before
-	t.Logf("beside pg_dump: %d refreshes, the longest %v; %d checks of a registry", count, longest, checks)
+	t.Logf("during pg_dump: %d refreshes, the longest %v; %d checks of a registry", count, longest, checks)
 	if len(dumped) > 0 {
 		t.Fatalf("pg_dump ended too early: %v", <-dumped)
 	}
-	close(file.opened)
+	open()
 	if err := <-dumped; err != nil {
 		t.Error(err)
 	}
 	if checks == 0 {
-		t.Error("no registry was checked beside pg_dump")
+		t.Error("no registry was checked during pg_dump")
 	}
 	for _, replica := range f.replicas {
 		if strings.Contains(replica.Log(), "level=ERROR") {

@@ -143,7 +143,7 @@ func TestOnlyStopOfTheServiceSpreadsChecks(t *testing.T) {
 	}
 	startAfter(1, time.Minute)
 	if n := moved(); n != 0 {
-		t.Errorf("a start beside a running replica moved %d checks", n)
+		t.Errorf("a start next to a running replica moved %d checks", n)
 	}
 	f.replicas[0].Kill()
 	f.replicas[1].Kill()

@@ -91,9 +91,9 @@ func TestOpeningWaitsForASlowDatabase(t *testing.T) {
 	}
 }
 
-// TestMigrationBesideALongReadBlocksNoQueries changes a table that a transaction reads, as pg_dump does: the migration waits for its end,
+// TestMigrationDuringALongReadBlocksNoQueries changes a table that a transaction reads, as pg_dump does: the migration waits for its end,
 // and queries of the table do not wait for the migration.
-func TestMigrationBesideALongReadBlocksNoQueries(t *testing.T) {
+func TestMigrationDuringALongReadBlocksNoQueries(t *testing.T) {
 	const reads = 4 * time.Second
 	url := shared.Server(t).NewDatabase(t)
 	db := mustOpenURL(t, url)
@@ -116,7 +116,7 @@ func TestMigrationBesideALongReadBlocksNoQueries(t *testing.T) {
 	}()
 	for began := time.Now(); time.Since(began) < reads; time.Sleep(50 * time.Millisecond) {
 		if err := insertAlone(t, db, time.Now().String()); err != nil {
-			t.Errorf("an insert beside the migration: %v", err)
+			t.Errorf("an insert next to the migration: %v", err)
 		}
 	}
 	if len(migrated) > 0 {
