@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/egress"
@@ -108,13 +109,14 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 	}
 	return alerts.New(db, alerts.Config{
 		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect, Header: checker.Header,
-		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(), Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
+		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(), Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) },
+		ObserveLatency: func(late time.Duration) { m.QueueLatency("alerts", late) }, Log: log,
 	}), nil
 }
 
 func (c *Config) watch(m *server.Metrics, log *slog.Logger) watch.Config {
 	return watch.Config{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
-		Observe: func(o watch.Outcome) { m.WatchCheck(string(o)) }}
+		Observe: func(o watch.Outcome) { m.WatchCheck(string(o)) }, ObserveLatency: func(late time.Duration) { m.QueueLatency("watch", late) }}
 }
 
 // spreadChecks reschedules the checks that were missed while no server ran.

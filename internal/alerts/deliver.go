@@ -59,8 +59,10 @@ type Config struct {
 	MailsPerHour int
 	// ChecksPerMinute is how many checks and other contacts of hosts a user may cause per minute; 0 is 120.
 	ChecksPerMinute int
-	Observe         func(channelType string, o Outcome)
-	Log             *slog.Logger
+	// ObserveLatency is called with how late an attempt begins.
+	ObserveLatency func(time.Duration)
+	Observe        func(channelType string, o Outcome)
+	Log            *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -126,6 +128,9 @@ func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) err
 	}
 	if err != nil {
 		return err
+	}
+	if s.config.ObserveLatency != nil {
+		s.config.ObserveLatency(s.now().Sub(pending.NextAt))
 	}
 	alert, err := readAlert(pending)
 	if err != nil {

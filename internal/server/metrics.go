@@ -26,6 +26,7 @@ type Metrics struct {
 	logins         *prometheus.CounterVec
 	watchChecks    *prometheus.CounterVec
 	deliveries     *prometheus.CounterVec
+	latency        *prometheus.HistogramVec
 }
 
 // Load returns the number of running and of waiting operations.
@@ -55,12 +56,16 @@ func NewMetrics(version string, queues map[string]Load) *Metrics {
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "regwarden_alert_deliveries_total", Help: "Attempts to deliver an alert by channel type and outcome.",
 		}, []string{"channel", "outcome"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "regwarden_queue_latency_seconds", Help: "How late scheduled checks and attempts to deliver an alert began.",
+			Buckets: []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600},
+		}, []string{"queue"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "regwarden_build_info", Help: "1, with the version as label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, m.watchChecks, m.deliveries, build,
+	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, m.watchChecks, m.deliveries, m.latency, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for name, load := range queues {
 		m.registry.MustRegister(newQueue(name, load))

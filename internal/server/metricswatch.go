@@ -16,6 +16,11 @@ const scrapeTimeout = 2 * time.Second
 // WatchCheck counts a scheduled check.
 func (m *Metrics) WatchCheck(outcome string) { m.watchChecks.WithLabelValues(outcome).Inc() }
 
+// QueueLatency records how late a job of a queue began.
+func (m *Metrics) QueueLatency(queue string, late time.Duration) {
+	m.latency.WithLabelValues(queue).Observe(late.Seconds())
+}
+
 // Delivery counts an attempt to deliver an alert.
 func (m *Metrics) Delivery(channel, outcome string) {
 	m.deliveries.WithLabelValues(channel, outcome).Inc()

@@ -41,12 +41,14 @@ const (
 	Failed      Outcome = "failed"      // the check could not run
 )
 
-// Config configures scheduled checks. All fields except Observe and Log are required.
+// Config configures scheduled checks. All fields except ObserveLatency, Observe and Log are required.
 type Config struct {
 	Interval    time.Duration // between checks of a registry
 	Concurrency int           // concurrent checks, in addition to validations
-	Observe     func(Outcome)
-	Log         *slog.Logger
+	// ObserveLatency is called with how late a check begins.
+	ObserveLatency func(time.Duration)
+	Observe        func(Outcome)
+	Log            *slog.Logger
 }
 
 // runner runs the scheduled checks of one process.
@@ -104,6 +106,9 @@ func (s *Service) Spread(ctx context.Context, interval time.Duration) (reschedul
 
 // check checks one registry and stores the result.
 func (r *runner) check(ctx context.Context, row store.Watched) {
+	if r.ObserveLatency != nil {
+		r.ObserveLatency(r.now().Sub(row.NextAt))
+	}
 	outcome, err := r.tryCheck(ctx, row)
 	if err != nil && ctx.Err() == nil && r.Log != nil {
 		r.Log.Error("registry not checked", "registry", row.RegistryUID, "error", err)

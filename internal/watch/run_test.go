@@ -132,6 +132,20 @@ func registry(t *testing.T, first func()) string {
 	return s.URL
 }
 
+// A check reports how late it begins, not how much of its lease is left.
+func TestCheckReportsHowLateItBegins(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, w *fixture) {
+		var late []time.Duration
+		w.ObserveLatency = func(d time.Duration) { late = append(late, d) }
+		w.createForbidden()
+		w.clock = w.clock.Add(10 * time.Second)
+		w.checkAll(w.mustClaim(1))
+		if !slices.Equal(late, []time.Duration{10 * time.Second}) {
+			t.Errorf("late by %v, want 10 s", late)
+		}
+	})
+}
+
 func TestPanicEndsOneCheckOnly(t *testing.T) {
 	w := mustWatch(t)
 	good := registry(t, func() {})

@@ -227,7 +227,8 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	}
 	text := server.Metrics(t)
 	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`, `regwarden_watch_checks_total{outcome="notValid"}`,
-		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`} {
+		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`,
+		`regwarden_queue_latency_seconds_bucket{queue="alerts",le="60"} 2`, `regwarden_queue_latency_seconds_bucket{queue="watch",le="60"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
