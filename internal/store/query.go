@@ -122,8 +122,8 @@ const (
 
 // Parts of the queries for due rows of a table. The first walks along at most $2 organizations from $3, in the index, and reports for each
 // whether it has a due row at $1. The second claims rows of several organizations, the longest overdue of each first. It leaves rows that another
-// transaction claims, so that callers neither wait for each other nor deadlock. Its conditions fit only the index of
-// organization and time: with statistics from before many rows fell due, PostgreSQL would read all due rows for each organization.
+// transaction claims, so that callers neither wait for each other nor deadlock. Its condition on the time fits only the index of organization
+// and time: with statistics from before many rows fell due, PostgreSQL would read all due rows for each organization.
 const (
 	orgsOf   = `WITH RECURSIVE waiting (org_uid, n) AS (SELECT MIN(org_uid), 1 FROM `
 	firstOrg = ` WHERE next_at IS NOT NULL AND org_uid > $3
@@ -134,7 +134,7 @@ const (
 
 	eachShare = `= ANY (ARRAY(SELECT due.uid FROM unnest(CAST($4 AS TEXT[]), CAST($5 AS BIGINT[])) AS share (org, count), LATERAL `
 	ofShare   = `org_uid = share.org AND (org_uid, next_at) <= (share.org, $1) AND next_at IS NOT NULL`
-	endShare  = ` ORDER BY next_at LIMIT share.count FOR UPDATE SKIP LOCKED) AS due)) RETURNING `
+	endShare  = ` ORDER BY next_at LIMIT share.count FOR NO KEY UPDATE SKIP LOCKED) AS due)) RETURNING `
 )
 
 // dueOrgs lists organizations with a due row, by uid: all of them, unless there are too many due rows. Then it lists those of the longest

@@ -53,6 +53,7 @@ const (
 	claimSyncs = `UPDATE registry_sync SET next_at = $3, lease_owner = $2, status = 'InProgress', message = '', last_run_at = $1,
 		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid `
 	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are requested.
+	// On PostgreSQL a row that was locked is looked at again, by + 0 without the index of the time.
 	sqliteClaimSyncs = claimSyncs + `IN (SELECT registry_uid FROM (
 		SELECT * FROM (SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 1 AND next_at <= $1 ORDER BY next_at LIMIT $5) UNION ALL
 		SELECT * FROM (SELECT registry_uid, next_at AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 0 AND next_at <= $1 ORDER BY next_at LIMIT $5))
@@ -62,7 +63,7 @@ const (
 			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count) UNION ALL
 		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0) AND (org_uid, asked, next_at) <= (share.org, 0, $1)
 			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count)
-		ORDER BY turn LIMIT share.count) AS first JOIN registry_sync s ON s.registry_uid = first.registry_uid WHERE s.next_at <= $1 FOR UPDATE OF s SKIP LOCKED) AS due)) RETURNING ` + syncColumns
+		ORDER BY turn LIMIT share.count) AS first JOIN registry_sync s ON s.registry_uid = first.registry_uid WHERE s.next_at + 0 <= $1 FOR NO KEY UPDATE OF s SKIP LOCKED) AS due)) RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`

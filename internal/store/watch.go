@@ -140,7 +140,7 @@ const (
 	spreadWatch         = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE registry_uid `
 	overdueWatch        = `SELECT registry_uid FROM registry_watch WHERE next_at < $3` + isFree + ` ORDER BY next_at LIMIT $4`
 	sqliteSpreadWatch   = spreadWatch + `IN (` + overdueWatch + `)`
-	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR UPDATE SKIP LOCKED))`
+	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR NO KEY UPDATE SKIP LOCKED))`
 	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
 	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`

@@ -87,8 +87,8 @@ func watchClaims(t *testing.T, db *store.DB) {
 	}
 }
 
-// backlogHidesNone lists an organization although another one has far more due registries, all of them overdue for longer.
-func backlogHidesNone(t *testing.T, db *store.DB) {
+// backlogHidesNoOrg lists an organization although another one has far more due registries, all of them overdue for longer.
+func backlogHidesNoOrg(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 		for i := range 501 {
