@@ -34,7 +34,9 @@ func (w *world) mustRaw(t *testing.T) raw {
 	driver, address, schema := "sqlite", filepath.Join(w.dir, "regwarden.db"),
 		`SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'`
 	if w.url != "" {
-		driver, address, schema = "pgx", w.url, `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()`
+		driver, address, schema = "pgx", w.url, `SELECT c.relname, a.attname FROM pg_class c
+			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+			WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition`
 	}
 	db, err := sql.Open(driver, address)
 	if err != nil {

@@ -54,7 +54,7 @@ const (
 	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
 	sqlCountDeliveries = `SELECT COUNT(*) FROM (SELECT 1 FROM alert_deliveries WHERE next_at IS NOT NULL LIMIT $1) AS counted`
 
-	sqlChannelsDue = `SELECT org_uid FROM alert_channels WHERE next_at <= $1 ORDER BY next_at LIMIT $2`
+	sqlChannelsDue = oldestDue + `alert_channels WHERE next_at <= $1` + newestDue + `alert_channels WHERE next_at <= $1` + endDue
 	sqlChannelOrgs = orgsOf + `alert_channels` + firstOrg + `alert_channels` + nextOrg +
 		`(SELECT MIN(next_at) FROM alert_channels WHERE org_uid = waiting.org_uid AND next_at IS NOT NULL) <= $1` + endOrgs
 	claimChannels       = `UPDATE alert_channels SET lease_owner = $2, next_at = $3 WHERE uid `

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
+	derived := []string{"SCAN counted", "SCAN waiting", "SCAN CONSTANT ROW", "SCAN oldest", "SCAN newest"} // bounded rows of the query itself
 	for name, query := range map[string]string{
 		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "BeginOrgDelete": sqlBeginOrgDelete, "RegistriesIn": sqlRegistriesIn, "MembersIn": sqlMembersIn, "DropRunsIn": sqlDropRunsIn,
 		"ForgetAccount": sqlForgetAccount, "DeleteAlertsIn": sqlDeleteAlertsIn, "DeleteAddresses": sqlDeleteAddresses, "DeleteRegistries": sqlDeleteRegistries,
@@ -58,7 +60,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"Contents": sqlContents, "CountContents": sqlCountContents,
 	} {
 		for _, step := range planOf(t, db, query) {
-			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" && step != "SCAN waiting" && step != "SCAN CONSTANT ROW" || strings.Contains(step, "TEMP B-TREE") {
+			if strings.HasPrefix(step, "SCAN ") && !slices.Contains(derived, step) || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
 		}

@@ -116,15 +116,20 @@ func pageIn[T any](ctx context.Context, tx *conn, reuse []T, size int, scan func
 }
 
 const (
-	maxDue     = 500 // bounds the rows, and the organizations, that a search for due rows reads
+	maxDue     = 500 // bounds the oldest rows, the newest, and the organizations that a search for due rows reads
 	orgsAtOnce = 50  // in a walk along the organizations, which ends when it has found so many with a due row
 )
 
-// Parts of the queries for due rows of a table. The first walks along at most $2 organizations from $3, in the index, and reports for each
-// whether it has a due row at $1. The second claims rows of several organizations, the longest overdue of each first. It leaves rows that another
+// Parts of the queries for due rows of a table. The first reads the longest overdue ones and the newest, which a backlog of other
+// organizations is seldom among. The second walks along at most $2 organizations from $3, in the index, and reports for each
+// whether it has a due row at $1. The third claims rows of several organizations, the longest overdue of each first. It leaves rows that another
 // transaction claims, so that callers neither wait for each other nor deadlock. Its condition on the time fits only the index of organization
 // and time: with statistics from before many rows fell due, PostgreSQL would read all due rows for each organization.
 const (
+	oldestDue = `SELECT org_uid FROM (SELECT org_uid FROM `
+	newestDue = ` ORDER BY next_at LIMIT $2) AS oldest UNION ALL SELECT org_uid FROM (SELECT org_uid FROM `
+	endDue    = ` ORDER BY next_at DESC LIMIT $2) AS newest`
+
 	orgsOf   = `WITH RECURSIVE waiting (org_uid, n) AS (SELECT MIN(org_uid), 1 FROM `
 	firstOrg = ` WHERE next_at IS NOT NULL AND org_uid > $3
 		UNION ALL SELECT (SELECT MIN(org_uid) FROM `
@@ -138,10 +143,10 @@ const (
 )
 
 // dueOrgs lists organizations with a due row, by uid: all of them, unless there are too many due rows. Then it lists those of the longest
-// overdue rows, and of organizations from a random one, so that no backlog hides an organization for long.
+// overdue rows and of the newest, and organizations from a random one on, so that no backlog hides an organization for long.
 func dueOrgs(ctx context.Context, tx *conn, dueQuery, orgsQuery string, now time.Time) ([]string, error) {
 	orgs, err := all(ctx, tx, scanText, dueQuery, millis(now), maxDue)
-	if err == nil && len(orgs) == maxDue {
+	if err == nil && len(orgs) == 2*maxDue {
 		orgs, err = walkOrgs(ctx, tx, orgs, orgsQuery, now)
 	}
 	slices.Sort(orgs)

@@ -46,7 +46,7 @@ const (
 		last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0, shown_run = 0, repositories = 0, tags = 0
 		WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
-	sqlSyncDue      = `SELECT org_uid FROM registry_sync WHERE next_at <= $1 ORDER BY next_at LIMIT $2`
+	sqlSyncDue      = oldestDue + `registry_sync WHERE next_at <= $1` + newestDue + `registry_sync WHERE next_at <= $1` + endDue
 	sqlSyncOrgs     = orgsOf + `registry_sync` + firstOrg + `registry_sync` + nextOrg +
 		`(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 1 AND next_at IS NOT NULL) <= $1 OR
 		(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 0 AND next_at IS NOT NULL) <= $1` + endOrgs

@@ -105,7 +105,7 @@ const (
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
 	isFree       = ` AND (lease_owner IS NULL OR lease_until <= $1)` // a row with a lease is being checked
-	sqlWatchDue  = `SELECT org_uid FROM registry_watch WHERE next_at <= $1` + isFree + ` ORDER BY next_at LIMIT $2`
+	sqlWatchDue  = oldestDue + `registry_watch WHERE next_at <= $1` + isFree + newestDue + `registry_watch WHERE next_at <= $1` + isFree + endDue
 	sqlWatchOrgs = orgsOf + `registry_watch` + firstOrg + `registry_watch` + nextOrg +
 		`(SELECT MIN(next_at) FROM registry_watch WHERE org_uid = waiting.org_uid` + isFree + `) <= $1` + endOrgs
 	claimWatch       = `UPDATE registry_watch SET lease_owner = $2, lease_until = $3 WHERE registry_uid `

@@ -87,17 +87,17 @@ func watchClaims(t *testing.T, db *store.DB) {
 	}
 }
 
-// backlogHidesNoOrg lists an organization although another one has far more due registries, all of them overdue for longer.
+// backlogHidesNoOrg lists an organization although another one has far more due registries, those overdue for longer and newer ones.
 func backlogHidesNoOrg(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		for i := range 501 {
+		for i := range 2 * 501 {
 			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1, CreatedAt: start, UpdatedAt: start}
-			err = errors.Join(err, tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, org.UID, r.UID, start))
+			err = errors.Join(err, tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, org.UID, r.UID, start.Add(time.Duration(i%2)*2*time.Minute)))
 		}
 		return err
 	})
-	late := start.Add(time.Minute)
+	late, newer := start.Add(time.Minute), start.Add(2*time.Minute)
 	single := mustWatched(t, db, other, "single")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Watch.Schedule(ctx, other.UID, single.UID, late)
@@ -110,7 +110,7 @@ func backlogHidesNoOrg(t *testing.T, db *store.DB) {
 		return orgs
 	}
 	both := []string{min(org.UID, other.UID), max(org.UID, other.UID)}
-	if diff := cmp.Diff([][]string{{org.UID}, both}, [][]string{due(late.Add(-time.Millisecond)), due(late)}); diff != "" {
+	if diff := cmp.Diff([][]string{{org.UID}, both, both}, [][]string{due(late.Add(-time.Millisecond)), due(late), due(newer)}); diff != "" {
 		t.Error(diff)
 	}
 	mustClaim(t, db, late, store.Share{OrgUID: other.UID, Count: 1})
