@@ -67,14 +67,12 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 // advanceCounting advances a session by one statement if its newest refresh was in the same hour and from the same source, so that they
 // share an audit record, or without records. store.ErrNotFound: renew has to decide, or to record.
 func (s *Service) advanceCounting(ctx context.Context, origin audit.Origin, uid string, generation int64) (session store.Session, err error) {
-	now := s.now()
-	record := audit.SharedUID(audit.Record{At: now, Method: audit.MethodRefreshToken, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin})
+	now, record := s.now(), ""
+	if !s.config.OmitRefreshRecords {
+		record = audit.SharedUID(audit.Record{At: now, Method: audit.MethodRefreshToken, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin})
+	}
 	err = s.db.Autocommit(ctx, func(tx *store.Tx) (err error) {
-		if idleUntil := now.Add(s.config.SessionIdle); s.config.OmitRefreshRecords {
-			session, err = tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)
-		} else {
-			session, err = tx.Sessions.AdvanceCounting(ctx, uid, generation, now, idleUntil, record)
-		}
+		session, err = tx.Sessions.AdvanceAlone(ctx, uid, generation, now, now.Add(s.config.SessionIdle), record)
 		return err
 	})
 	return session, err

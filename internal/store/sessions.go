@@ -46,10 +46,17 @@ const (
 	sqlSessionByReference = `SELECT ` + sessionColumns + ` JOIN session_references r ON r.session_uid = s.uid WHERE r.hash = $1`
 	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries. A session with a reference
 	// has no refresh token, so it is not advanced.
-	sqlAdvanceSession  = advanceSession + advanceable + advancedSession
-	sqlAdvanceCounting = advanceSession + `, refreshes = refreshes + 1` + advanceable + ` AND refresh_uid = $5` + advancedSession
-	advanceSession     = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4`
-	advanceable        = ` WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
+	sqlAdvanceSession     = advanceSession + advanceable + advancedSession
+	countRefresh          = `, refreshes = refreshes + 1`
+	ofRecord              = ` AND refresh_uid = $5`
+	sqliteAdvanceCounting = advanceSession + countRefresh + advanceable + ofRecord + advancedSession
+	// These share a transaction with others, so they wait for no lock.
+	postgresAdvanceCounting = advanceSession + countRefresh + advanceableNow + ofRecord + advancedSession
+	postgresAdvanceAlone    = advanceSession + advanceableNow + advancedSession
+	advanceSession          = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4`
+	advanceableNow          = ` WHERE uid = (SELECT f.uid FROM sessions f WHERE f.uid = $1 FOR NO KEY UPDATE SKIP LOCKED) AND ` + advanceableIf
+	advanceable             = ` WHERE uid = $1 AND ` + advanceableIf
+	advanceableIf           = `generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
 		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL`
 	advancedSession = `
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at, end_reason,
@@ -119,10 +126,13 @@ func (tx Sessions) Advance(ctx context.Context, uid string, generation int64, no
 	return one(ctx, tx.conn, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
 }
 
-// AdvanceCounting is Advance for a refresh with that audit record, if it is the one of the newest refresh, which the session counts. It
-// runs one statement. ErrNotFound may also mean that the session has another record.
-func (tx Sessions) AdvanceCounting(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, record string) (Session, error) {
-	return one(ctx, tx.conn, scanSession, sqlAdvanceCounting, uid, generation, millis(now), millis(idleUntil), record)
+// AdvanceAlone is Advance for a transaction of one statement, with the audit record of the refresh if there is one: the session counts
+// it if it is the record of its newest refresh. ErrNotFound may also mean that the session has another record, or that it is locked.
+func (tx Sessions) AdvanceAlone(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, record string) (Session, error) {
+	if record == "" {
+		return one(ctx, tx.conn, scanSession, tx.either(sqlAdvanceSession, postgresAdvanceAlone), uid, generation, millis(now), millis(idleUntil))
+	}
+	return one(ctx, tx.conn, scanSession, tx.either(sqliteAdvanceCounting, postgresAdvanceCounting), uid, generation, millis(now), millis(idleUntil), record)
 }
 
 // CountRefresh counts a refresh of the newest record.

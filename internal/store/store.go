@@ -100,8 +100,8 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// Autocommit is InTx for fn that runs one statement, which is its own transaction: one round trip on PostgreSQL. It must not be one that
-// notes a change.
+// Autocommit is InTx for fn that runs one statement. On PostgreSQL it shares a transaction with those of other callers, so it must neither
+// note a change nor wait for a lock.
 func (db *DB) Autocommit(ctx context.Context, fn func(*Tx) error) error {
 	return db.DB.Autocommit(ctx, func(q sqldb.Querier) error { return fn(db.newTx(q)) })
 }

@@ -3,7 +3,11 @@ package sqldb
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -85,7 +89,49 @@ func TestSingleStatementIsRepeatedAfterADeadlock(t *testing.T) {
 		_, err := q.Exec(t.Context(), `DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40P01'; END $$`, nil)
 		return err
 	})
-	if err == nil || runs != maxTries {
+	if err == nil || runs != 1+maxTries { // shared, then alone
 		t.Errorf("%d runs, %v", runs, err)
+	}
+}
+
+// Statements that arrive while others are run share a transaction. One that fails does not affect the others.
+func TestStatementsShareATransaction(t *testing.T) {
+	const statements = 40
+	db := mustOpenURL(t, shared.Server(t).NewDatabase(t))
+	if err := insertSingle(t, db, "there"); err != nil {
+		t.Fatal(err)
+	}
+	for _, failing := range []bool{false, true} {
+		var running sync.WaitGroup
+		for range sharers {
+			running.Go(func() {
+				_ = db.Autocommit(t.Context(), func(q Querier) error {
+					_, err := queryText(t.Context(), q, "SELECT CAST(pg_sleep(0.5) AS TEXT)")
+					return err
+				})
+			})
+		}
+		time.Sleep(250 * time.Millisecond) // all sharers run one
+		transactions := make([]string, statements)
+		for i := range statements {
+			running.Go(func() {
+				name := fmt.Sprintf("%v %d", failing, i)
+				if failing && i == 7 {
+					name = "there"
+				}
+				err := db.Autocommit(t.Context(), func(q Querier) (err error) {
+					transactions[i], err = queryText(t.Context(), q, "INSERT INTO names (name) VALUES ('"+name+"') RETURNING CAST(pg_current_xact_id() AS TEXT)")
+					return err
+				})
+				if wrong := name == "there"; wrong != errors.Is(err, ErrExists) || !wrong && (err != nil || !nameExists(t, db, name)) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		running.Wait()
+		slices.Sort(transactions)
+		if n := len(slices.Compact(transactions)); !failing && n > 2*sharers {
+			t.Errorf("%d statements took %d transactions", statements, n)
+		}
 	}
 }

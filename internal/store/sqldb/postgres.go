@@ -18,6 +18,7 @@ type postgres struct {
 	limit    time.Duration // of a transaction or a query with its connection and retries: an unresponsive server must not delay callers for longer
 	notifies bool          // the database has NOTIFY
 	pooling  atomic.Pointer[pooling]
+	sharer   *sharer
 	*listener
 }
 
@@ -42,6 +43,7 @@ func openPostgres(ctx context.Context, o Options, setup func(context.Context, *R
 	if p.pool, err = newPool(ctx, config, cmp.Or(o.Timeout, acquireTimeout)); err != nil {
 		return nil, err
 	}
+	p.sharer = newSharer(p)
 	p.listener = listen(config.ConnConfig, p.notifies && !raw.pooling.transactions)
 	return p, nil
 }
@@ -80,6 +82,7 @@ func (p *postgres) Close() error {
 	go func() {
 		defer close(closed)
 		p.listener.close()
+		p.sharer.close()
 		p.pool.conns.Close()
 	}()
 	select {

@@ -25,10 +25,13 @@ const (
 // database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
 func (p *postgres) write(ctx context.Context, single bool, work func(Querier) error) error {
 	until := time.Now().Add(p.limit)
+	if single {
+		if err := work(&sharedTx{sharer: p.sharer, until: until}); !errors.Is(err, errAlone) {
+			return err
+		}
+	}
 	for try := 1; ; try++ {
-		// Through a pooler of transactions, the limits are statements of the transaction.
-		alone := single && !p.pooling.Load().transactions
-		t := &pgTx{db: p, single: alone, begun: alone}
+		t := &pgTx{db: p}
 		err := p.attempt(ctx, until, t, work)
 		if err == nil || !t.retryable(try) {
 			return err
@@ -87,7 +90,6 @@ func isCallersDeadline(bound context.Context) bool { return context.Cause(bound)
 // statements are sent with the next one, or with the commit.
 type pgTx struct {
 	db         *postgres
-	single     bool // its only statement is sent without BEGIN and COMMIT
 	conn       *pgx.Conn
 	bound      context.Context // cancels statements that take too long
 	begin      []string        // statements
@@ -97,7 +99,7 @@ type pgTx struct {
 	failure    error // of the first statement that failed, as pgx returned it
 	lost       bool  // the connection is closed, or leads to a server that takes no writes
 	commitSent bool
-	warned     int // warnings on the connection before the commit
+	committed  bool // the work committed itself
 }
 
 // statement is a query with its arguments.
@@ -122,7 +124,7 @@ func (t *pgTx) retryable(try int) bool {
 
 // Exec is described at Querier.
 func (t *pgTx) Exec(ctx context.Context, query string, args []any) (int64, error) {
-	if err := cmp.Or(checkArgs(ctx, args), t.countSingle()); err != nil {
+	if err := checkArgs(ctx, args); err != nil {
 		return 0, err
 	}
 	var tag pgconn.CommandTag
@@ -139,7 +141,7 @@ func (t *pgTx) Exec(ctx context.Context, query string, args []any) (int64, error
 
 // Each is described at Querier.
 func (t *pgTx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
-	if err := cmp.Or(checkArgs(ctx, args), t.countSingle()); err != nil {
+	if err := checkArgs(ctx, args); err != nil {
 		return noRowsIfUnstorable(query, err)
 	}
 	if t.begun && len(t.unsent) == 0 {
@@ -158,21 +160,7 @@ func (t *pgTx) ExecDeferred(ctx context.Context, query string, args []any) error
 	if err := checkArgs(ctx, args); err != nil {
 		return err
 	}
-	if t.single {
-		return errSeveral
-	}
 	t.unsent = append(t.unsent, statement{query, args})
-	return nil
-}
-
-var errSeveral = errors.New("a transaction of a single statement has several, or a deferred one")
-
-// countSingle notes that a statement is sent, which also commits if it is the single one.
-func (t *pgTx) countSingle() error {
-	if t.single && t.commitSent {
-		return errSeveral
-	}
-	t.commitSent, t.warned = t.single, warnings(t.conn.PgConn())
 	return nil
 }
 
@@ -211,14 +199,11 @@ func (t *pgTx) note(err error) error {
 		t.failure = err
 	}
 	t.lost = t.lost || isLost(t.conn, err) || t.db.lostName(err)
-	if t.single {
-		t.commitSent = !provesRollback(codeOf(err)) && !pgconn.SafeToRetry(err)
-	}
-	if t.single && t.commitSent && t.lost {
-		return outcomeUnknown(err)
-	}
 	return translateOn(t.conn, err)
 }
+
+// errWarned is of a commit whose wait for a standby was canceled: it is committed, but a failover could lose it.
+var errWarned = errors.New("the database warned about a commit")
 
 // outcomeUnknown is the fault of a commit whose response is missing.
 func outcomeUnknown(err error) error {
@@ -228,14 +213,12 @@ func outcomeUnknown(err error) error {
 // commit makes the transaction durable. When the connection is lost during the commit, the outcome is unknown: the error is of kind
 // Unavailable, and the transaction is not run again.
 func (t *pgTx) commit() error {
-	if !t.begun && len(t.unsent) == 0 {
+	if t.committed || !t.begun && len(t.unsent) == 0 {
 		return nil
 	}
-	tag, err := pgconn.NewCommandTag("COMMIT"), error(nil) // a single statement committed itself
-	if !t.single {
-		t.commitSent, t.warned = true, warnings(t.conn.PgConn())
-		tag, err = t.sendCommit()
-	}
+	before := warnings(t.conn.PgConn())
+	t.commitSent = true
+	tag, err := t.sendCommit()
 	if codeOf(t.failure) != "" { // of a statement that was sent with the commit, which was not run then
 		return t.note(t.failure)
 	}
@@ -243,9 +226,8 @@ func (t *pgTx) commit() error {
 		return fmt.Errorf("the database returned %s for a commit", tag)
 	}
 	switch {
-	case err == nil && warnings(t.conn.PgConn()) != t.warned:
-		// The wait for a standby was canceled: it is committed, but a failover could lose it.
-		return unavailable(errors.New("the database warned about a commit"))
+	case err == nil && warnings(t.conn.PgConn()) != before:
+		return unavailable(errWarned)
 	case err == nil:
 		return nil
 	case provesRollback(codeOf(err)):
