@@ -72,7 +72,7 @@ func (h *sharer) loop() {
 	}
 }
 
-// take returns the statements that wait, but for those whose callers left.
+// take returns the statements that wait, except those whose callers left.
 func (h *sharer) take(next *single) (batch []*single) {
 	for {
 		if next.state.CompareAndSwap(jobWaiting, jobTaken) {
