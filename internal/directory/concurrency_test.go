@@ -128,3 +128,34 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletionDuringAPasswordChange sets the password of a user that is being deleted, alone and with its organization: the transactions take
+// the locks of user and sessions in one order, so that none is ended for a deadlock.
+func TestDeletionDuringAPasswordChange(t *testing.T) {
+	w := mustWorld(t)
+	for name, remove := range map[string]func(auth.Principal) error{
+		"User": func(p auth.Principal) error {
+			return w.DeleteUser(t.Context(), operator, origin, directory.UserRef{Org: p.OrgName, User: p.UserUID})
+		},
+		"Org": func(p auth.Principal) error { return w.DeleteOrg(t.Context(), operator, origin, p.OrgUID, true) },
+	} {
+		org := w.mustOrg(t, name)
+		member := w.mustUser(t, org, "member@acme.example", auth.RoleMember)
+		if _, err := w.auth.Login(t.Context(), origin, auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
+			t.Fatal(err)
+		}
+		change := func() error {
+			user := directory.UserRef{Org: org.Name, User: member.UserUID}
+			if err := w.SetPassword(t.Context(), operator, origin, user, "a third one, just as long"); fault.KindOf(err) != fault.NotFound {
+				return err
+			}
+			return nil
+		}
+		postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", change, func() error { return remove(member) })
+	}
+	if server != nil {
+		if n, err := server.Deadlocks(); n != 0 || err != nil {
+			t.Errorf("%d deadlocks, %v", n, err)
+		}
+	}
+}

@@ -34,6 +34,7 @@ const (
 	sqlDeleteUsage      = `DELETE FROM org_usage WHERE org_uid = $1`
 	sqlDropRunsIn       = `UPDATE registry_runs SET dropped = 1 WHERE org_uid = $1 AND dropped = 0`
 	sqlDeleteProjects   = `DELETE FROM projects WHERE org_uid = $1`
+	sqlLockUsersOfOrg   = `UPDATE users SET role = role WHERE org_uid = $1` // before what else is locked, as a login does
 	sqlDeleteUsers      = `DELETE FROM users WHERE org_uid = $1`
 	sqlDeleteOrg        = `DELETE FROM orgs WHERE uid = $1`
 )
@@ -107,6 +108,9 @@ func (tx Orgs) Members(ctx context.Context, uid string, limit int) ([]string, er
 // Delete deletes an organization with everything of it but its audit records, and notes the change for every process. Contents.Sweep
 // deletes the content of its registries later.
 func (tx Orgs) Delete(ctx context.Context, uid string) error {
+	if err := tx.changeAny(ctx, sqlLockUsersOfOrg, uid); err != nil {
+		return err
+	}
 	users, err := all(ctx, tx.conn, scanText, sqlUserUIDs, uid)
 	if err != nil {
 		return err

@@ -66,6 +66,9 @@ func (tx Users) Update(ctx context.Context, u User) error {
 
 // Delete deletes a user with its sessions, API keys and memberships, and notes the change for every process.
 func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
+	if err := tx.Lock(ctx, orgUID, uid); err != nil { // before its sessions, as disabling it does
+		return err
+	}
 	for _, query := range []string{sqlLockSessionsOfUser, sqlAddRepeatsOfUser} { // in the order of a refresh
 		if err := tx.insert(ctx, query, orgUID, uid); err != nil {
 			return err
