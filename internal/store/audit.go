@@ -29,7 +29,6 @@ const (
 	// A session counts its newest refreshes itself.
 	auditRepeats = `, repeats + CASE WHEN action = 'auth.refresh'
 		THEN COALESCE((SELECT refreshes FROM sessions WHERE sessions.uid = audits.object AND refresh_uid = audits.uid), 0) ELSE 0 END, target`
-	sqlAddRepeats       = `UPDATE audits SET repeats = repeats + $2 WHERE uid = $1`
 	sqlAddRepeatsOfOrg  = `UPDATE audits SET repeats = repeats + s.refreshes FROM sessions s WHERE s.org_uid = $1 AND s.refreshes > 0 AND audits.uid = s.refresh_uid`
 	sqlAddRepeatsOfUser = `UPDATE audits SET repeats = repeats + s.refreshes FROM sessions s
 		WHERE s.org_uid = $1 AND s.user_uid = $2 AND s.refreshes > 0 AND audits.uid = s.refresh_uid`
