@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -96,18 +97,51 @@ func (h *History) AddNumbered(changes []store.Change, isNew func(store.Change) b
 
 func (h *History) addPosition(c store.Change) {
 	if len(h.order) == MaxPositions {
-		delete(h.numbers, h.order[0])
-		h.order = h.order[1:]
+		h.dropPosition()
 	}
 	at := positionOf(c)
 	h.numbers[at], h.order = c.Seq, append(h.order, at)
 	h.newest.Store(uint64(at))
 }
 
-// limit resets the history when it is too long.
+// limit forgets the older half of the subjects when there are too many.
 func (h *History) limit() {
-	if len(h.changed) > h.maxSubjects {
+	if len(h.changed) <= h.maxSubjects {
+		return
+	}
+	epochs := make([]uint64, 0, len(h.changed))
+	for _, c := range h.changed {
+		epochs = append(epochs, c.epoch)
+	}
+	slices.Sort(epochs)
+	h.forget(epochs[len(epochs)/2])
+}
+
+// forget removes the subjects whose last change this process knew by an epoch. What was read before may be out of date then, and
+// positions before are unknown.
+func (h *History) forget(until uint64) {
+	newest := int64(0)
+	for subject, c := range h.changed {
+		if c.epoch <= until {
+			newest = max(newest, c.seq)
+			delete(h.changed, subject)
+		}
+	}
+	if newest == unnumbered { // it may come after every position
 		h.reset()
+		return
+	}
+	h.floor = max(h.floor, until)
+	for len(h.order) > 0 && h.numbers[h.order[0]] < newest {
+		h.dropPosition()
+	}
+}
+
+// dropPosition makes the oldest position unknown.
+func (h *History) dropPosition() {
+	delete(h.numbers, h.order[0])
+	if h.order = h.order[1:]; len(h.order) == 0 {
+		h.newest.Store(0)
 	}
 }
 
