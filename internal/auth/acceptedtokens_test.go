@@ -200,3 +200,20 @@ func mustPolled(t *testing.T, s *Service) *Service {
 	}
 	return s
 }
+
+// TestExchangedTokensStayAccepted exchanges a token whose position is unknown, as after a restart: the next token has one that is known.
+func TestExchangedTokensStayAccepted(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "something") })
+	w.cache.clear()
+	mustPolled(t, w.Service)
+	exchanged := w.mustRefresh(t, tokens.Authorization)
+	c, err := w.verify(exchanged.Authorization, w.clock.now())
+	if err != nil || !w.cache.CurrentAt(c.position(), c.Session, c.Subject, c.Org) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if again := w.mustRefresh(t, tokens.Authorization); again.Authorization != exchanged.Authorization {
+		t.Error("a retry gets another token")
+	}
+}

@@ -159,6 +159,10 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil && !expired {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
+	at := c.position()
+	if !s.cache.CurrentAt(at, c.Session, c.Subject, c.Org) {
+		at = s.cache.Position() // else no token that follows from this one would ever be accepted from its claims
+	}
 	var consumed store.ConsumedJTI
 	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken, func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
 		session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
@@ -167,7 +171,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.exchanged(session, consumed, c.position())
+	return s.exchanged(session, consumed, at)
 }
 
 // consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
@@ -220,8 +224,8 @@ func advanceIf(live bool) refreshDecision {
 	return ReasonRevoked
 }
 
-// exchanged returns the tokens of an exchange from its record, and the position of the token that was exchanged, so that a legitimate
-// retry gets the same ones.
+// exchanged returns the tokens of an exchange from its record, and a position: that of the token that was exchanged while that is up to date,
+// so that a legitimate retry gets the same ones.
 func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI, at changehistory.Position) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
