@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,4 +217,39 @@ func TestExchangedTokensStayAccepted(t *testing.T) {
 	if again := w.mustRefresh(t, tokens.Authorization); again.Authorization != exchanged.Authorization {
 		t.Error("a retry gets another token")
 	}
+}
+
+// TestTokensOfACopiedStore makes a copy of the store, as for a test environment, and adds an administrator there: the original store refuses
+// its tokens, although it has the same keys and changes.
+func TestTokensOfACopiedStore(t *testing.T) {
+	w := mustWorld(t, nil)
+	if w.db.Shared() {
+		return // the code is the same
+	}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "something") })
+	mustPolled(t, w.Service)
+	raw, err := sql.Open("sqlite", filepath.Join(w.dir, "regwarden.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	dir := t.TempDir()
+	if _, err := raw.ExecContext(t.Context(), "VACUUM INTO $1", filepath.Join(dir, "regwarden.db")); err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKeyFile: filepath.Join(w.dir, "master.key"), Now: w.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	service, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := &world{Service: service, clock: w.clock, dir: dir, org: w.org}
+	eve := copied.mustLoginAs(t, copied.mustUser(t, w.org, "eve@example.com", RoleAdmin).UID)
+	if p, err := copied.Authenticate(t.Context(), Presented{Authorization: eve}); err != nil || p.Role != RoleAdmin {
+		t.Errorf("%+v, %v", p, err)
+	}
+	wantFault(t, w.authenticate(t, eve), fault.CodeUnauthorizedAccess, ReasonUnknown)
 }

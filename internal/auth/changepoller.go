@@ -166,13 +166,26 @@ func busyAfterTimeout(err error) error {
 	return busy
 }
 
-// begin makes the first poll read the changes since which tokens may be alive.
+// begin makes the first poll read the changes since which tokens may be alive. It also adds a change, and tokens get no older position: a copy of
+// the database has the older changes too, and could have other users and roles than the original without a change of its own.
 func (p *changePoller) begin(ctx context.Context) (err error) {
 	p.last, err = store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) {
 		return tx.Changes.FirstSince(ctx, time.Now().Add(-historyFor), changehistory.MaxPositions)
 	})
-	if err == nil {
-		p.cache.Settle(p.cache.Epoch(), nil, p.last)
+	if err != nil {
+		return err
+	}
+	p.cache.Settle(p.cache.Epoch(), nil, p.last)
+	own := p.cache.Hold()
+	_ = p.db.InTx(ctx, func(tx *store.Tx) error { return tx.Changes.Note(ctx, own) }) // without it, tokens get no position
+	return nil
+}
+
+// readFirst reads the changes until that of begin has a number, for a second at most.
+func (p *changePoller) readFirst(ctx context.Context) error {
+	err := p.readChanges(ctx)
+	for began := time.Now(); err == nil && p.cache.Position() == 0 && time.Since(began) < staleAfter; err = p.readChanges(ctx) {
+		time.Sleep(unknownKeyInterval)
 	}
 	return err
 }

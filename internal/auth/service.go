@@ -162,7 +162,7 @@ func (s *Service) begin(ctx context.Context) error {
 		return fmt.Errorf("load the keys of the service: %w", err)
 	}
 	s.keys.Store(keys)
-	return fault.Wrap("read the changes", s.changes.readChanges(ctx))
+	return fault.Wrap("read the changes", s.changes.readFirst(ctx))
 }
 
 // Passwords returns the hasher of passwords, for packages that create users.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -53,7 +55,8 @@ type History struct {
 	unnumbered  map[string]uint64  // by subject: the epoch of a change whose number is not known
 	numbers     map[Position]int64 // of the newest positions, all changes after which are known
 	order       []Position         // the same, the oldest first
-	newest      atomic.Uint64      // the last one of order
+	newest      atomic.Uint64      // the last one of order, 0 while held
+	held        string             // subject of a change that is not in the list yet; empty for none
 	maxSubjects int
 }
 
@@ -64,6 +67,15 @@ func New(maxSubjects int) *History {
 
 // Position returns the newest position, 0 if none is known. It must be taken before the data that it is stored with is read.
 func (h *History) Position() Position { return Position(h.newest.Load()) }
+
+// Hold makes Position return 0 until a change of the returned subject, which is new, is in the list.
+func (h *History) Hold() (subject string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held = uuid.NewString()
+	h.newest.Store(0)
+	return h.held
+}
 
 // Add adds changes without a number.
 func (h *History) Add(subjects []string) {
@@ -88,6 +100,9 @@ func (h *History) AddNumbered(changes []store.Change, isNew func(store.Change) b
 		if c.Subject == store.ChangedAll {
 			h.reset()
 		}
+		if c.Subject == h.held {
+			h.held = ""
+		}
 		if len(h.order) > 0 {
 			h.addPosition(c)
 		}
@@ -101,7 +116,9 @@ func (h *History) addPosition(c store.Change) {
 	}
 	at := positionOf(c)
 	h.numbers[at], h.order = c.Seq, append(h.order, at)
-	h.newest.Store(uint64(at))
+	if h.held == "" {
+		h.newest.Store(uint64(at))
+	}
 }
 
 // limit forgets the older half of the subjects when there are too many.
