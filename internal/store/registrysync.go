@@ -58,12 +58,14 @@ const (
 		SELECT * FROM (SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 1 AND next_at <= $1 ORDER BY next_at LIMIT $5) UNION ALL
 		SELECT * FROM (SELECT registry_uid, next_at AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 0 AND next_at <= $1 ORDER BY next_at LIMIT $5))
 		ORDER BY turn LIMIT $5) RETURNING ` + syncColumns
+	// Up to 100 rows that other servers claim at the same time are skipped.
 	postgresClaimSyncs = claimSyncs + eachShare + `(SELECT s.registry_uid AS uid FROM (
 		(SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 1, 0) AND (org_uid, asked, next_at) <= (share.org, 1, $1)
-			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count) UNION ALL
+			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count + 100) UNION ALL
 		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0) AND (org_uid, asked, next_at) <= (share.org, 0, $1)
-			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count)
-		ORDER BY turn LIMIT share.count) AS first JOIN registry_sync s ON s.registry_uid = first.registry_uid WHERE s.next_at + 0 <= $1 FOR NO KEY UPDATE OF s SKIP LOCKED) AS due)) RETURNING ` + syncColumns
+			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count + 100) ORDER BY turn) AS first
+		CROSS JOIN LATERAL (SELECT registry_uid FROM registry_sync WHERE registry_uid = first.registry_uid AND next_at + 0 <= $1 FOR NO KEY UPDATE SKIP LOCKED) AS s
+		LIMIT share.count) AS due)) RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
