@@ -106,10 +106,10 @@ func (db *DB) Autocommit(ctx context.Context, fn func(*Tx) error) error {
 	return db.DB.Autocommit(ctx, func(q sqldb.Querier) error { return fn(db.newTx(q)) })
 }
 
-// OpenLonger opens the database once more, with another time limit of transactions.
+// OpenLonger opens the database once more, with another time limit of transactions, which then end with the context of their callers.
 func (db *DB) OpenLonger(ctx context.Context, limit time.Duration) (*sqldb.DB, error) {
 	o := db.options.database()
-	o.Timeout = limit
+	o.Timeout, o.Cancel = limit, true
 	return sqldb.Open(ctx, o, func(context.Context, *sqldb.Raw) error { return nil })
 }
 

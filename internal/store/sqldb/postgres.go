@@ -16,6 +16,7 @@ type postgres struct {
 	pool     *pool
 	begin    string
 	limit    time.Duration // of a transaction or a query with its connection and retries: an unresponsive server must not delay callers for longer
+	cancels  bool          // Options.Cancel
 	notifies bool          // the database has NOTIFY
 	pooling  atomic.Pointer[pooling]
 	sharer   *sharer
@@ -31,7 +32,7 @@ func openPostgres(ctx context.Context, o Options, setup func(context.Context, *R
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{begin: "BEGIN ISOLATION LEVEL READ COMMITTED", limit: cmp.Or(o.Timeout, txTimeout)}
+	p := &postgres{begin: "BEGIN ISOLATION LEVEL READ COMMITTED", limit: cmp.Or(o.Timeout, txTimeout), cancels: o.Cancel}
 	p.pooling.Store(raw.pooling)
 	if err = setup(ctx, raw); err == nil {
 		p.notifies, err = supportsNotify(ctx, raw.DB)

@@ -46,7 +46,7 @@ func (r pgReader) try(ctx context.Context, until time.Time, query string, args [
 	defer conn.Release()
 	t := &pgTx{db: r.db, conn: conn.Conn.Conn(), begin: r.db.pooling.Load().beginRead()}
 	var cancel context.CancelFunc
-	t.bound, cancel = detach(ctx, until)
+	t.bound, cancel = r.db.detach(ctx, until)
 	defer cancel()
 	results := t.send(statement{query, args}, statement{query: sqlCommit})
 	found, err := results.Query()

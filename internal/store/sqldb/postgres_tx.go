@@ -57,7 +57,7 @@ func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work f
 	defer conn.Release()
 	t.conn, t.begin = conn.Conn.Conn(), p.pooling.Load().beginWrite(p.begin)
 	var cancel context.CancelFunc
-	t.bound, cancel = detach(ctx, until)
+	t.bound, cancel = p.detach(ctx, until)
 	defer cancel()
 	err = recoverPanic(work, t)
 	if err == nil && t.failure != nil {
@@ -71,13 +71,16 @@ func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work f
 }
 
 // detach bounds the use of a connection, by until and by the caller's own deadline. A caller that leaves before does not
-// cancel it, since that would close the connection, and opening another costs the database a process.
-func detach(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
+// cancel it, since that would close the connection, and opening another costs the database a process; Options.Cancel is for those that must.
+func (p *postgres) detach(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
 	cause := context.DeadlineExceeded
 	if own, has := ctx.Deadline(); has && own.Before(until) {
 		until, cause = own, errCallersDeadline
 	}
-	return context.WithDeadlineCause(context.WithoutCancel(ctx), until, cause)
+	if !p.cancels {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, until, cause)
 }
 
 var errCallersDeadline = errors.New("the caller's own time is over")

@@ -17,6 +17,8 @@ type Options struct {
 	// Timeout bounds a transaction or query on PostgreSQL, with its connection and retries. Zero: 4.5 s, of which at most
 	// 2 s for the connection.
 	Timeout time.Duration
+	// Cancel ends a statement on PostgreSQL with the context of its caller, by closing its connection: for statements that take long.
+	Cancel bool
 }
 
 // DB is an open database. It is safe for concurrent use.
