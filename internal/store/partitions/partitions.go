@@ -75,24 +75,30 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// Extend creates the partitions of the next months, if the table is divided.
+// Extend creates the partitions of this month and the next ones that are missing, if the table is divided. There may be later ones, of a clock
+// that was ahead.
 func Extend(ctx context.Context, db *sqldb.DB, now time.Time) error {
 	found, err := list(ctx, db)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	next := monthOf(now)
-	for _, p := range found {
-		if upper := time.UnixMilli(p.upper).UTC(); upper.After(next) {
-			next = upper
+	for month := range monthsAhead + 1 {
+		next := monthOf(now).AddDate(0, month, 0)
+		if slices.ContainsFunc(found, in(next)) {
+			continue
+		}
+		if failed := create(ctx, db, next); failed != nil {
+			err = errors.Join(err, fmt.Errorf("create the partition of audit records of %s: %w", next.Format("2006-01"), failed))
 		}
 	}
-	for until := monthOf(now).AddDate(0, monthsAhead, 0); !next.After(until); next = next.AddDate(0, 1, 0) {
-		if err := create(ctx, db, next); err != nil {
-			return fmt.Errorf("create the partition of audit records of %s: %w", next.Format("2006-01"), err)
-		}
+	return err
+}
+
+// in returns whether a partition has records of a month.
+func in(month time.Time) func(partition) bool {
+	return func(p partition) bool {
+		return p.lower < month.AddDate(0, 1, 0).UnixMilli() && p.upper > month.UnixMilli()
 	}
-	return nil
 }
 
 // create creates the partition of a month. Records of it that a server with a fast clock wrote are in the default partition until then.
@@ -100,7 +106,7 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 	name, from, to := month.Format("audits_2006_01"), month.UnixMilli(), month.AddDate(0, 1, 0).UnixMilli()
 	return alone(ctx, db, func(q sqldb.Querier) ([]string, error) {
 		found, err := partitionsOf(ctx, q)
-		if slices.ContainsFunc(found, func(p partition) bool { return p.lower < to && p.upper > from }) {
+		if err != nil || slices.ContainsFunc(found, in(month)) {
 			return nil, err
 		}
 		return []string{

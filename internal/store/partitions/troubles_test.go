@@ -7,6 +7,20 @@ import (
 	"time"
 )
 
+// A clock that was years ahead for a while does not end the creation of partitions, nor does a table that has the name of one.
+func TestExtendAfterWrongClock(t *testing.T) {
+	w := mustWorld(t)
+	w.mustDivide(t, now)
+	w.mustDivide(t, now.AddDate(9, 0, 0))
+	w.mustExec(t, "CREATE TABLE audits_2027_03 (uid TEXT)")
+	if err := divide(t.Context(), w.DB, now.AddDate(0, 4, 0)); err == nil {
+		t.Error("no error for the month whose name is in use")
+	}
+	if parts := w.parts(t); parts != "audits_2027_04 audits_2027_05 audits_2035_11 audits_2035_12 audits_2036_01 audits_default audits_first" {
+		t.Errorf("partitions %q", parts)
+	}
+}
+
 // The proof that the records are old enough takes long in a large table. A server that stops does not wait for its end.
 func TestStopEndsTheProof(t *testing.T) {
 	w := mustWorld(t)
