@@ -13,8 +13,10 @@ const (
 	firstMonths = 3 // so many months from now have their records in the first partition
 	leastSchema = 28
 
-	// Servers of the version before may run for a day after the migration. They need a key of the uid alone.
-	sqlUndivided = `SELECT CASE WHEN c.relkind <> 'r' THEN 0 WHEN NOT EXISTS (SELECT 1 FROM audits) THEN 1
+	// Servers of the version before may run for a day after the migration. They need a key of the uid alone. A role that does not own the
+	// table, or cannot create tables, leaves it as it is: after the first step alone, the table would refuse records in some months.
+	sqlUndivided = `SELECT CASE WHEN c.relkind <> 'r' THEN 0
+		WHEN NOT pg_has_role(c.relowner, 'USAGE') OR NOT has_schema_privilege(c.relnamespace, 'CREATE') THEN 0 WHEN NOT EXISTS (SELECT 1 FROM audits) THEN 1
 		ELSE (SELECT COUNT(*) FROM goose_db_version WHERE version_id = 28 AND is_applied AND tstamp < localtimestamp - interval '1 day') END
 		FROM pg_class c WHERE c.oid = to_regclass('audits')`
 	sqlNewest = `SELECT COALESCE(MAX(at), 0) FROM audits`

@@ -3,8 +3,12 @@ package partitions_test
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // A clock that was years ahead for a while does not end the creation of partitions, nor does a table that has the name of one.
@@ -19,6 +23,44 @@ func TestExtendAfterWrongClock(t *testing.T) {
 	if parts := w.parts(t); parts != "audits_2027_04 audits_2027_05 audits_2035_11 audits_2035_12 audits_2036_01 audits_default audits_first" {
 		t.Errorf("partitions %q", parts)
 	}
+}
+
+// A role that cannot divide the table leaves it as it is. A bound of the first partition would stay, and would refuse records in some months.
+func TestRoleThatCannotDivide(t *testing.T) {
+	for name, grant := range map[string]string{
+		"it cannot create tables":        "ALTER TABLE audits OWNER TO %s",
+		"the table is of another role's": "GRANT CREATE ON SCHEMA public TO %s",
+	} {
+		w := mustWorld(t)
+		role := w.newRole(t, "limited-")
+		w.mustExec(t, "REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA public TO "+role+
+			"; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO "+role+"; "+fmt.Sprintf(grant, role))
+		address, err := url.Parse(w.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address.User = url.UserPassword(strings.Trim(role, `"`), "limited")
+		limited := &world{url: address.String(), key: w.key}
+		if err := divide(t.Context(), limited.mustOpen(t), now); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := w.text(t, "SELECT count(*)::text FROM pg_constraint WHERE conname = 'audits_first'"); left != "0" {
+			t.Errorf("%s: a bound is left behind", name)
+		}
+	}
+}
+
+// newRole returns the name of a new role that can log in, as it is in a statement.
+func (w *world) newRole(t *testing.T, prefix string) string {
+	t.Helper()
+	role := `"` + prefix + uuid.NewString() + `"`
+	w.mustExec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'limited'")
+	t.Cleanup(func() {
+		if _, err := w.conn.Exec(context.Background(), "REASSIGN OWNED BY "+role+" TO CURRENT_USER; DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
+			t.Error(err)
+		}
+	})
+	return role
 }
 
 // The proof that the records are old enough takes long in a large table. A server that stops does not wait for its end.
