@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/store/sqldb"
@@ -128,11 +129,15 @@ func division(ctx context.Context, q sqldb.Querier, upper int64) ([]string, erro
 		creating = append(creating, definition)
 		return err
 	})
+	ofParent, failedOfParent := grants(ctx, q, "audits")
+	ofDefault, failedOfDefault := grants(ctx, q, "audits_default")
+	err = errors.Join(err, failedOfParent, failedOfDefault)
 	statements = append(append(statements,
 		`ALTER TABLE audits RENAME TO audits_first`,
 		`CREATE TABLE audits (LIKE audits_first INCLUDING DEFAULTS) PARTITION BY RANGE (at)`), creating...)
-	return append(statements,
+	statements = append(statements,
 		fmt.Sprintf(`ALTER TABLE audits ATTACH PARTITION audits_first FOR VALUES FROM (MINVALUE) TO (%d)`, upper),
 		`CREATE TABLE audits_default PARTITION OF audits (PRIMARY KEY (uid)) DEFAULT`,
-		fmt.Sprintf(`UPDATE schema_floor SET least = %d WHERE id = 1 AND least < %d`, leastSchema, leastSchema)), err
+		fmt.Sprintf(`UPDATE schema_floor SET least = %d WHERE id = 1 AND least < %d`, leastSchema, leastSchema))
+	return slices.Concat(statements, ofParent, ofDefault), err
 }

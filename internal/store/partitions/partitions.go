@@ -31,6 +31,10 @@ const (
 
 	sqlPartitions = `SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = to_regclass('audits')`
+	// What other roles may do with the records, such as one that dumps them, they may do in each table of records.
+	sqlGrants = `SELECT format('GRANT %s ON %I TO %s', a.privilege_type, CAST($1 AS TEXT),
+		CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END) || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+		FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = to_regclass('audits') AND a.grantee <> c.relowner`
 )
 
 // partition has the records from lower on and before upper.
@@ -52,6 +56,15 @@ func partitionsOf(ctx context.Context, q sqldb.Querier) (list []partition, err e
 		return err
 	})
 	return list, err
+}
+
+// grants returns the statements that grant the privileges on audits for a table that replaces it, or is a part of it.
+func grants(ctx context.Context, q sqldb.Querier, table string) (statements []string, err error) {
+	err = q.Each(ctx, sqlGrants, []any{table}, func(row sqldb.Scanner) error {
+		statements = append(statements, "")
+		return row.Scan(&statements[len(statements)-1])
+	})
+	return statements, err
 }
 
 func numberOr(text string, other int64) int64 {
@@ -109,12 +122,13 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 		if err != nil || slices.ContainsFunc(found, in(month)) {
 			return nil, err
 		}
-		return []string{
+		granting, err := grants(ctx, q, name)
+		return append([]string{
 			`LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE`, // no record of the month gets into the default partition after those were moved
 			fmt.Sprintf(`CREATE TABLE %s (LIKE audits INCLUDING DEFAULTS, PRIMARY KEY (uid))`, name),
 			fmt.Sprintf(`WITH moved AS (DELETE FROM audits_default WHERE at >= %d AND at < %d RETURNING *) INSERT INTO %s SELECT * FROM moved`, from, to, name),
 			fmt.Sprintf(`ALTER TABLE audits ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, from, to),
-		}, err
+		}, granting...), err
 	})
 }
 

@@ -25,6 +25,32 @@ func TestExtendAfterWrongClock(t *testing.T) {
 	}
 }
 
+// What another role may do with the table, such as one of pg_dump, it may do with every part of it.
+func TestPrivileges(t *testing.T) {
+	w := mustWorld(t)
+	role := w.newRole(t, "dump-")
+	w.mustExec(t, "GRANT SELECT ON audits TO "+role+" WITH GRANT OPTION; GRANT SELECT, INSERT ON audits TO PUBLIC")
+	w.mustDivide(t, now)
+	w.mustDivide(t, now.AddDate(0, 3, 0))
+	const privileges = "SELECT string_agg(DISTINCT COALESCE(relacl::text, 'none'), ' ') FROM pg_class WHERE relname LIKE 'audits%' AND relkind IN ('r', 'p')"
+	if all, one := w.text(t, privileges), w.text(t, "SELECT relacl::text FROM pg_class WHERE relname = 'audits_first'"); all != one {
+		t.Errorf("the tables have the privileges %s, want those of the first, %s", all, one)
+	}
+}
+
+// newRole returns the name of a new role that can log in, as it is in a statement.
+func (w *world) newRole(t *testing.T, prefix string) string {
+	t.Helper()
+	role := `"` + prefix + uuid.NewString() + `"`
+	w.mustExec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'limited'")
+	t.Cleanup(func() {
+		if _, err := w.conn.Exec(context.Background(), "REASSIGN OWNED BY "+role+" TO CURRENT_USER; DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
+			t.Error(err)
+		}
+	})
+	return role
+}
+
 // A role that cannot divide the table leaves it as it is. A bound of the first partition would stay, and would refuse records in some months.
 func TestRoleThatCannotDivide(t *testing.T) {
 	for name, grant := range map[string]string{
@@ -48,19 +74,6 @@ func TestRoleThatCannotDivide(t *testing.T) {
 			t.Errorf("%s: a bound is left behind", name)
 		}
 	}
-}
-
-// newRole returns the name of a new role that can log in, as it is in a statement.
-func (w *world) newRole(t *testing.T, prefix string) string {
-	t.Helper()
-	role := `"` + prefix + uuid.NewString() + `"`
-	w.mustExec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'limited'")
-	t.Cleanup(func() {
-		if _, err := w.conn.Exec(context.Background(), "REASSIGN OWNED BY "+role+" TO CURRENT_USER; DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
-			t.Error(err)
-		}
-	})
-	return role
 }
 
 // The proof that the records are old enough takes long in a large table. A server that stops does not wait for its end.
