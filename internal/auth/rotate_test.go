@@ -154,6 +154,20 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	}
 }
 
+// TestAPartitionThatStaysDoesNotStopTheSweep sweeps while another program's view of a partition does not let PostgreSQL drop that.
+func TestAPartitionThatStaysDoesNotStopTheSweep(t *testing.T) {
+	t.Parallel()
+	w := mustWorld(t, nil)
+	w.mustLogin(t)
+	shared := w.mustExec(t, "CREATE VIEW of_another_program AS SELECT uid FROM audits_first")
+	if err := w.SweepAudits(t.Context(), time.Now().AddDate(1, 0, 0)); (err != nil) != shared {
+		t.Errorf("got %v", err)
+	}
+	if left := w.audits(t, 1000); len(left) != 0 {
+		t.Errorf("%d records are left", len(left))
+	}
+}
+
 // The rows of a step follow its time: within six steps a slower or faster disk has one of at most sweepTime, as far as the bounds allow.
 func TestStepsOfASweepAreShort(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

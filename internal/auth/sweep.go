@@ -63,13 +63,11 @@ func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 			return fmt.Errorf("shorten the audit chain: %w", err)
 		}
 	}
+	var err error
 	if s.db.Shared() {
-		var err error
-		if before, err = partitions.Drop(ctx, s.db.DB, s.now(), before); err != nil {
-			return err
-		}
+		before, err = partitions.Drop(ctx, s.db.DB, s.now(), before)
 	}
-	return s.inSteps(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, limit) })
+	return errors.Join(err, s.inSteps(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, limit) }))
 }
 
 // inSteps repeats a deletion until it deletes less than a full step, each step in its own transaction. After each step

@@ -133,12 +133,12 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 }
 
 // Drop drops the partitions whose records are all from before a moment. It returns before when single records are to be deleted: a record of a
-// month waits until the whole month can be dropped, unless the retention time is short.
+// month waits until the whole month can be dropped, unless the retention time is short, or there is an error.
 func Drop(ctx context.Context, db *sqldb.DB, now, before time.Time) (single time.Time, err error) {
 	found, err := list(ctx, db)
-	for i := 0; i < len(found) && err == nil; i++ {
-		if p := found[i]; p.upper <= before.UnixMilli() {
-			err = drop(ctx, db, p)
+	for _, p := range found {
+		if p.upper <= before.UnixMilli() {
+			err = errors.Join(err, drop(ctx, db, p))
 		}
 	}
 	if err != nil || now.Sub(before) < bySingleRow {
