@@ -127,6 +127,17 @@ func (tx Audits) AddRepeats(ctx context.Context, s Session) error {
 	return tx.addRepeats(ctx, s.RefreshUID, s.Refreshes)
 }
 
+// addRepeatsOf adds the refreshes that sessions counted to their records, since the sessions are deleted next. They are locked first, as by a
+// refresh; on SQLite nothing else writes.
+func (tx *conn) addRepeatsOf(ctx context.Context, lock, add string, args ...any) error {
+	if tx.postgres {
+		if err := tx.insert(ctx, lock, args...); err != nil {
+			return err
+		}
+	}
+	return tx.insert(ctx, add, args...)
+}
+
 func (tx Audits) addRepeats(ctx context.Context, uid string, n int64) error {
 	return tx.insert(ctx, sqlRepeatAudit, append([]any{uid, n}, sharedTime(uid)...)...)
 }

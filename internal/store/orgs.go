@@ -121,10 +121,16 @@ func (tx Orgs) Delete(ctx context.Context, uid string) error {
 		}
 	}
 	for _, query := range []string{sqlDeleteAllowancesOfOrg, sqlDeleteAlertsIn, sqlDeleteAddresses, sqlDeleteRegistries, sqlDeleteUsage,
-		sqlDropRunsIn, sqlDeleteProjects, sqlLockSessionsOfOrg, sqlAddRepeatsOfOrg, sqlDeleteUsers} {
+		sqlDropRunsIn, sqlDeleteProjects} {
 		if err := tx.changeAny(ctx, query, uid); err != nil {
 			return err
 		}
+	}
+	if err := tx.addRepeatsOf(ctx, postgresLockSessionsOfOrg, sqlAddRepeatsOfOrg, uid); err != nil {
+		return err
+	}
+	if err := tx.changeAny(ctx, sqlDeleteUsers, uid); err != nil {
+		return err
 	}
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteOrg, uid), uid)
 }

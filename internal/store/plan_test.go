@@ -33,7 +33,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ConsumedJTI": sqlConsumedJTI, "DeleteConsumedJTIs": sqlDeleteConsumedJTIs, "DeleteSessions": sqlDeleteSessions,
 		"Allowance": sqlAllowance, "DeleteAllowances": sqlDeleteAllowances,
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
-		"NoteUnlinkedShared": sqlNoteUnlinkedShared, "AdvanceCounting": sqliteAdvanceCounting, "CountRefresh": sqlCountRefresh, "BeginRefreshes": sqlBeginRefreshes, "RepeatAudit": sqlRepeatAudit, "AddRepeatsOfUser": sqlAddRepeatsOfUser, "LockSessionsOfUser": sqlLockSessionsOfUser, "ReadyAudit": sqlReadyAudit, "ReadyAudits": sqlReadyAudits, "Unlinked": sqlUnlinked, "DeleteUnlinked": sqlDeleteUnlinked,
+		"NoteUnlinkedShared": sqlNoteUnlinkedShared, "AdvanceCounting": sqliteAdvanceCounting, "CountRefresh": sqlCountRefresh, "BeginRefreshes": sqlBeginRefreshes, "RepeatAudit": sqlRepeatAudit, "AddRepeatsOfUser": sqlAddRepeatsOfUser, "ReadyAudit": sqlReadyAudit, "ReadyAudits": sqlReadyAudits, "Unlinked": sqlUnlinked, "DeleteUnlinked": sqlDeleteUnlinked,
 		"AuditsInOrder": sqlAuditsInOrder, "Batches": sqlBatches, "NewestBatchOf": sqlNewestBatchOf, "DeleteBatches": sqlDeleteBatches, "AuditChain": sqlAuditChain,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,7 @@ func TestOnPostgreSQL(t *testing.T) {
 		{"due rows are found among many organizations", dueIsFound},
 		{"claims of checks change no index", claimsLeaveIndexes},
 		{"servers of an earlier version claim too", oldServersClaim},
+		{"sessions that are deleted are not written before", deletedSessionsAreLocked},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, server) })
 	}
@@ -202,4 +204,32 @@ func changesNotify(t *testing.T, server *postgrestest.Server) {
 		t.Fatal(err)
 	}
 	<-two.Changed()
+}
+
+// deletedSessionsAreLocked deletes a user and an organization. To change each of their sessions before took twice as long as to delete them.
+func deletedSessionsAreLocked(t *testing.T, server *postgrestest.Server) {
+	url := server.NewDatabase(t)
+	db, conn := mustOpenURL(t, url, Options{}), mustConnect(t, url)
+	mustExec(t, conn, `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ('org', 'org', 'org', 0)`)
+	mustExec(t, conn, `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
+		SELECT 'user' || n, 'org', n, n, 'member', '', 0, 0 FROM generate_series(1, 2) AS n`)
+	mustExec(t, conn, `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
+		SELECT n, 'org', 'user' || n % 2 + 1, 0, '', 0, 0, 0, 0, 0 FROM generate_series(1, 100) AS n`)
+	if err := db.InTx(t.Context(), func(tx *Tx) error { return tx.Users.Delete(t.Context(), "org", "user1") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.InTx(t.Context(), func(tx *Tx) error { return tx.Orgs.Delete(t.Context(), "org") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil { // its connections report what they counted at their end
+		t.Fatal(err)
+	}
+	const counted = `SELECT n_tup_del || ' deleted, ' || n_tup_upd || ' updated' FROM pg_stat_user_tables WHERE relname = 'sessions'`
+	found := lookUp(t, url, counted)
+	for deadline := time.Now().Add(10 * time.Second); !strings.HasPrefix(found, "100 ") && time.Now().Before(deadline); found = lookUp(t, url, counted) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if found != "100 deleted, 0 updated" {
+		t.Errorf("sessions: %s", found)
+	}
 }

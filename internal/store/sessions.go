@@ -78,9 +78,11 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
 	sqlDeleteConsumedJTIs = `DELETE FROM spent_jtis WHERE jti IN (SELECT jti FROM spent_jtis WHERE expires_at < $1 LIMIT $2)`
 	sqlDeleteSessions     = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2) RETURNING refresh_uid, refreshes`
-	sqlLockSessionsOfOrg  = `UPDATE sessions SET generation = generation WHERE org_uid = $1`
-	sqlLockSessionsOfUser = `UPDATE sessions SET generation = generation WHERE org_uid = $1 AND user_uid = $2`
-	sqlConsumedJTI        = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
+	// Sessions that are deleted next; the query returns one row, however many they are.
+	lockSessions               = `SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE org_uid = $1`
+	postgresLockSessionsOfOrg  = lockSessions + ` FOR NO KEY UPDATE) AS locked`
+	postgresLockSessionsOfUser = lockSessions + ` AND user_uid = $2 FOR NO KEY UPDATE) AS locked`
+	sqlConsumedJTI             = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
 )
 
 func scanSession(row scanner, s *Session) error {

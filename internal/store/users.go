@@ -69,10 +69,8 @@ func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 	if err := tx.Lock(ctx, orgUID, uid); err != nil { // before its sessions, as disabling it does
 		return err
 	}
-	for _, query := range []string{sqlLockSessionsOfUser, sqlAddRepeatsOfUser} { // in the order of a refresh
-		if err := tx.insert(ctx, query, orgUID, uid); err != nil {
-			return err
-		}
+	if err := tx.addRepeatsOf(ctx, postgresLockSessionsOfUser, sqlAddRepeatsOfUser, orgUID, uid); err != nil {
+		return err
 	}
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
