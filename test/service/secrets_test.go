@@ -113,9 +113,9 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	sendDefinitions(t, s, admin)
 	sendRegistries(t, s, server, admin)
 	sendMalformed(s, admin)
-	s.search(t, "the audit list", server.Admin(t, "", "audit", "list", "--output", "json", "--limit", "500"))
+	records := server.Admin(t, "", "audit", "list", "--output", "json", "--limit", "500")
 	sendToBrokenStore(t, s, server, admin)
-	scanEverything(t, s, server, responses)
+	scanEverything(t, s, server, responses, records)
 }
 
 func file(t *testing.T, server *instance.Server, name string) string {
@@ -288,11 +288,13 @@ func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin 
 	admin.client.Do("GET", refresh+s.values["second refresh token"], "").Want(http.StatusInternalServerError)
 }
 
-func scanEverything(t *testing.T, s *secrets, server *instance.Server, responses *recordResponses) {
+// scanEverything looks for secrets in all that the server wrote and sent, and in a list of its audit records.
+func scanEverything(t *testing.T, s *secrets, server *instance.Server, responses *recordResponses, records string) {
 	t.Helper()
 	s.search(t, "a response", responses.all.String())
 	s.search(t, "the log", server.Log()+server.Out())
 	s.search(t, "the metrics", server.Metrics(t))
+	s.search(t, "the audit list", records)
 	for _, record := range auditRecords(t, server) {
 		s.search(t, "an audit record", record.all)
 	}
