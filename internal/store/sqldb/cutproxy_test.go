@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,7 +14,7 @@ import (
 // the next message is defined.
 type cutProxy struct {
 	listener net.Listener
-	target   string
+	target   atomic.Value // address
 
 	mu    sync.Mutex
 	cut   cut
@@ -37,7 +38,8 @@ func startCutProxy(t *testing.T, target string) *cutProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &cutProxy{listener: listener, target: target}
+	p := &cutProxy{listener: listener}
+	p.target.Store(target)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -97,7 +99,7 @@ func (p *cutProxy) endAll() {
 
 func (p *cutProxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", p.target)
+	server, err := net.Dial("tcp", p.target.Load().(string))
 	if err != nil {
 		return
 	}

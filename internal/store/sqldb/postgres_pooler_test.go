@@ -128,7 +128,7 @@ func TestPoolerIsPutInBetween(t *testing.T) {
 		stores = append(stores, mustOpenURL(t, strings.Replace(direct, server.Address(), proxy.address(), 1)))
 	}
 	usePooled(t, stores[0])
-	proxy.target = pooler.URL(server.Address())
+	proxy.target.Store(pooler.URL(server.Address()))
 	proxy.endAll()
 	t.Cleanup(proxy.endAll)
 	var running sync.WaitGroup
