@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
@@ -159,10 +158,6 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil && !expired {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	at := c.position()
-	if !s.cache.CurrentAt(at, c.Session, c.Subject, c.Org) {
-		at = s.cache.Position() // else no token that follows from this one would ever be accepted from its claims
-	}
 	var consumed store.ConsumedJTI
 	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken, func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
 		session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
@@ -171,7 +166,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.exchanged(session, consumed, at)
+	return s.exchanged(session, consumed)
 }
 
 // consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
@@ -224,13 +219,13 @@ func advanceIf(live bool) refreshDecision {
 	return ReasonRevoked
 }
 
-// exchanged returns the tokens of an exchange from its record, and a position: that of the token that was exchanged while that is up to date,
-// so that a legitimate retry gets the same ones.
-func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI, at changehistory.Position) (Tokens, error) {
+// exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones, also from a server that
+// knows other changes or is of another version. So the token has no data of its user, and is looked up.
+func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonConsumed) // its key was rotated since
 	}
-	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt, at)
+	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt, 0)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err
 }
