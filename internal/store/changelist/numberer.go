@@ -33,17 +33,20 @@ func NewNumberer(db *sqldb.DB) *Numberer { return &Numberer{db: db} }
 func (n *Numberer) Wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.woken = n.db.Shared() && !n.closed
-	if n.woken && !n.running {
+	if n.closed || !n.db.Shared() {
+		return
+	}
+	n.woken = true
+	if !n.running {
 		n.running = true
 		n.passes.Go(n.run)
 	}
 }
 
-// Close waits for the running pass.
+// Close waits until what was queued before it is in the list, so that changes of a command reach servers at once.
 func (n *Numberer) Close() {
 	n.mu.Lock()
-	n.closed, n.woken = true, false
+	n.closed = true
 	n.mu.Unlock()
 	n.passes.Wait()
 }
