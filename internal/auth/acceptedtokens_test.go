@@ -23,7 +23,7 @@ func TestScanReadsAsJSON(t *testing.T) {
 			NotBefore: 1, Expires: rapid.Int64().Draw(t, "exp"), Email: text.Draw(t, "email"), Role: "member", OrgName: text.Draw(t, "org_name"), Position: "1f"}
 		payload, err := json.Marshal(want)
 		if err != nil {
-			t.Skip() // not UTF-8
+			return // not UTF-8
 		}
 		var got claims
 		if scanned := got.scan(string(payload)); scanned && got != want || !scanned && !strings.Contains(string(payload), `\`) {

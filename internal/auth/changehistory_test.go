@@ -112,7 +112,7 @@ func TestTokensAreNotAcceptedAfterAChange(t *testing.T) {
 			"begin": func(t *rapid.T) { d.begin(subject.Draw(t, "subject")) },
 			"commit": func(t *rapid.T) {
 				if len(d.open) == 0 {
-					t.Skip()
+					return
 				}
 				changed := d.commit(rapid.IntRange(0, len(d.open)-1).Draw(t, "transaction"))
 				by := rapid.IntRange(0, len(replicas)-1).Draw(t, "by")
@@ -131,7 +131,7 @@ func TestTokensAreNotAcceptedAfterAChange(t *testing.T) {
 			"readList": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(replicas)-1).Draw(t, "process")
 				if !replicas[i].polling {
-					t.Skip()
+					return
 				}
 				replicas[i].readTheList(t, d)
 				for s, v := range began[i] {
