@@ -17,7 +17,7 @@ const (
 
 	// Rows per transaction: in a large table each is on different pages. Their number follows the time that a step takes, which others wait.
 	sweepStep, minSweepStep, maxSweepStep = 100, 20, 1000
-	sweepTime                             = 50 * time.Millisecond
+	sweepTime                             = 20 * time.Millisecond
 )
 
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
