@@ -20,7 +20,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if o.bare.Hops > 0 {
 		s.moved(o.bare)
 	}
-	if f := diagnoseTLS(certs.ExplainResponse(o.bare, program)); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
+	if f := diagnoseTLS(certs.ExplainResponse(o.bare)); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
 		return failed(f)
 	}
 	if f := s.notOCI(ctx, o); f != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -35,12 +36,12 @@ func (s *session) examine(ctx context.Context, in content.Way, repository, refer
 // explainBlob returns why a blob could not be requested. The hints of TLS and of the address policy are those of the cause.
 func (s *session) explainBlob(err error) artifact.Cause {
 	f := s.diagnoseContent(err)
-	c := artifact.Cause{Text: f.seen, Retryable: f.retryable}
+	c := artifact.Cause{Text: s.reader.Show(f.seen), Retryable: f.retryable}
 	switch f.entry.Code {
 	case CodeTLSFailed:
 		c.Hint = f.hint
 	case CodeAddressForbidden:
-		c.Hint = "If the address is right, ask the operator of " + program + " to allow it in the egress policy; " +
+		c.Hint = "If the address is right, ask the operator of {program} to allow it in the egress policy; " +
 			"otherwise contact the registry operator: downloads are redirected to a wrong address."
 	}
 	return c
@@ -138,7 +139,7 @@ func (s *session) warnDamaged(name string, r artifact.Result) outcome {
 	} else {
 		e := lookupWarning(WarnContentDamaged)
 		hint := cmp.Or(f.Hint, lookup(CodeContentDamaged, Reason(f.Damage)).Hint)
-		s.addWarning(Warning{e.Warning, e.Field, e.Sentence + " " + what + " " + hint})
+		s.addWarning(warning{e.Warning, e.Field, message.Of("%s %s %s", e.Sentence, what, hint)})
 	}
 	return unknown("%s: %s%s", name, f.Text, r.Others())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -211,7 +212,7 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !wire.HasCode(a.Body, "UNAUTHORIZED"):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; {program} tried %s and got %s.", by, s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).at(field)
 	case s.opened.bare.Status == 401 && o.None():
@@ -251,7 +252,7 @@ func (s *session) hintRejected(f *failure, a *wire.Response) *failure {
 		f.at(s.plan.userField())
 	}
 	if scope := p.Scope(); scope != "" {
-		f.hint += " The registry rejects a token without the scope " + scope + " in the same way: create one that has it."
+		f.hint += message.Of(" The registry rejects a token without the scope %s in the same way: create one that has it.", scope)
 	} else if a.Status == 403 {
 		f.hint += " The user or token may also lack the permission to pull (GitLab: the scope read_registry; GitHub: read:packages)."
 	}
@@ -265,7 +266,7 @@ func (s *session) certificateUnmet() bool { return s.first.Seen().Unmet() }
 func (s *session) hintCertificate(f *failure) *failure {
 	if s.certificateUnmet() {
 		f.hint += " The server also requests a client certificate, and none was sent: if it requires one, " +
-			"set {auth.tls.certificate} to it, {auth.tls.key} to its key" + enableTLS + "."
+			"set {auth.tls.certificate} to it, {auth.tls.key} to its key{enableTLS}."
 	}
 	return f
 }

@@ -16,7 +16,7 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 	a := s.opened.bare
 	if a.Status == 403 {
 		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).at("auth.type").
-			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow " + program + ".")
+			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow {program}.")
 		if s.certificateUnmet() {
 			f.at("auth.tls.certificate").hint = lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint +
 				" The server requests one. Otherwise: " + f.hint

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func (s *session) checkToken(ctx context.Context) authResult {
 		return *open
 	}
 	f := mostSpecific(failures)
-	f.seen = strings.TrimSpace(f.seen) + " Attempts: " + strings.Join(tried, "; ") + "."
+	f.seen = message.Of("%s Attempts: %s.", f.seen, strings.Join(tried, "; "))
 	if s.usernameMayHelp(f) {
 		f.hint += " If it is an access token of a user or the secret of a robot account, also set {auth.username} to the name of that user or robot account."
 	}

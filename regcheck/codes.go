@@ -104,21 +104,14 @@ type Entry struct {
 	Reason    Reason
 	Warning   WarningCode // set alone, without Code and Reason
 	Stages    []Stage
-	Sentence  string // what it means; a report adds details
-	Hint      string // what to do
+	Sentence  Text // what it means; a report adds details
+	Hint      Text // what to do
 	Field     string
 	Retryable bool
 }
 
-// Entries returns the table of all codes, reasons and warnings, in the order of the documentation, with the name of the
-// program that checks in their texts.
-func Entries(w Words) []Entry {
-	all := slices.Concat(codeTable, warningTable)
-	for i := range all {
-		all[i].Sentence, all[i].Hint = w.complete(all[i].Sentence), w.complete(all[i].Hint)
-	}
-	return all
-}
+// Entries returns the table of all codes, reasons and warnings, in the order of the documentation.
+func Entries() []Entry { return slices.Concat(codeTable, warningTable) }
 
 // lookup finds the row of a code and reason; a pair that is not in the table is a defect.
 func lookup(code Code, reason Reason) Entry {

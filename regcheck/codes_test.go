@@ -11,7 +11,7 @@ func TestCodeTable(t *testing.T) {
 	fields := []string{"", "endpoint", "basePath", "baseContentPath", "providerType", "auth.type", "auth.username", "auth.password", "auth.token",
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify", "auth.tls.enabled"}
 	seen := map[string]bool{}
-	for _, e := range Entries(Words{}) {
+	for _, e := range Entries() {
 		key := string(e.Code) + " " + string(e.Reason) + " " + string(e.Warning)
 		if seen[key] {
 			t.Errorf("%s is a duplicate", key)
@@ -20,8 +20,8 @@ func TestCodeTable(t *testing.T) {
 		if (e.Code == "") == (e.Warning == "") {
 			t.Errorf("%s is not a code or a warning", key)
 		}
-		for what, text := range map[string]string{"sentence": e.Sentence, "hint": e.Hint} {
-			if len(text) < 20 || !strings.HasSuffix(text, ".") || text[0] < 'A' || text[0] > 'Z' {
+		for what, text := range map[string]Text{"sentence": e.Sentence, "hint": e.Hint} {
+			if len(text) < 20 || !strings.HasSuffix(string(text), ".") || text[0] < 'A' || text[0] > 'Z' {
 				t.Errorf("%s: %s %q is not a sentence", key, what, text)
 			}
 		}

@@ -15,30 +15,27 @@ var (
 	inRequests = []Stage{StageAPI, StageAuth, StageContent}
 )
 
-// enableTLS follows a hint that sets a field of auth.tls.
-const enableTLS = " and " + tlsEnabled + " to true"
-
-// The texts have fields in braces: see Words.Field.
+// The names in braces are those of Audience.
 var codeTable = []Entry{
 	{Code: CodeHostNotFound, Stages: inResolve, Field: "endpoint",
-		Sentence: "The registry's host name could not be resolved from where " + program + " runs.",
-		Hint:     "Correct the spelling of the host in {endpoint}, or add the name to the DNS server that " + program + " uses."},
+		Sentence: "The registry's host name could not be resolved from where {program} runs.",
+		Hint:     "Correct the spelling of the host in {endpoint}, or add the name to the DNS server that {program} uses."},
 	{Code: CodeAddressForbidden, Stages: []Stage{StageEgress, StageAPI, StageAuth}, Field: "endpoint",
-		Sentence: "The egress policy forbids connections from " + program + " to this address.",
-		Hint:     "Set {endpoint} to an address that the policy allows, or ask the operator of " + program + " to allow this one."},
+		Sentence: "The egress policy forbids connections from {program} to this address.",
+		Hint:     "Set {endpoint} to an address that the policy allows, or ask the operator of {program} to allow this one."},
 	{Code: CodeUnreachable, Stages: inConnect, Field: "endpoint", Retryable: true,
 		Sentence: "No TCP connection to the registry could be opened.",
 		Hint:     "Correct host and port in {endpoint}, start the registry, or allow the connection in the firewall."},
 
 	{Code: CodeTLSFailed, Reason: ReasonUnknownAuthority, Stages: inTLS, Field: "auth.tls.ca",
 		Sentence: "The server's certificate was signed by an authority that is not trusted.",
-		Hint:     "Set {auth.tls.ca} to the PEM certificate of the signing CA" + enableTLS + "."},
+		Hint:     "Set {auth.tls.ca} to the PEM certificate of the signing CA{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonSelfSigned, Stages: inTLS, Field: "auth.tls.ca",
 		Sentence: "The server's certificate is self-signed and not trusted.",
-		Hint:     "Set {auth.tls.ca} to the PEM certificate of the server" + enableTLS + "."},
+		Hint:     "Set {auth.tls.ca} to the PEM certificate of the server{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonMissingIntermediate, Stages: inTLS,
 		Sentence: "The server does not send the intermediate certificate that its own certificate needs.",
-		Hint:     "Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM intermediate certificate" + enableTLS + "."},
+		Hint:     "Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM intermediate certificate{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonHostnameMismatch, Stages: inTLS, Field: "endpoint",
 		Sentence: "The server's certificate does not match the host name.",
 		Hint:     "Set {endpoint} to a name that the certificate lists, or install a certificate for this name on the server."},
@@ -47,10 +44,10 @@ var codeTable = []Entry{
 		Hint:     "Renew the certificate on the server."},
 	{Code: CodeTLSFailed, Reason: ReasonNotYetValid, Stages: inTLS,
 		Sentence: "A certificate of the server is not valid yet.",
-		Hint:     "Correct the clock of the machine on which " + program + " runs, or install a certificate on the server that is valid now."},
+		Hint:     "Correct the clock of the machine on which {program} runs, or install a certificate on the server that is valid now."},
 	{Code: CodeTLSFailed, Reason: ReasonClientCertificateRequired, Stages: inTLS, Field: "auth.tls.certificate",
 		Sentence: "The server requires a client certificate, and none was sent.",
-		Hint:     "Set {auth.tls.certificate} to a PEM client certificate, {auth.tls.key} to its key" + enableTLS + "."},
+		Hint:     "Set {auth.tls.certificate} to a PEM client certificate, {auth.tls.key} to its key{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonClientCertificateRejected, Stages: inTLS, Field: "auth.tls.certificate",
 		Sentence: "The server rejected the client certificate.",
 		Hint:     "Set {auth.tls.certificate} to a valid client certificate of a CA that the server accepts."},
@@ -109,7 +106,7 @@ var codeTable = []Entry{
 		Hint:     "Renew the credentials, or remove them and set {auth.type} to noAuth."},
 	{Code: CodeAuthFailed, Reason: ReasonSchemeUnsupported, Stages: inAuth, Field: "auth.type",
 		Sentence: "The registry offers only authentication schemes that OCI clients do not support.",
-		Hint:     "Contact the registry operator: " + program + " and other OCI clients support Basic and Bearer authentication."},
+		Hint:     "Contact the registry operator: {program} and other OCI clients support Basic and Bearer authentication."},
 	{Code: CodeAuthFailed, Reason: ReasonNoChallenge, Stages: inAuth, Field: "auth.password",
 		Sentence: "The registry returned 401 without a challenge, and rejected Basic.",
 		Hint:     "Correct the credentials. If they are right, contact the registry operator: a 401 requires a WWW-Authenticate header."},
@@ -119,7 +116,7 @@ var codeTable = []Entry{
 		Hint:     "Start the token service, or correct the external URL in the configuration of the registry if the address is wrong."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmTLS, Stages: inAuth,
 		Sentence: "The token service of the registry has a TLS problem.",
-		Hint:     "Correct TLS at the token service, or set {auth.tls.ca} to the PEM certificate of its CA" + enableTLS + "."},
+		Hint:     "Correct TLS at the token service, or set {auth.tls.ca} to the PEM certificate of its CA{enableTLS}."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmInsecure, Stages: inAuth,
 		Sentence: "The registry uses https, but its token service uses http and was not contacted.",
 		Hint:     "Correct the external URL in the configuration of the registry: the realm must begin with https://."},

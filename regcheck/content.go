@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -218,7 +219,7 @@ func (s *session) contentPrivate(r content.Reading, public string) *failure {
 	f := fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())
 	f.hint = cmp.Or(s.product().Login(), f.hint)
 	if public != "" {
-		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public) + ". Otherwise: " + f.hint
+		f.hinting("Set {baseContentPath} to a public repository, such as %s. Otherwise: %s", s.Wire.Name(public), f.hint)
 	} else if s.plan.reference.Repository == "" {
 		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), " +
 			"set {baseContentPath} to one of these repositories."
@@ -263,7 +264,7 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.listedBelow()
 	out := c.best(ctx, c.readFirst(ctx, below))
 	if out.failure == nil {
-		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
+		out.detail = message.Of("%s below %s; %s", wire.Counted(len(below), "repository", "repositories"), wire.CleanText(c.plan.contentPath), out.detail)
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func (a *Auth) Kind() AuthType {
 }
 
 // TextProblem returns why a text is not valid in a field, "" if it is. The problem completes a sentence that begins with the field.
-func TextProblem(value string) string { return endpoint.TextProblem(value) }
+func TextProblem(value string) string { return Audience{}.Show(endpoint.TextProblem(value)) }
 
 // NoteUnknown adds members that were sent and that do not exist to Unknown, each with the nearest name of a known one. known
 // are paths such as "auth.tls.ca".

@@ -3,7 +3,6 @@ package regcheck
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -21,16 +21,16 @@ import (
 
 // diagnoseLookup is for the host of the endpoint or of a redirect. It names no address.
 func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
-	words, retryable := wire.DescribeLookup(err, program)
+	words, retryable := wire.DescribeLookup(err)
 	f := fail(CodeHostNotFound, "", "%q %s.", s.Wire.Text(o.Host), words).retry(retryable)
 	switch {
 	case egress.HostNotFound(err):
 	case egress.NoNameServer(err):
-		f.at("").hinting("%s", s.words.dns())
+		f.at("").hinting("%s", s.reader.dns())
 	case wire.IsTimeout(err):
-		f.hinting("Retry. If the failure persists: %s", s.words.dns())
+		f.hinting("Retry. If the failure persists: %s", s.reader.dns())
 	default:
-		f.hinting("Retry. If the failure persists, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", s.Wire.Text(o.Host))
+		f.hinting("Retry. If the failure persists, contact the operator of the DNS zone of %q or of the DNS server that {program} uses.", s.Wire.Text(o.Host))
 	}
 	return f
 }
@@ -41,7 +41,7 @@ func (s *session) forbidden(err error, hop string) *failure {
 	if !ok {
 		return fail(CodeAddressForbidden, "", "%s has an address that is forbidden.", hop)
 	}
-	reason, hint := s.words.forbidden(f)
+	reason, hint := s.reader.forbidden(f)
 	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent to it.", hop, reason).hinting("%s", hint)
 }
 
@@ -49,7 +49,7 @@ func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
 		return s.diagnoseProxy(p, x)
 	}
-	words, retryable := wire.DescribeDial(err, program)
+	words, retryable := wire.DescribeDial(err)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.Where(s.Wire.Text(p.HostPort())), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		f.hinting("Start the registry, or correct the port in {endpoint}: no server listens on port %d.", p.Port)
@@ -68,13 +68,13 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	case x.Status == http.StatusProxyAuthRequired:
 		f.seen += "the proxy requires credentials (407)."
 	case x.Status != 0:
-		f.seen += fmt.Sprintf("the proxy returned %d.", x.Status)
+		f.seen += message.Of("the proxy returned %d.", x.Status)
 	default:
-		words, _ := wire.DescribeDial(x.Err, program)
+		words, _ := wire.DescribeDial(x.Err)
 		f.seen += words + "."
 	}
 	f.retryable = x.Status >= 500 || x.Status == 0
-	return f.hinting("%s", s.words.proxy(host, x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
+	return f.hinting("%s", s.reader.proxy(host, x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
 
 // diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
@@ -104,7 +104,7 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "The response to %s was TLS, not plain HTTP.", what).
 			hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	} else if ok {
-		if f := diagnoseTLS(certs.ExplainExchange(x, program)); f != nil {
+		if f := diagnoseTLS(certs.ExplainExchange(x)); f != nil {
 			return f
 		}
 	}
@@ -115,7 +115,7 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 	case wire.IsTimeout(err):
 		return fail(CodeUnavailable, "", "%s had no complete response in time.", what)
 	case isStep:
-		words, _ := wire.DescribeDial(err, program)
+		words, _ := wire.DescribeDial(err)
 		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
 	case wire.IsCutOff(err):
 		return fail(CodeUnavailable, "", "%s: the connection was closed before a response arrived.", what)
@@ -154,13 +154,13 @@ func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
 	case isStep && step.Step == wire.StepResolve:
 		f = s.diagnoseLookup(step.Origin, r.Err)
 	case isStep && step.Step == wire.StepTLS:
-		f = diagnoseTLS(certs.Explain(step.Seen, step.Err, program))
+		f = diagnoseTLS(certs.Explain(step.Seen, step.Err))
 	case isStep:
 		f = s.diagnoseDial(&wire.Peer{Target: &egress.Target{Origin: step.Origin}}, r.Err)
 	default:
 		f = s.diagnoseNoResponse("GET "+to, r.Err)
 	}
-	f.seen = from + " redirects to " + to + ". " + f.seen
+	f.seen = message.Of("%s redirects to %s. %s", from, to, f.seen)
 	switch f.field { // the hints for these are about the endpoint's own host
 	case "endpoint":
 		f.hinting("Contact the registry operator: the redirect of %s must be corrected, or the server at %s.", from, to)
@@ -231,7 +231,7 @@ func (s *session) diagnoseTokenService(t *challenge.Service, err error) *failure
 		return fail(CodeTokenServiceFailed, Reason(x.Reason), "%s", x.Seen)
 	}
 	if x, ok := errors.AsType[*challenge.ResponseError](err); ok {
-		if f := diagnoseTLS(certs.ExplainResponse(x.Response, program)); f != nil {
+		if f := diagnoseTLS(certs.ExplainResponse(x.Response)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
 		return s.unavailable("The token service "+s.Wire.ShowURL(t.Realm), x.Response)
@@ -249,15 +249,15 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
 	case isStep && step.Step == wire.StepResolve:
-		words, retryable := wire.DescribeLookup(err, program)
+		words, retryable := wire.DescribeLookup(err)
 		f := fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: its host name %s.", what, words).retry(retryable)
 		return f.hinting("%s", s.hintRealmName(t, err))
 	case wire.IsTimeout(err):
 		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not respond in time.", what)
 	case isStep && step.Step == wire.StepTLS:
-		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err, program)))
+		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err)))
 	case isStep:
-		words, retryable := wire.DescribeDial(err, program)
+		words, retryable := wire.DescribeDial(err)
 		return s.realmUnreachable(t, what, words).retry(retryable)
 	}
 	return s.diagnoseRealmRequest(t, what, err)
@@ -266,11 +266,11 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 // diagnoseRealmRequest is for a token request that was sent and got no response.
 func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err error) *failure {
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok {
-		if f := diagnoseTLS(certs.ExplainExchange(x, program)); f != nil {
+		if f := diagnoseTLS(certs.ExplainExchange(x)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
 		if alert, sent := x.Conn.Alert(); sent {
-			return s.diagnoseRealmTLS(t, diagnoseTLS(certs.ExplainAlert(x.Conn.Seen(), alert, program)))
+			return s.diagnoseRealmTLS(t, diagnoseTLS(certs.ExplainAlert(x.Conn.Seen(), alert)))
 		}
 	}
 	if wire.IsCutOff(err) {
@@ -279,16 +279,17 @@ func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err er
 	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: its response was not HTTP, or had headers of more than %d KiB.", what, s.limits.Header>>10)
 }
 
-func (s *session) realmUnreachable(t *challenge.Service, what, words string) *failure {
+func (s *session) realmUnreachable(t *challenge.Service, what string, words Text) *failure {
 	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).
 		hinting("Start the token service at %s, or correct the external URL in the configuration of the registry if that is not its address.", s.Wire.Text(t.Origin.String()))
 }
 
-func (s *session) hintRealmName(t *challenge.Service, err error) string {
+func (s *session) hintRealmName(t *challenge.Service, err error) Text {
 	if egress.HostNotFound(err) {
-		return "Correct the external URL in the configuration of the registry: the host name of its token service, " + s.Wire.Text(t.Origin.Host) + ", does not exist."
+		return message.Of("Correct the external URL in the configuration of the registry: the host name of its token service, %s, does not exist.",
+			s.Wire.Text(t.Origin.Host))
 	}
-	return "Retry. If the failure persists: " + s.words.dns()
+	return "Retry. If the failure persists: " + s.reader.dns()
 }
 
 // diagnoseRealmTLS uses the words of the endpoint's TLS failures.

@@ -408,7 +408,7 @@ func TestMatrixIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range regcheck.Entries(regcheck.Words{}) {
+	for _, e := range regcheck.Entries() {
 		key := string(e.Code) + " " + string(e.Reason)
 		if e.Warning != "" {
 			key = string(e.Warning)

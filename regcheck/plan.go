@@ -3,13 +3,13 @@ package regcheck
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -93,13 +93,13 @@ func (p *plan) visible() string {
 type problems []Problem
 
 func (p *problems) add(field, format string, args ...any) {
-	p.note(field, fmt.Sprintf(format, args...))
+	p.note(field, message.Of(format, args...))
 }
 
 // note adds a problem unless it is empty.
-func (p *problems) note(field, problem string) {
+func (p *problems) note(field string, problem Text) {
 	if problem != "" {
-		*p = append(*p, Problem{field, Words{}.complete(problem)})
+		*p = append(*p, Problem{Field: field, Problem: Audience{}.Show(problem)})
 	}
 }
 
@@ -121,7 +121,7 @@ func (d Definition) read(parseKey bool) (*plan, []Problem) {
 		found.add("providerType", "must be one of helm, zarf, pack")
 	}
 	if d.Auth == nil {
-		found.add("auth", `is required; use {"type": "noAuth"} for a registry without credentials`)
+		found.add("auth", `is required; use {{"type": "noAuth"} for a registry without credentials`)
 	} else {
 		d.Auth.read(p, &found)
 	}
@@ -140,7 +140,7 @@ func (p *plan) readReferences(written []string, found *problems) {
 		switch {
 		case problem != "":
 		case !ok:
-			problem = fmt.Sprintf("must be repository:tag or repository@digest, without the host, and not %q", wire.CleanText(path))
+			problem = message.Of("must be repository:tag or repository@digest, without the host, and not %q", wire.CleanText(path))
 		case slices.Contains(p.references, r):
 			problem = "is already in the list"
 		}
@@ -158,9 +158,9 @@ func (a *Auth) read(p *plan, found *problems) {
 		found.add("auth.type", "must be one of noAuth, basic, token")
 	}
 	a.readCredentials(p, found)
-	found.note("auth.username", TextProblem(a.Username))
+	found.note("auth.username", endpoint.TextProblem(a.Username))
 	found.note("auth.password", endpoint.PasswordProblem(a.Password.Reveal()))
-	found.note("auth.token", TextProblem(a.Token.Reveal()))
+	found.note("auth.token", endpoint.TextProblem(a.Token.Reveal()))
 	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
 		found.add("auth.username", "must not contain a colon (RFC 7617)")
 	}
@@ -215,7 +215,7 @@ func (t TLS) read(p *plan, found *problems) {
 		return
 	}
 	p.skipVerify = t.InsecureSkipVerify
-	p.roots, p.clientCert = certs.Read(ca, certificate, key, p.parseKey, func(member, problem string) { found.note("auth.tls."+member, problem) })
+	p.roots, p.clientCert = certs.Read(ca, certificate, key, p.parseKey, func(member string, problem Text) { found.note("auth.tls."+member, problem) })
 }
 
 // given returns the members that have a value, other than enabled.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
-	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Reader reads a registry after its check, with the credentials of the definition. It is for package inventory.
@@ -59,9 +58,6 @@ func (r *Reader) Client() *content.Client { return &r.s.Client }
 // Now returns the time of Checker.Now.
 func (r *Reader) Now() time.Time { return r.s.now() }
 
-// Shown returns a text as it may be stored: cleaned, limited in length, with the name of the program.
-func (r *Reader) Shown(text string) string { return wire.CleanText(r.s.words.complete(text)) }
-
 // ShowName returns a name from the registry as it may be stored: wire/mask.go has the rule.
 func (r *Reader) ShowName(name string) string { return r.s.Wire.Name(name) }
 
@@ -73,13 +69,13 @@ func (r *Reader) Access() *content.Access { return r.s.access }
 func (r *Reader) Authorize(ctx context.Context, w content.Way) (header, why string, ok bool) {
 	header, g := r.s.Authorize(ctx, w)
 	if g.Err != nil {
-		return "", r.s.diagnoseGrant(w.Service, g.Err).seen, false
+		return "", r.s.reader.Show(r.s.diagnoseGrant(w.Service, g.Err).seen), false
 	}
 	return header, "", w.Service == nil || header != ""
 }
 
 // NoResponse returns why a request of Client has no response.
-func (r *Reader) NoResponse(err error) string { return r.s.diagnoseContent(err).seen }
+func (r *Reader) NoResponse(err error) string { return r.s.reader.Show(r.s.diagnoseContent(err).seen) }
 
 // Begin returns a function that releases what was added since: tokens, their masks, and connections to other hosts.
 func (r *Reader) Begin() (end func()) {

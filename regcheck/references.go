@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -55,7 +55,7 @@ func (s *session) withReferences(ctx context.Context, path outcome) outcome {
 	}
 	if failures = slices.DeleteFunc(failures, func(f *failure) bool { return f == nil }); len(failures) > 0 {
 		if f := failures[0]; len(s.references) > 1 {
-			f.seen = fmt.Sprintf("%d of %s cannot be pulled. ", len(failures), all) + f.seen
+			f.seen = message.Of("%d of %s cannot be pulled. %s", len(failures), all, f.seen)
 		}
 		return failed(failures[0])
 	}
@@ -67,7 +67,7 @@ func (s *session) withReferences(ctx context.Context, path outcome) outcome {
 	if len(partly) > 0 {
 		return unknown("%s%d of %s could not be examined completely", path.detail, len(partly), all)
 	}
-	path.detail += all + " can be pulled"
+	path.detail += message.Of("%s can be pulled", all)
 	return path
 }
 
@@ -109,25 +109,25 @@ func (s *session) examineReference(ctx context.Context, i int) *failure {
 	out := s.referenced(ctx, ref)
 	for i := range s.warnings {
 		w := &s.warnings[i]
-		renameField(field, &w.Field, &w.Message)
+		renameField(field, &w.field, &w.text)
 	}
 	r := &s.references[i] // of its own
-	r.Valid, r.Status, r.Message = out.failure == nil, out.status, s.words.complete(out.detail)
+	r.Valid, r.Status, r.Message = out.failure == nil, out.status, s.reader.Show(out.detail)
 	if f := out.failure; f != nil {
 		renameField(field, &f.field, &f.seen, &f.hint)
 		var report Report
-		f.into(&report, StageContent, s.words)
+		f.into(&report, StageContent, s.reader)
 		r.Code, r.Reason, r.Message, r.Hint, r.Retryable = report.Code, report.Reason, report.Message, report.Hint, report.Retryable
 	}
 	return out.failure
 }
 
 // renameField replaces the field of the content path by that of a reference.
-func renameField(field string, at *string, texts ...*string) {
+func renameField(field string, at *string, texts ...*Text) {
 	if *at == "baseContentPath" {
 		*at = field
 	}
 	for _, text := range texts {
-		*text = strings.ReplaceAll(*text, "{baseContentPath}", "{"+field+"}")
+		*text = text.Renamed("baseContentPath", field)
 	}
 }

@@ -13,10 +13,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"fmt"
 	"net/url"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
@@ -47,8 +44,8 @@ type Checker struct {
 	Proxy        func(target *url.URL) (*url.URL, error)
 	ProxyConnect egress.ProxyConnect // what the proxy is asked to connect to
 	// Header is sent with every request, so that a server recognizes a check that was redirected to it.
-	Header map[string]string
-	Words  Words
+	Header   map[string]string
+	Audience Audience // who reads the report
 }
 
 // Limits limit what a check takes from a registry; zero fields mean the defaults.
@@ -88,63 +85,4 @@ type Observer func(StageResult)
 // caller canceled it. The result is in the Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
 	return c.Recheck(ctx, d, Known{}, o)
-}
-
-// Words adapt the texts of a report to the program that checks. Zero fields mean general texts.
-type Words struct {
-	Program string // its name in texts and requests; "regcheck" when empty
-	// Forbidden returns why an address is forbidden, as the end of a sentence, and what to do.
-	Forbidden func(*egress.Forbidden) (reason, hint string)
-	DNS       string // what to do if no DNS server can be reached
-	// Field returns how the user sets the field with this JSON path, in hints; nil: the path. It returns "" for
-	// auth.tls.enabled if setting another field of auth.tls implies it.
-	Field func(path string) string
-	// Proxy returns what to do if the proxy does not connect to a target. byAddress means that it rejected an address.
-	Proxy func(target string, byAddress bool) (hint string)
-}
-
-// program is a placeholder for Words.Program in our texts. It is a private character, which wire.CleanText removes from all
-// texts that a registry sends.
-const program = "\ue000"
-
-func (w Words) name() string { return cmp.Or(w.Program, "regcheck") }
-
-func (w Words) complete(text string) string {
-	if w.Field != nil && w.Field("auth.tls.enabled") == "" {
-		text = strings.ReplaceAll(text, enableTLS, "")
-	}
-	return fieldInText.ReplaceAllStringFunc(strings.ReplaceAll(text, program, w.name()), func(braced string) string {
-		path := strings.Trim(braced, "{}")
-		if w.Field == nil {
-			return path
-		}
-		return w.Field(path)
-	})
-}
-
-const tlsEnabled = "{auth.tls.enabled}"
-
-// fieldInText is a field of a definition in our texts.
-var fieldInText = regexp.MustCompile(`\{(endpoint|basePath|baseContentPath|references\[\d+\]|providerType|auth\.[a-zA-Z.]+)\}`)
-
-func (w Words) forbidden(f *egress.Forbidden) (reason, hint string) {
-	if w.Forbidden != nil {
-		return w.Forbidden(f)
-	}
-	return fmt.Sprintf("the address policy forbids it (%s)", f.Class), "Set {endpoint} to another address, or ask the operator of " + program + " to allow this one."
-}
-
-func (w Words) dns() string {
-	return cmp.Or(w.DNS, "Contact the operator of "+program+": the DNS server must be reachable.")
-}
-
-func (w Words) proxy(target string, byAddress bool) string {
-	if w.Proxy != nil {
-		return w.Proxy(target, byAddress)
-	}
-	hint := "Correct the outbound proxy: it must allow " + target + ". The definition is not the cause."
-	if byAddress {
-		hint += " If it allows names only, set Checker.ProxyConnect to ConnectName."
-	}
-	return hint
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -25,7 +25,7 @@ type session struct {
 
 	plan    *plan
 	limits  Limits
-	words   Words
+	reader  Audience
 	now     func() time.Time
 	control bool  // send control requests
 	known   Known // of Recheck
@@ -40,7 +40,7 @@ type session struct {
 	expires    time.Time       // tls: when the first certificate of the endpoint expires
 	opened     *opening        // tls or api: the first requests and their responses
 	access     *content.Access // auth: authorizes requests for content
-	warnings   []Warning       // all stages
+	warnings   []warning       // all stages
 	unverified bool            // auth: the registry did not check the credentials
 	unlikely   string          // the random name of a repository
 	newControl Known           // auth: results of control requests
@@ -57,18 +57,18 @@ type stage struct {
 // outcome is the result of a stage: a failure, or a status with what was seen.
 type outcome struct {
 	status  Status
-	detail  string
+	detail  message.Text
 	failure *failure
 }
 
 func passed(format string, args ...any) outcome {
-	return outcome{status: OK, detail: fmt.Sprintf(format, args...)}
+	return outcome{status: OK, detail: message.Of(format, args...)}
 }
 
-func skipped(detail string) outcome { return outcome{status: Skipped, detail: detail} }
+func skipped(detail message.Text) outcome { return outcome{status: Skipped, detail: detail} }
 
 func unknown(format string, args ...any) outcome {
-	return outcome{status: Unknown, detail: fmt.Sprintf(format, args...)}
+	return outcome{status: Unknown, detail: message.Of(format, args...)}
 }
 
 func failed(f *failure) outcome { return outcome{status: Failed, detail: f.seen, failure: f} }
@@ -86,7 +86,7 @@ func stages() []stage {
 }
 
 func newSession(c *Checker, p *plan) *session {
-	s := &session{plan: p, limits: c.Limits.withDefaults(), platform: c.Platform, words: c.Words, now: c.Now, control: !c.SkipControl}
+	s := &session{plan: p, limits: c.Limits.withDefaults(), platform: c.Platform, reader: c.Audience, now: c.Now, control: !c.SkipControl}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -95,7 +95,7 @@ func newSession(c *Checker, p *plan) *session {
 		s.limits.Total += s.limits.DownloadTime
 	}
 	s.unlikely = s.randomName()
-	tokens := challenge.Client{Wire: wire.New(s.connections(c)), Name: s.words.name(), Home: p.base.Origin}
+	tokens := challenge.Client{Wire: wire.New(s.connections(c)), Name: s.reader.program(), Home: p.base.Origin}
 	s.Client = content.Client{Client: tokens, Base: p.base, Login: p.login(), Limit: s.limits.Body}
 	for _, login := range p.authorizations() { // a registry may know them before they are sent
 		s.Wire.Sent.Add(login)
@@ -109,7 +109,7 @@ func newSession(c *Checker, p *plan) *session {
 
 // connections returns what the connections of this check need.
 func (s *session) connections(c *Checker) wire.Config {
-	header := map[string]string{"User-Agent": c.Words.name()}
+	header := map[string]string{"User-Agent": c.Audience.program()}
 	maps.Copy(header, c.Header)
 	path := s.plan.endpointPath
 	if path != "" {
@@ -154,7 +154,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 			if err := gone(); err != nil {
 				return nil, err
 			}
-			result.Status, result.Detail = out.status, s.words.complete(out.detail)
+			result.Status, result.Detail = out.status, s.reader.Show(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
 			result.RoundTrips = s.Rounds - before
@@ -162,7 +162,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 				result.Hops = append(result.Hops, s.Wire.Text(origin.String()))
 			}
 			if out.failure != nil {
-				out.failure.into(report, st.name, s.words)
+				out.failure.into(report, st.name, s.reader)
 			}
 		}
 		report.Stages = append(report.Stages, result)
@@ -171,8 +171,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 		}
 	}
 	for _, warning := range s.warnings {
-		warning.Message = s.words.complete(warning.Message)
-		report.Warnings = append(report.Warnings, warning)
+		report.Warnings = append(report.Warnings, Warning{warning.code, warning.field, s.reader.Show(warning.text)})
 	}
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
@@ -183,7 +182,14 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 }
 
 // randomName returns a name that does not exist.
-func (s *session) randomName() string { return s.words.name() + "-" + random() }
+func (s *session) randomName() string { return s.reader.program() + "-" + random() }
+
+// warning is a Warning before it is shown.
+type warning struct {
+	code  WarningCode
+	field string
+	text  message.Text
+}
 
 // warn adds a warning once. The text makes it concrete.
 func (s *session) warn(code WarningCode, format string, args ...any) {
@@ -193,16 +199,16 @@ func (s *session) warn(code WarningCode, format string, args ...any) {
 // warnAt is warn for a field other than the code's own.
 func (s *session) warnAt(code WarningCode, field, format string, args ...any) {
 	e := lookupWarning(code)
-	message := e.Sentence
+	text := e.Sentence
 	if format != "" {
-		message += " " + fmt.Sprintf(format, args...)
+		text += " " + message.Of(format, args...)
 	}
-	s.addWarning(Warning{Code: code, Field: field, Message: message + " " + e.Hint})
+	s.addWarning(warning{code, field, text + " " + e.Hint})
 }
 
 // addWarning adds a warning unless there is one with its code and field.
-func (s *session) addWarning(w Warning) {
-	if !slices.ContainsFunc(s.warnings, func(other Warning) bool { return other.Code == w.Code && other.Field == w.Field }) {
+func (s *session) addWarning(w warning) {
+	if !slices.ContainsFunc(s.warnings, func(other warning) bool { return other.code == w.code && other.field == w.field }) {
 		s.warnings = append(s.warnings, w)
 	}
 }
@@ -210,15 +216,15 @@ func (s *session) addWarning(w Warning) {
 // failure is why a check is not valid.
 type failure struct {
 	entry     Entry
-	seen      string // what was tried and what came back; one or more sentences
+	seen      message.Text // what was tried and what came back; one or more sentences
 	field     string
-	hint      string
+	hint      message.Text
 	retryable bool
 }
 
 func fail(code Code, reason Reason, format string, args ...any) *failure {
 	e := lookup(code, reason)
-	return &failure{entry: e, seen: fmt.Sprintf(format, args...), field: e.Field, hint: e.Hint, retryable: e.Retryable}
+	return &failure{entry: e, seen: message.Of(format, args...), field: e.Field, hint: e.Hint, retryable: e.Retryable}
 }
 
 func (f *failure) at(field string) *failure { f.field = field; return f }
@@ -226,14 +232,14 @@ func (f *failure) at(field string) *failure { f.field = field; return f }
 func (f *failure) retry(worth bool) *failure { f.retryable = worth; return f }
 
 func (f *failure) hinting(format string, args ...any) *failure {
-	f.hint = fmt.Sprintf(format, args...)
+	f.hint = message.Of(format, args...)
 	return f
 }
 
-func (f *failure) into(r *Report, name Stage, words Words) {
+func (f *failure) into(r *Report, name Stage, reader Audience) {
 	r.Valid, r.Stage = false, name
-	r.Code, r.Reason, r.Field, r.Hint, r.Retryable = f.entry.Code, f.entry.Reason, f.field, words.complete(f.hint), f.retryable
-	r.Message = words.complete(strings.TrimSuffix(f.entry.Sentence+" "+f.seen, " "))
+	r.Code, r.Reason, r.Field, r.Hint, r.Retryable = f.entry.Code, f.entry.Reason, f.field, reader.Show(f.hint), f.retryable
+	r.Message = strings.TrimSuffix(reader.Show(f.entry.Sentence+" "+f.seen), " ")
 }
 
 func random() string {

@@ -15,7 +15,7 @@ type Printer struct {
 	W     io.Writer
 	Color bool // escape sequences for color
 	Width int  // of the terminal; 0 means 80
-	// Field returns how the user sets a field, as Words.Field; nil or "": only its JSON path is shown.
+	// Field returns how the user sets a field, as Audience.Field; nil or "": only its JSON path is shown.
 	Field func(path string) string
 
 	rows layout.Rows

@@ -18,7 +18,7 @@ func (s *session) handshake(ctx context.Context) outcome {
 	}
 	if err := c.Handshake(ctx); err != nil {
 		s.dropSpare()
-		return failed(diagnoseTLS(certs.Explain(c.Seen(), err, program)))
+		return failed(diagnoseTLS(certs.Explain(c.Seen(), err)))
 	}
 	s.Rounds += c.Cost - 1 // connect counted that of TCP
 	s.Wire.Keep(c)
@@ -40,16 +40,16 @@ func (s *session) certificateRejected(ctx context.Context) *failure {
 	if o.err != nil {
 		return s.endedInTLS(o.err)
 	}
-	return diagnoseTLS(certs.ExplainResponse(o.bare, program))
+	return diagnoseTLS(certs.ExplainResponse(o.bare))
 }
 
 // endedInTLS is the failure of a connection to the endpoint that TLS explains. The api stage reports any other.
 func (s *session) endedInTLS(err error) *failure {
 	if step, ok := errors.AsType[*wire.StepError](err); ok && step.Step == wire.StepTLS && step.Seen.Home && step.Seen.Unmet() {
-		return diagnoseTLS(certs.Explain(step.Seen, step.Err, program))
+		return diagnoseTLS(certs.Explain(step.Seen, step.Err))
 	}
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.Seen().Home {
-		return diagnoseTLS(certs.ExplainExchange(x, program))
+		return diagnoseTLS(certs.ExplainExchange(x))
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return command.AsUsage(errors.New("--org requires --registry"))
 	}
 	if len(args) == 0 {
-		show.Field, checker.Words.Field = command.DefinitionFlag, command.DefinitionFlag
+		show.Field, checker.Audience.Field = command.DefinitionFlag, command.DefinitionFlag
 	}
 	definition, err := f.Definition(cmd.InOrStdin(), args)
 	if err != nil {
@@ -255,7 +255,7 @@ func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 // have it.
 func (f engineFlags) checker() (*regcheck.Checker, error) {
 	f.proxy = cmp.Or(f.proxy, proxyFromEnvironment)
-	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Words: wording.CommandLine()}
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Audience: wording.CommandLine()}
 	return checker, f.apply(checker)
 }
 

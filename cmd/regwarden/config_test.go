@@ -157,7 +157,7 @@ func TestTheConsoleGetsSettingsWithMaskedSecrets(t *testing.T) {
 func TestHintsNameFlagsThatExist(t *testing.T) {
 	for _, program := range []struct {
 		name    string
-		words   regcheck.Words
+		reader  regcheck.Audience
 		flags   *pflag.FlagSet
 		classes []egress.Class // that its policy forbids
 	}{
@@ -165,16 +165,16 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 			egress.ClassMetadata, egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone}},
 		{"check", wording.CommandLine(), newCheck().Flags(), []egress.Class{egress.ClassMetadata, egress.ClassReserved, egress.ClassZone}},
 	} {
-		hints := []string{program.words.DNS, program.words.Proxy("registry.example:443", true)}
+		hints := []string{program.reader.DNS, program.reader.Proxy("registry.example:443", true)}
 		for _, class := range program.classes {
-			reason, hint := program.words.Forbidden(&egress.Forbidden{Class: class})
+			reason, hint := program.reader.Forbidden(&egress.Forbidden{Class: class})
 			if reason == "" || hint == "" {
 				t.Errorf("%s: %s has no reason or no hint", program.name, class)
 			}
 			hints = append(hints, hint)
 		}
-		for _, entry := range regcheck.Entries(program.words) {
-			hints = append(hints, entry.Hint)
+		for _, entry := range regcheck.Entries() {
+			hints = append(hints, program.reader.Show(entry.Hint))
 		}
 		named := 0
 		for _, hint := range hints {

@@ -330,7 +330,7 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 		return nil, err
 	}
 	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, ProxyConnect: proxyConnects[c.EgressProxyConnect],
-		Header: map[string]string{server.HairpinHeader: rand.Text()}, Words: wording.Engine()}
+		Header: map[string]string{server.HairpinHeader: rand.Text()}, Audience: wording.Engine()}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err

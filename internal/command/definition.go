@@ -263,7 +263,7 @@ var definitionFlags = map[string]string{
 	"auth.tls.enabled":            "", // implied by the other flags of TLS
 }
 
-// DefinitionFlag returns the flag that sets a field. It is a regcheck.Words.Field.
+// DefinitionFlag returns the flag that sets a field. It is a regcheck.Audience.Field.
 func DefinitionFlag(path string) string {
 	list, _, _ := strings.Cut(path, "[")
 	return definitionFlags[list]

@@ -39,7 +39,7 @@ type ReportOutput struct {
 	Out           io.Writer // nil for standard output
 	JSON, NoColor bool
 	BeforeStage   func()                   // called before the line of a stage; may be nil
-	Field         func(path string) string // as regcheck.Words.Field
+	Field         func(path string) string // as regcheck.Audience.Field
 }
 
 // Check runs a check and shows its stages as they end, or JSON at the end. It returns ErrNotValid if the definition is not valid.

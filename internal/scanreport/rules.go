@@ -44,12 +44,13 @@ func makeRules() map[string]rule {
 		r.name = pascalCase(r.id)
 		all[r.id] = r
 	}
-	for _, e := range regcheck.Entries(wording.Engine()) {
+	service := wording.Engine()
+	for _, e := range regcheck.Entries() {
 		kind, word, heading := string(e.Code), string(e.Reason), strings.Trim(string(e.Code)+"-"+string(e.Reason), "-")
 		if e.Warning != "" {
 			kind, word, heading = "warning", string(e.Warning), string(e.Warning)
 		}
-		add(kind, word, rule{sentence: e.Sentence, fix: e.Hint, page: docs + "codes.md#" + strings.ToLower(heading)})
+		add(kind, word, rule{sentence: service.Show(e.Sentence), fix: service.Show(e.Hint), page: docs + "codes.md#" + strings.ToLower(heading)})
 	}
 	kinds := []string{string(unresolved), string(skipped), string(problem), "notice"} // in the order of the lists
 	for i, list := range model.WordLists() {

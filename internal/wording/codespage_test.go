@@ -17,7 +17,7 @@ const codesFile = "../../docs/codes.md"
 
 // The page is generated from the table of the engine.
 func TestCodesPageMatchesTable(t *testing.T) {
-	page := codesPage(regcheck.Entries(Engine()))
+	page := codesPage(regcheck.Entries(), Engine().Show)
 	if *update {
 		if err := os.WriteFile(codesFile, []byte(page), 0o600); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestCodesPageMatchesTable(t *testing.T) {
 }
 
 // codesPage is the documentation of all codes, reasons and warnings as Markdown.
-func codesPage(entries []regcheck.Entry) string {
+func codesPage(entries []regcheck.Entry, show func(regcheck.Text) string) string {
 	var out strings.Builder
 	out.WriteString(codesIntroduction)
 	last := regcheck.Code("")
@@ -49,7 +49,7 @@ func codesPage(entries []regcheck.Entry) string {
 			fmt.Fprintf(&out, "\n### %s: %s\n", e.Code, e.Reason)
 		}
 		fmt.Fprintf(&out, "\n%s\n\n- Fix: %s\n- Field: %s\n- Retry: %s\n",
-			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
+			show(e.Sentence), show(e.Hint), codeOrNone(e.Field), yesNo(e.Retryable))
 	}
 	out.WriteString("\n## Warnings\n\nA warning never changes the result.\n")
 	for _, e := range entries {
@@ -60,7 +60,7 @@ func codesPage(entries []regcheck.Entry) string {
 		if e.Warning == regcheck.WarnUnknownField {
 			field = "the unknown field"
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- Fix: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- Fix: %s\n- Field: %s\n", e.Warning, show(e.Sentence), show(e.Hint), field)
 	}
 	return out.String()
 }

@@ -15,8 +15,8 @@ func Reason(f *egress.Forbidden) string { return rules[f.Class].reason }
 func Hint(f *egress.Forbidden) string { return rules[f.Class].hint }
 
 // Engine returns the texts of the service for reports of the engine. Their readers are users: they name what the operator must change.
-func Engine() regcheck.Words {
-	return regcheck.Words{
+func Engine() regcheck.Audience {
+	return regcheck.Audience{
 		Program:   "regwarden",
 		Forbidden: func(f *egress.Forbidden) (reason, hint string) { return Reason(f), Hint(f) },
 		DNS:       "Contact the operator of regwarden: the DNS server of --egress-dns, or of the system if it is not set, must be reachable.",
@@ -31,8 +31,8 @@ func Engine() regcheck.Words {
 }
 
 // CommandLine returns the texts for checks without a server: their reader is the one who set up this machine and the flags.
-func CommandLine() regcheck.Words {
-	return regcheck.Words{
+func CommandLine() regcheck.Audience {
+	return regcheck.Audience{
 		Program: "regwarden",
 		Forbidden: func(f *egress.Forbidden) (reason, hint string) {
 			return Reason(f), cmp.Or(commandLineHints[f.Class], Hint(f))

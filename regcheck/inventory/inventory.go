@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Kind is the kind of a tagged artifact, by the media types of its manifest.
@@ -116,7 +117,7 @@ func (l *lister) run(ctx context.Context) error {
 		return err
 	}
 	if l.result.Complete = !ok; ok {
-		l.result.Stopped, l.result.RetryAfter = l.Shown(stopped.reason), stopped.after
+		l.result.Stopped, l.result.RetryAfter = wire.CleanText(stopped.reason), stopped.after
 	}
 	l.result.Notes = l.notes()
 	return nil

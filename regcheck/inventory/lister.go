@@ -74,7 +74,7 @@ func (l *lister) one(ctx context.Context, name string) error {
 		return nil
 	}
 	if broken { // it is too long for any call
-		r.Problem = l.Shown("Its tags are not all listed: " + stopped.reason)
+		r.Problem = wire.CleanText("Its tags are not all listed: " + stopped.reason)
 	}
 	if err := l.sink(r); err != nil {
 		return err

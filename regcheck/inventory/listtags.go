@@ -148,7 +148,7 @@ func (t *tagListing) problem() string {
 	if t.left > 0 {
 		words = append(words, "omitted names that are not valid: "+strconv.Itoa(t.left))
 	}
-	return t.Shown(strings.Join(words, "; "))
+	return wire.CleanText(strings.Join(words, "; "))
 }
 
 // tag reads the manifest of a tag and computes its digest, which must be equal to the Docker-Content-Digest of the registry.

@@ -46,12 +46,12 @@ func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a
 		case limited && (try == 3 || wait > l.limits.Pause):
 			return nil, "", &stop{"the registry limits requests: " + why, wait}
 		case wait < 0:
-			return nil, l.Shown(why), nil
+			return nil, wire.CleanText(why), nil
 		case try == 2 && !limited:
 			if l.failures++; l.failures > maxFailures {
 				return nil, "", &stop{"the registry returns no usable responses: " + why, defaultRetryAfter}
 			}
-			return nil, l.Shown(why), nil
+			return nil, wire.CleanText(why), nil
 		}
 		if err := l.pause(ctx, wait); err != nil {
 			return nil, "", err

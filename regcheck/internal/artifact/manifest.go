@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -29,8 +30,8 @@ type Examiner struct {
 
 // Cause is why a request had no response.
 type Cause struct {
-	Text      string // one or more sentences
-	Hint      string // empty: that of the damage
+	Text      string       // one or more sentences
+	Hint      message.Text // empty: that of the damage
 	Retryable bool
 }
 
@@ -46,7 +47,7 @@ type Artifact struct {
 type Fault struct {
 	Damage    Damage // empty: not known to be damaged
 	Text      string
-	Hint      string // empty: that of the damage
+	Hint      message.Text // empty: that of the damage
 	Retryable bool
 	Platform  bool            // an index does not have the requested platform
 	Reading   content.Reading // of a manifest that could not be read

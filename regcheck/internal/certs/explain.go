@@ -4,29 +4,29 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Failure is why TLS failed. A report adds the general sentence of the reason.
 type Failure struct {
-	Reason string  // a regcheck.Reason of RegistryTLSFailed
-	Seen   string  // the request and its result, in sentences
-	Hint   string  // empty: the general hint of the reason
-	Field  *string // nil: the usual field of the reason
-	Retry  bool    // a retry is useful, for any reason
+	Reason string       // a regcheck.Reason of RegistryTLSFailed
+	Seen   message.Text // the request and its result, in sentences
+	Hint   message.Text // empty: the general hint of the reason
+	Field  *string      // nil: the usual field of the reason
+	Retry  bool         // a retry is useful, for any reason
 }
 
 func fail(reason, format string, args ...any) *Failure {
-	return &Failure{Reason: reason, Seen: fmt.Sprintf(format, args...)}
+	return &Failure{Reason: reason, Seen: message.Of(format, args...)}
 }
 
 func (f *Failure) hinting(format string, args ...any) *Failure {
-	f.Hint = fmt.Sprintf(format, args...)
+	f.Hint = message.Of(format, args...)
 	return f
 }
 
@@ -48,15 +48,14 @@ var alertNames = map[uint8]string{
 // certificateAlerts are the alerts that concern a client certificate, if one was requested.
 var certificateAlerts = []uint8{40, 42, 43, 44, 45, 46, 48, 49, 51, 116}
 
-// Explain returns why a TLS handshake failed. Field and hint are those of the endpoint's own handshake. program is how the
-// sentences name the client.
-func Explain(c *wire.Handshake, err error, program string) *Failure {
+// Explain returns why a TLS handshake failed. Field and hint are those of the endpoint's own handshake.
+func Explain(c *wire.Handshake, err error) *Failure {
 	where := c.Host
 	if v, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return explainCertificate(c, v)
 	}
 	if alert, ok := wire.RemoteAlert(err); ok {
-		return ExplainAlert(c, alert, program)
+		return ExplainAlert(c, alert)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fail("notTLS", "The response of %s was not TLS; it may be a plain HTTP server.", where).
@@ -66,7 +65,7 @@ func Explain(c *wire.Handshake, err error, program string) *Failure {
 	case wire.IsTimeout(err):
 		return fail("timeout", "%s accepted the connection, but did not finish the handshake in time.", where)
 	case wire.IsCutOff(err) && c.Unmet():
-		return explainRejection(c, closedUnmet, program)
+		return explainRejection(c, closedUnmet)
 	case wire.IsCutOff(err):
 		return fail("protocol", "%s closed the connection during the handshake; it may be a load balancer without a backend, or a port without TLS.", where).retry()
 	case errors.Is(err, wire.ErrLongChain):
@@ -81,24 +80,24 @@ func Explain(c *wire.Handshake, err error, program string) *Failure {
 }
 
 // ExplainAlert returns why a server ended TLS with an alert.
-func ExplainAlert(c *wire.Handshake, alert uint8, program string) *Failure {
+func ExplainAlert(c *wire.Handshake, alert uint8) *Failure {
 	words, known := alertNames[alert]
 	if words = "the TLS alert \"" + words + "\""; !known {
 		words = "an unknown TLS alert"
 	}
 	switch {
 	case alert == 70 || alert == 40 && !c.CertificateRequested:
-		return fail("protocol", "%s rejected the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
+		return fail("protocol", "%s rejected the handshake; {program} offers TLS 1.2 and 1.3.", c.Host).
 			hinting("Contact the registry operator: the server must offer TLS 1.2 or 1.3 with current cipher suites.")
 	case c.Unmet() || c.CertificateRequested && slices.Contains(certificateAlerts, alert):
-		return explainRejection(c, "it ended the connection with "+words, program)
+		return explainRejection(c, "it ended the connection with "+words)
 	default:
 		return fail("protocol", "%s ended the handshake with %s.", c.Host, words)
 	}
 }
 
 // explainRejection is for a server that rejects our client certificate, or requires one. seen is what the server did.
-func explainRejection(c *wire.Handshake, seen, program string) *Failure {
+func explainRejection(c *wire.Handshake, seen string) *Failure {
 	accepts := ""
 	if names := acceptableNames(c); names != "" {
 		accepts = " It accepts certificates of: " + names + "."
@@ -106,9 +105,9 @@ func explainRejection(c *wire.Handshake, seen, program string) *Failure {
 	if !c.Sent {
 		f := fail("clientCertificateRequired", "%s requires a client certificate; %s.%s", c.Host, seen, accepts)
 		if !c.Home {
-			f.hinting("Contact the registry operator: %s must accept connections without a client certificate, since "+program+" sends the one of a definition only to its endpoint.", c.Host)
+			f.hinting("Contact the registry operator: %s must accept connections without a client certificate, since {program} sends the one of a definition only to its endpoint.", c.Host)
 		} else if accepts != "" {
-			f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, {auth.tls.key} to its key and {auth.tls.enabled} to true.", acceptableNames(c))
+			f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, {auth.tls.key} to its key{enableTLS}.", acceptableNames(c))
 		}
 		return f
 	}
@@ -137,19 +136,19 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 	switch {
 	case selfSigned(leaf):
 		return fail("selfSigned", "%s served %s.", c.Host, describe(c.Text, leaf)).
-			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s and {auth.tls.enabled} to true. First compare the fingerprint with that of the server.", fingerprint(leaf))
+			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s{enableTLS}. First compare the fingerprint with that of the server.", fingerprint(leaf))
 	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
 		return fail("missingIntermediate", "%s served only %s, without the certificate of its issuer, which is at %s.",
 			c.Host, describe(c.Text, leaf), c.Text(leaf.IssuingCertificateURL[0])).
-			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM certificate of %q from %s and {auth.tls.enabled} to true.",
+			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM certificate of %q from %s{enableTLS}.",
 				name(c.Text, leaf.Issuer), c.Text(leaf.IssuingCertificateURL[0]))
 	case selfSigned(top):
 		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(c.Text, leaf), describe(c.Text, top)).
-			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s and {auth.tls.enabled} to true.", name(c.Text, top.Subject), fingerprint(top))
+			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s{enableTLS}.", name(c.Text, top.Subject), fingerprint(top))
 	default:
 		return fail("unknownAuthority", "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
 			c.Host, describe(c.Text, leaf), name(c.Text, top.Issuer)).
-			hinting("Set {auth.tls.ca} to the PEM CA certificate of %q and {auth.tls.enabled} to true.", name(c.Text, top.Issuer))
+			hinting("Set {auth.tls.ca} to the PEM CA certificate of %q{enableTLS}.", name(c.Text, top.Issuer))
 	}
 }
 
@@ -190,13 +189,13 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 // ExplainExchange returns the failure of a request without a response because of the client certificate: the server sent an
 // alert, or it requested a certificate, got none and closed the connection. TLS 1.3 servers do this after the handshake,
 // possibly with a reset (RFC 8446 section 4.4.2.4). It returns nil for other causes.
-func ExplainExchange(x *wire.ExchangeError, program string) *Failure {
+func ExplainExchange(x *wire.ExchangeError) *Failure {
 	seen := x.Conn.Seen()
 	if alert, sent := x.Conn.Alert(); sent && seen.CertificateRequested {
-		return ExplainAlert(seen, alert, program)
+		return ExplainAlert(seen, alert)
 	}
 	if seen.Unmet() && !x.Started && x.Conn.Fresh() && wire.IsCutOff(x) {
-		return explainRejection(seen, closedUnmet, program)
+		return explainRejection(seen, closedUnmet)
 	}
 	return nil
 }
@@ -206,7 +205,7 @@ const closedUnmet = "it closed the connection without one"
 
 // ExplainResponse returns the failure of a request that nginx rejects for its client certificate: nginx completes the
 // handshake and then responds 400 with these words. It returns nil for any other response.
-func ExplainResponse(a *wire.Response, program string) *Failure {
+func ExplainResponse(a *wire.Response) *Failure {
 	if a.Status != 400 || !a.Conn.CertificateRequested {
 		return nil
 	}
@@ -214,7 +213,7 @@ func ExplainResponse(a *wire.Response, program string) *Failure {
 	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
 		return nil
 	}
-	return explainRejection(a.Conn.Seen(), "it returned 400 \""+a.Title()+"\"", program)
+	return explainRejection(a.Conn.Seen(), "it returned 400 \""+a.Title()+"\"")
 }
 
 // withHost returns the endpoint with another host.

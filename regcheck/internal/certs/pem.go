@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 )
 
 // Limits of the computation for a definition: the time of an RSA operation grows with the cube of the key size and cannot be
@@ -23,7 +25,7 @@ const (
 // Read reads the PEM texts of a definition; empty ones are not given. A certificate without a key is trusted like ca, since public
 // clients set it to the certificate of the registry or of its CA. note is called with the member of each problem. Unless parseKey, the key is only
 // recognized by its PEM block, and there is no pair: computing with an RSA key takes milliseconds.
-func Read(ca, certificate, key string, parseKey bool, note func(member, problem string)) (roots []*x509.Certificate, pair *tls.Certificate) {
+func Read(ca, certificate, key string, parseKey bool, note func(member string, problem message.Text)) (roots []*x509.Certificate, pair *tls.Certificate) {
 	roots = readCertificates("ca", ca, note)
 	chain := readCertificates("certificate", certificate, note)
 	if key == "" {
@@ -39,7 +41,7 @@ func Read(ca, certificate, key string, parseKey bool, note func(member, problem 
 	}
 	switch {
 	case err != nil:
-		note("key", err.Error())
+		note("key", message.Of("%s", err.Error()))
 	case signer != nil && len(chain) > 0:
 		if pair = Pair(chain, signer); pair == nil {
 			note("key", "does not match {auth.tls.certificate}")
@@ -48,13 +50,18 @@ func Read(ca, certificate, key string, parseKey bool, note func(member, problem 
 	return roots, pair
 }
 
-func readCertificates(member, text string, note func(member, problem string)) []*x509.Certificate {
+var errPrivateKey = errors.New("must not contain a private key")
+
+func readCertificates(member, text string, note func(member string, problem message.Text)) []*x509.Certificate {
 	if text == "" {
 		return nil
 	}
 	certificates, err := Parse([]byte(text))
-	if err != nil {
-		note(member, err.Error())
+	switch {
+	case errors.Is(err, errPrivateKey):
+		note(member, "must not contain a private key; set {auth.tls.key} to it")
+	case err != nil:
+		note(member, message.Of("%s", err.Error()))
 	}
 	return certificates
 }
@@ -70,7 +77,7 @@ func Parse(text []byte) ([]*x509.Certificate, error) {
 		}
 		text = rest
 		if strings.Contains(block.Type, "PRIVATE KEY") {
-			return nil, errors.New("must not contain a private key; set {auth.tls.key} to it")
+			return nil, errPrivateKey
 		}
 		if block.Type != "CERTIFICATE" && block.Type != "X509 CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
 			return nil, errors.New("must contain only certificates")

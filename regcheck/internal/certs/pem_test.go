@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/regwarden/regwarden/regcheck/internal/message"
+
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -100,7 +102,7 @@ func TestKeysAreRecognized(t *testing.T) {
 		"broken certificate": {block("CERTIFICATE", 100), block("PRIVATE KEY", 100), "certificate contains a certificate that cannot be parsed"},
 	} {
 		var got []string
-		Read("", c.certificate, c.key, false, func(member, problem string) { got = append(got, member+" "+problem) })
+		Read("", c.certificate, c.key, false, func(member string, problem message.Text) { got = append(got, member+" "+string(problem)) })
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

@@ -107,7 +107,7 @@ func readGrant(t *Service, a *wire.Response) Grant {
 		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)), fmt.Sprintf(format, args...))}}
 	}
 	switch {
-	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
+	case certs.ExplainResponse(a) != nil, a.Status == 429 || a.Status >= 500:
 		return Grant{Err: &ResponseError{a}}
 	case Denied(a), a.Status == 400 && wire.MentionsExpiry(a):
 		return Grant{Rejected: a}

@@ -2,7 +2,6 @@
 package endpoint
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 )
 
 // Lengths in bytes that a field may have.
@@ -51,11 +51,11 @@ func TrimV2(path string) string {
 }
 
 // ReadPath trims a path. The problem completes a sentence that begins with the name of the field; it is "" for a valid path.
-func ReadPath(value string) (path, problem string) {
+func ReadPath(value string) (path string, problem message.Text) {
 	path = strings.Trim(strings.TrimSpace(value), "/")
 	switch {
 	case len(value) > maxPath:
-		problem = fmt.Sprintf("must be at most %d bytes", maxPath)
+		problem = message.Of("must be at most %d bytes", maxPath)
 	case !utf8.ValidString(value):
 		problem = "must be valid UTF-8"
 	case hasControl(path):
@@ -71,7 +71,7 @@ func ReadPath(value string) (path, problem string) {
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
 // Read reads an endpoint. The problem completes a sentence that begins with the name of the field; it is "" for a valid one.
-func Read(value string) (b Base, problem string) {
+func Read(value string) (b Base, problem message.Text) {
 	text := strings.TrimSpace(value)
 	switch {
 	case text == "":
@@ -91,7 +91,7 @@ func Read(value string) (b Base, problem string) {
 }
 
 // parse reads [scheme://]host[:port][/path]. The problem has the part as it was read.
-func parse(text string) (t Base, problem string) {
+func parse(text string) (t Base, problem message.Text) {
 	rest := text
 	t.Scheme = "https"
 	if scheme, after, ok := strings.Cut(text, "://"); ok {
@@ -100,11 +100,11 @@ func parse(text string) (t Base, problem string) {
 		case "http":
 			t.Scheme = "http"
 		default:
-			return t, "has the scheme " + strconv.Quote(scheme) + "; it must be https://, http:// or oci://"
+			return t, message.Of("has the scheme %q; it must be https://, http:// or oci://", scheme)
 		}
 		rest = after
 	} else if word := schemeWord(text); word != "" {
-		return t, "has the host " + strconv.Quote(word) + "; the scheme must be " + word + ":// with a colon and two slashes"
+		return t, message.Of("has the host %q; the scheme must be %s:// with a colon and two slashes", word, word)
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	t.Path = TrimV2(path)
@@ -119,9 +119,9 @@ func parse(text string) (t Base, problem string) {
 		return t, problem
 	}
 	t.Port = port
-	t.Host, problem = egress.ReadHost(host)
-	t.Host = APIHost(t.Host)
-	return t, problem
+	name, unusable := egress.ReadHost(host)
+	t.Host = APIHost(name)
+	return t, message.Of("%s", unusable)
 }
 
 // APIHost returns the host that serves the API. Docker Hub has three names, and only the last one serves it.
@@ -154,7 +154,7 @@ func isPort(s string) bool {
 	return err == nil
 }
 
-func splitAuthority(authority string, standard uint16) (host string, port uint16, problem string) {
+func splitAuthority(authority string, standard uint16) (host string, port uint16, problem message.Text) {
 	if authority == "" {
 		return "", 0, "must have a host"
 	}
@@ -178,7 +178,7 @@ func splitAuthority(authority string, standard uint16) (host string, port uint16
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n == 0 || number[0] == '+' {
-		return "", 0, "has the port " + strconv.Quote(number) + "; it must be 1–65535"
+		return "", 0, message.Of("has the port %q; it must be 1–65535", number)
 	}
 	return host, uint16(n), ""
 }

@@ -72,7 +72,7 @@ func TestEndpointProblems(t *testing.T) {
 		{"https://", "must have a host"},
 		{"/v2/", "must have a host"},
 	} {
-		if _, problem := Read(row.endpoint); !strings.Contains(problem, row.contains) {
+		if _, problem := Read(row.endpoint); !strings.Contains(string(problem), row.contains) {
 			t.Errorf("%q: %q, want a problem with %q", row.endpoint, problem, row.contains)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 )
 
 // IsRepository reports whether a name follows the grammar of the distribution specification ("Pulling manifests"): components
@@ -53,7 +55,10 @@ func IsReference(r string) bool {
 }
 
 // NameProblem is why a path cannot be the name of a repository, and the corrected path, which is empty if it is not clear.
-type NameProblem struct{ What, Better string }
+type NameProblem struct {
+	What   message.Text
+	Better string
+}
 
 // CheckName returns the problem of a path, the zero value for a path that a registry may accept. isHost reports whether a name
 // is the host of the registry.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func Of(o challenge.Offers) Product {
 }
 
 // Login returns how to get credentials, "" for products where any user may have some.
-func (p Product) Login() string {
+func (p Product) Login() message.Text {
 	if p == ECR {
 		return "Set {auth.username} to AWS and {auth.password} to the output of `aws ecr get-login-password`, which is valid for 12 hours."
 	}
@@ -63,7 +64,7 @@ func (p Product) Scope() string {
 }
 
 // Renew returns how to renew rejected or expired credentials, "" if neither product nor username show it.
-func (p Product) Renew(username string) string {
+func (p Product) Renew(username string) message.Text {
 	switch {
 	case p == ECRPublic:
 		return "Get a new password with `aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set " +
@@ -81,18 +82,18 @@ func (p Product) Renew(username string) string {
 }
 
 // PerRepository is the first hint for a path that is refused, which may be a prefix.
-const PerRepository = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these " +
+const PerRepository message.Text = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these " +
 	"repositories."
 
 // Denied returns what to do about a response that denies content at a path, which may be known to be a repository.
-func Denied(path string, a *wire.Response, repository bool) string {
+func Denied(path string, a *wire.Response, repository bool) message.Text {
 	if better, ok := WithoutChartRepo(path); ok {
 		return ChartRepo(better)
 	}
 	text := string(a.Body[:min(len(a.Body), 4096)])
 	switch project := harborProject.FindStringSubmatch(text); {
 	case project != nil:
-		return "Correct the project in {baseContentPath}, or create it: the registry has no project " + a.Text(project[1]) + "."
+		return message.Of("Correct the project in {baseContentPath}, or create it: the registry has no project %s.", a.Text(project[1]))
 	case strings.Contains(text, "ecr:"):
 		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, " +
 			"by its policy or that of the user in IAM."
@@ -101,9 +102,9 @@ func Denied(path string, a *wire.Response, repository bool) string {
 	if repository {
 		grant = "Grant"
 	}
-	return grant + " the user permission to pull from " + wire.CleanText(path) +
-		" (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; " +
-		"Google: artifactregistry.repositories.downloadArtifacts)."
+	return message.Of("%s the user permission to pull from %s"+
+		" (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; "+
+		"Google: artifactregistry.repositories.downloadArtifacts).", grant, wire.CleanText(path))
 }
 
 // harborProject is in Harbor's response for a project that does not exist.
@@ -118,7 +119,7 @@ func WithoutChartRepo(path string) (better string, ok bool) {
 }
 
 // ChartRepo is the hint for such a path.
-func ChartRepo(better string) string {
-	return "Set {baseContentPath} to " + wire.CleanText(better) + " and push the charts there with oci://: " +
-		"Harbor 2.8 removed ChartMuseum and its path chartrepo/."
+func ChartRepo(better string) message.Text {
+	return message.Of("Set {baseContentPath} to %s and push the charts there with oci://: "+
+		"Harbor 2.8 removed ChartMuseum and its path chartrepo/.", wire.CleanText(better))
 }

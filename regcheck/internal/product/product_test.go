@@ -27,11 +27,11 @@ func TestOf(t *testing.T) {
 // The 12 hours of ECR are for its user only.
 func TestRenewNamesECROnlyForItsUser(t *testing.T) {
 	for _, user := range []string{"ada", "robot$ci", "00000000-0000-0000-0000-000000000000"} {
-		if hint := Unknown.Renew(user); strings.Contains(hint, "aws") {
+		if hint := Unknown.Renew(user); strings.Contains(string(hint), "aws") {
 			t.Errorf("%s: %s", user, hint)
 		}
 	}
-	if !strings.Contains(Unknown.Renew("AWS"), "aws ecr get-login-password") {
+	if !strings.Contains(string(Unknown.Renew("AWS")), "aws ecr get-login-password") {
 		t.Error("AWS has no hint")
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"syscall"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/message"
 )
 
-// DescribeLookup returns in words why a name has no address, and whether a retry is worth it. program is how the words name the client.
-func DescribeLookup(err error, program string) (words string, retryable bool) {
+// DescribeLookup returns in words why a name has no address, and whether a retry is worth it.
+func DescribeLookup(err error) (words message.Text, retryable bool) {
 	switch {
 	case egress.HostNotFound(err):
-		return "does not exist in the DNS that " + program + " uses", false
+		return "does not exist in the DNS that {program} uses", false
 	case IsTimeout(err):
 		return "could not be resolved: no DNS server responded in time", true
 	case egress.NoNameServer(err):
@@ -25,7 +26,7 @@ func DescribeLookup(err error, program string) (words string, retryable bool) {
 }
 
 // DescribeDial returns in words why there is no connection, and whether a retry is worth it.
-func DescribeDial(err error, program string) (words string, retryable bool) {
+func DescribeDial(err error) (words message.Text, retryable bool) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused: no server listens on that port, or a firewall rejects it", true
@@ -34,7 +35,7 @@ func DescribeDial(err error, program string) (words string, retryable bool) {
 	case IsTimeout(err):
 		return "there was no response in time: a firewall may drop the packets, or the host is down", true
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "there is no route to it from where " + program + " runs", false
+		return "there is no route to it from where {program} runs", false
 	case IsCutOff(err):
 		return "the connection was closed at once", true
 	default:
