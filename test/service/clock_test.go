@@ -65,7 +65,7 @@ func TestOnlyLongStopSpreadsChecks(t *testing.T) {
 		})
 		next := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--watch-concurrency", "1"}})
 		awaitNewest(t, first.DataDir, time.Now().Add(30*time.Second)) // that of this start
-		var overdue int // and not being checked already
+		var overdue int                                               // and not being checked already
 		withStoreFile(t, first.DataDir, func(db *sqldb.Raw) error {
 			return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM registry_watch WHERE next_at = $1 AND lease_owner IS NULL", missed.UnixMilli()).Scan(&overdue)
 		})
