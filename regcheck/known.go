@@ -2,8 +2,7 @@ package regcheck
 
 import (
 	"context"
-	"strconv"
-	"strings"
+	"encoding/json"
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
@@ -18,46 +17,39 @@ type Known struct {
 	ControlAt   time.Time // when random credentials were last tried; zero: never
 	ControlOpen bool      // they were accepted
 
-	artifacts string // of artifact.Known, in the form of String
+	artifacts string // of artifact.Known, as artifact.Join writes them
 }
 
-// String returns the form that ReadKnown reads:
-//
-//	[- " " checked|open " " unix seconds] ";" [artifacts, in the form of artifact.Known]
+// storedKnown is the JSON of Known.
+type storedKnown struct {
+	ControlAt   int64           `json:"controlAt,omitempty"` // unix seconds
+	ControlOpen bool            `json:"controlOpen,omitempty"`
+	Artifacts   json.RawMessage `json:"artifacts,omitempty"`
+}
+
+// String returns the JSON that ReadKnown reads, "" for the zero value.
 func (k Known) String() string {
-	var parts []string
+	if k == (Known{}) {
+		return ""
+	}
+	stored := storedKnown{ControlOpen: k.ControlOpen, Artifacts: json.RawMessage(k.artifacts)}
 	if !k.ControlAt.IsZero() {
-		outcome := "checked"
-		if k.ControlOpen {
-			outcome = "open"
-		}
-		parts = append(parts, "- "+outcome+" "+strconv.FormatInt(k.ControlAt.Unix(), 10))
+		stored.ControlAt = k.ControlAt.Unix()
 	}
-	if k.artifacts != "" {
-		parts = append(parts, k.artifacts)
-	}
-	return strings.Join(parts, ";")
+	text, _ := json.Marshal(stored) // artifacts is valid JSON
+	return string(text)
 }
 
-// ReadKnown reads what Known.String wrote. Text that it cannot read is ignored.
+// ReadKnown reads what Known.String wrote. Of other text, such as that of versions before JSON, it returns the zero value.
 func ReadKnown(text string) (k Known) {
-	for rest := text; rest != ""; {
-		part, after, _ := strings.Cut(rest, ";")
-		words := strings.Split(part, " ")
-		if len(words) != 3 {
-			break
-		}
-		if words[1] == "kind" {
-			k.artifacts = artifact.Join(artifact.ReadKnown(rest))
-			break
-		}
-		at, err := strconv.ParseInt(words[2], 10, 64)
-		if err != nil || at <= 0 || words[1] != "open" && words[1] != "checked" {
-			break
-		}
-		k.ControlAt, k.ControlOpen = time.Unix(at, 0), words[1] == "open"
-		rest = after
+	var stored storedKnown
+	if json.Unmarshal([]byte(text), &stored) != nil {
+		return Known{}
 	}
+	if stored.ControlAt > 0 {
+		k.ControlAt, k.ControlOpen = time.Unix(stored.ControlAt, 0), stored.ControlOpen
+	}
+	k.artifacts = artifact.Join(artifact.ReadKnown(string(stored.Artifacts)))
 	return k
 }
 

@@ -174,21 +174,23 @@ func TestKnownContainsNoSecret(t *testing.T) {
 	}
 }
 
-// Replicas of other versions read the same column, so the text keeps its form: three words a part, the kind last.
+// Replicas of other versions read the same column: what they wrote in another form is not known, and what was added is ignored.
 func TestKnownText(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for text, want := range map[string]regcheck.Known{
-		"": {}, "checked": {}, "- checked 0": {}, "- perhaps 1700000000": {}, "- checked soon": {},
-		"- checked 1700000000":                               {ControlAt: at},
-		"- open 1700000000":                                  {ControlAt: at, ControlOpen: true},
-		"0a1b checked 1600000000;2c3d open 1700000000":       {ControlAt: at, ControlOpen: true},
-		"0a1b checked 1700000000;something else that is new": {ControlAt: at},
+		"": {}, "{}": {}, "null": {}, "- checked 1700000000;0a1b kind helm": {}, `{"controlAt":0}`: {}, `{"controlAt":-1}`: {}, `{"controlAt":"soon"}`: {},
+		`{"controlOpen":true}`:                         {},
+		`{"controlAt":1700000000}`:                     {ControlAt: at},
+		`{"controlAt":1700000000,"controlOpen":true}`:  {ControlAt: at, ControlOpen: true},
+		`{"controlAt":1700000000,"new":1}`:             {ControlAt: at},
+		`{"artifacts":[{"id":"0a","kind":"another"}]}`: {},
 	} {
 		if got := regcheck.ReadKnown(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "- checked 1700000000", "- open 1700000000;0a1b kind helm", "0a1b kind zarf"} {
+	for _, text := range []string{"", `{"controlAt":1700000000}`,
+		`{"controlAt":1700000000,"controlOpen":true,"artifacts":[{"id":"0a","kind":"a Helm chart","at":1700000000,"blobs":[{"digest":"sha256:1b","size":2}]}]}`} {
 		if got := regcheck.ReadKnown(text).String(); got != text {
 			t.Errorf("%q became %q", text, got)
 		}

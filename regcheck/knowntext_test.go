@@ -7,11 +7,9 @@ import (
 
 // FuzzKnown reads anything without harm, and what it writes it reads again.
 func FuzzKnown(f *testing.F) {
-	f.Add("aa checked 1;bb open 2")
-	f.Add("aa checked;")
 	f.Add("aa checked 1;dd kind helm")
-	f.Add("dd kind perhaps;aa checked 1")
-	f.Add(strings.Repeat("a open 1;", 20))
+	f.Add(`{"controlAt":1,"controlOpen":true,"artifacts":[{"id":"a","kind":"a Helm chart","blobs":[{"digest":"b","size":1,"urls":["c"]}]}]}`)
+	f.Add(`{"artifacts":[` + strings.Repeat(`{"id":"a","kind":"a Zarf package","at":1},`, 20) + `{}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		known := ReadKnown(text)
 		if again := ReadKnown(known.String()); again != known {

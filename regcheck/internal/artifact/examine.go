@@ -38,7 +38,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		if r.Manifest = f; f != nil {
 			return r
 		}
-		k = Known{ID: IDOf(found.Digest), Kind: found.Kind, Read: true, Blobs: Sample(found.Blobs)}
+		k = Known{ID: IDOf(found.Digest), Kind: found.Kind, Blobs: Sample(found.Blobs)}
 		if i := indexOf(known, k.ID); i >= 0 {
 			k.At = known[i].At
 		}
@@ -50,10 +50,10 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		r.Faults, r.Hashed, r.Size = x.download(ctx, all)
 		r.Asked = r.Blobs
 	case k.due(now, place):
-		r.Asked, r.Faults, k.At = len(k.Blobs), x.Ask(ctx, k.Blobs), time.Time{}
+		r.Asked, r.Faults, k.At = len(k.Blobs), x.Ask(ctx, k.Blobs), 0
 		r.Blobs = max(r.Blobs, r.Asked)
 		if len(r.Faults) == 0 {
-			k.At = now.Truncate(time.Second)
+			k.At = now.Unix()
 		}
 	}
 	if !slices.ContainsFunc(k.Blobs, x.repeatsSecret) {
@@ -68,7 +68,7 @@ func (x *Examiner) repeatsSecret(d oci.Descriptor) bool {
 }
 
 func indexOf(known []Known, id string) int {
-	return slices.IndexFunc(known, func(k Known) bool { return k.ID == id && k.Read })
+	return slices.IndexFunc(known, func(k Known) bool { return k.ID == id })
 }
 
 // unchanged returns what is known of the artifact if the reference has a known digest. A registry that returns no digest

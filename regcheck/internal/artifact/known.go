@@ -3,11 +3,9 @@ package artifact
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"hash/fnv"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -15,17 +13,16 @@ import (
 
 // Known is what is known of an artifact. A manifest's digest is of its content, so kind and blobs stay true.
 type Known struct {
-	ID    string // a SHA-256 over the registry's own digest; empty: nothing is known
-	Kind  oci.Kind
-	Read  bool      // the blobs are known; versions before this field recorded only the kind
-	At    time.Time // when no asked blob had a fault; zero: never
-	Blobs []oci.Descriptor
+	ID    string           `json:"id"` // a SHA-256 over the registry's own digest; empty: nothing is known
+	Kind  oci.Kind         `json:"kind"`
+	At    int64            `json:"at,omitempty"` // unix seconds when no asked blob had a fault; 0: never
+	Blobs []oci.Descriptor `json:"blobs,omitempty"`
 }
 
-const (
-	day       = 24 * 60 * 60 // seconds
-	maxDigest = 160          // bytes that are recorded; a longer one is not valid
-)
+const day = 24 * 60 * 60 // seconds
+
+// kinds are the kinds that are recorded.
+var kinds = []oci.Kind{oci.KindHelm, oci.KindZarf, oci.KindImage, oci.KindOther}
 
 // IDOf returns the ID of a digest.
 func IDOf(digest string) string {
@@ -35,35 +32,13 @@ func IDOf(digest string) string {
 
 // due reports whether the blobs must be asked for: once a day, at a time of the day that depends on the place.
 func (k Known) due(now time.Time, place string) bool {
-	if k.At.IsZero() || now.Before(k.At.Add(-time.Minute)) {
+	if k.At == 0 || now.Unix() < k.At-60 {
 		return true
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(place))
 	offset := int64(h.Sum32() % day)
-	return (now.Unix()+offset)/day != (k.At.Unix()+offset)/day
-}
-
-// kindWords are the kinds in texts of Known.
-var kindWords = map[oci.Kind]string{oci.KindHelm: "helm", oci.KindZarf: "zarf", oci.KindImage: "image", oci.KindOther: "other"}
-
-// String returns parts of three words that ReadKnown reads; versions without the second part ignore it:
-//
-//	ID " kind " helm|zarf|image|other ";" ID " blobs " unix seconds {"," size "@" digest}
-func (k Known) String() string {
-	text := k.ID + " kind " + kindWords[k.Kind]
-	if !k.Read {
-		return text
-	}
-	at := int64(0)
-	if !k.At.IsZero() {
-		at = k.At.Unix()
-	}
-	text += ";" + k.ID + " blobs " + strconv.FormatInt(at, 10)
-	for _, b := range k.Blobs {
-		text += "," + strconv.FormatInt(b.Size, 10) + "@" + url.QueryEscape(b.Digest[:min(len(b.Digest), maxDigest)])
-	}
-	return text
+	return (now.Unix()+offset)/day != (k.At+offset)/day
 }
 
 // maxKnown is the maximum length of a text of Join. What is beyond it is read again.
@@ -72,22 +47,35 @@ const maxKnown = 64 << 10
 // Join returns the text that ReadKnown reads of the artifacts, each once. An artifact that two repositories have was asked for when the
 // first of them was, and never if one of them has a fault.
 func Join(all []Known) string {
-	var text strings.Builder
+	var text []byte
 	for i, k := range all {
 		same := func(other Known) bool { return other.ID == k.ID }
 		if slices.ContainsFunc(all[:i], same) {
 			continue
 		}
 		for _, other := range all[i+1:] {
-			if same(other) && other.At.Before(k.At) {
-				k.At = other.At
+			if same(other) {
+				k.At = min(k.At, other.At)
 			}
 		}
-		if part := k.String(); text.Len()+len(part) < maxKnown {
-			text.WriteString(";" + part)
+		k.Blobs = recorded(k.Blobs)
+		if part, err := json.Marshal(k); err == nil && len(text)+len(part) < maxKnown {
+			text = append(append(text, ','), part...)
 		}
 	}
-	return strings.TrimPrefix(text.String(), ";")
+	if len(text) == 0 {
+		return ""
+	}
+	text[0] = '['
+	return string(append(text, ']'))
+}
+
+// recorded returns the part of blobs that is needed to ask for them.
+func recorded(blobs []oci.Descriptor) (all []oci.Descriptor) {
+	for _, b := range blobs {
+		all = append(all, oci.Descriptor{Digest: b.Digest, Size: b.Size})
+	}
+	return all
 }
 
 // Retain adds to what was examined what was known before of other artifacts, up to a number of artifacts.
@@ -101,54 +89,12 @@ func Retain(examined, before []Known, most int) []Known {
 	return all
 }
 
-// ReadKnown reads what String or Join wrote. It ends at a part that it cannot read.
+// ReadKnown reads what Join wrote, without artifacts that it cannot have written.
 func ReadKnown(text string) (all []Known) {
-	for part := range strings.SplitSeq(text, ";") {
-		words := strings.Split(part, " ")
-		if len(words) != 3 {
-			break
-		}
-		switch last := len(all) - 1; {
-		case words[1] == "kind" && readKind(words[2]) != oci.KindNone:
-			all = append(all, Known{ID: words[0], Kind: readKind(words[2])})
-		case words[1] == "blobs" && last >= 0 && all[last].ID == words[0]:
-			all[last].readBlobs(words[2])
-		default:
-			return all
-		}
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return nil
 	}
-	return all
-}
-
-func readKind(word string) oci.Kind {
-	for k, w := range kindWords {
-		if w == word {
-			return k
-		}
-	}
-	return oci.KindNone
-}
-
-func (k *Known) readBlobs(text string) {
-	first, rest, more := strings.Cut(text, ",")
-	at, err := strconv.ParseInt(first, 10, 64)
-	if err != nil || at < 0 {
-		return
-	}
-	var blobs []oci.Descriptor
-	for more {
-		var one string
-		one, rest, more = strings.Cut(rest, ",")
-		number, escaped, _ := strings.Cut(one, "@")
-		size, sizeErr := strconv.ParseInt(number, 10, 64)
-		digest, err := url.QueryUnescape(escaped)
-		if sizeErr != nil || err != nil || len(blobs) == MaxAsked {
-			return
-		}
-		blobs = append(blobs, oci.Descriptor{Digest: digest, Size: size})
-	}
-	k.Read, k.Blobs = true, blobs
-	if at > 0 {
-		k.At = time.Unix(at, 0)
-	}
+	return slices.DeleteFunc(all, func(k Known) bool {
+		return k.ID == "" || !slices.Contains(kinds, k.Kind) || k.At < 0 || len(k.Blobs) > MaxAsked
+	})
 }

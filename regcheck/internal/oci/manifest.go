@@ -38,11 +38,11 @@ type Manifest struct {
 
 // Descriptor refers to a blob or a manifest.
 type Descriptor struct {
-	MediaType string   `json:"mediaType"`
+	MediaType string   `json:"mediaType,omitempty"`
 	Digest    string   `json:"digest"`
 	Size      int64    `json:"size"`
-	URLs      []string `json:"urls"`
-	Platform  Platform `json:"platform"`
+	URLs      []string `json:"urls,omitempty"`
+	Platform  Platform `json:"platform,omitzero"`
 }
 
 // Platform is what the manifest of an index is for.
