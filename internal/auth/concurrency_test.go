@@ -137,11 +137,11 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 // failures returns the counted failures of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
-	attempt := w.newAttempt(origin, Credentials{}, w.user)
-	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return attempt.read(t.Context(), tx) }); err != nil {
+	a := attempt{s: w.Service, account: []byte(w.user.UID), source: []byte(origin.Source())}
+	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return a.readState(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
-	return attempt.state.Pair.Failures
+	return a.state.Pair.Failures
 }
 
 // TestConcurrentLoginsThatUpgradeTheHash both succeed: the second one finds the hash stored by the first one.

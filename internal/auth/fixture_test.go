@@ -263,7 +263,7 @@ func mustOccupy(t *testing.T, slots *fairqueue.Limiter) (release func()) {
 	releases := make([]func(), slots.Workers)
 	for i := range releases {
 		var err error
-		if releases[i], err = slots.Acquire(t.Context(), fairqueue.Caller{}); err != nil {
+		if releases[i], _, err = slots.Acquire(t.Context(), fairqueue.Caller{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -118,17 +118,18 @@ func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
 // queue for hashing.
 func TestLoginReadsTheThrottleOnce(t *testing.T) {
 	w := mustWorld(t, nil)
-	_, attempt, err := w.lookUpAccount(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg})
-	if err != nil {
+	a := attempt{s: w.Service, source: []byte(origin.Source())}
+	if err := a.lookUp(t.Context(), Credentials{Email: goodEmail, Org: goodOrg}); err != nil {
 		t.Fatal(err)
 	}
 	for range defaultFreeFailures {
 		wantWrong(t, w.tryFrom(t, origin.Address, goodEmail, "wrong"))
 	}
-	if err := attempt.reserve(t.Context(), false); err != nil {
+	if err := a.reserve(t.Context()); err != nil {
 		t.Errorf("without waiting: %v", err)
 	}
-	wantWait(t, attempt.reserve(t.Context(), true))
+	a.stale = true
+	wantWait(t, a.reserve(t.Context()))
 }
 
 func TestLoginWithoutOrganization(t *testing.T) {

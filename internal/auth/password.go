@@ -92,31 +92,27 @@ func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.Str
 }
 
 func (p *Passwords) hashFor(ctx context.Context, c fairqueue.Caller, password secret.String) (string, error) {
-	var hashed string
-	err := p.bulk.Do(ctx, c, fairqueue.AdmitAlways, func() (err error) {
-		hashed, err = p.hash(password)
-		return err
-	})
-	return hashed, err
+	release, _, err := p.bulk.Acquire(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	return p.hash(password)
 }
 
 // verify reports whether a password has the stored hash. Without a stored hash, it takes the same time and returns
 // false. If the stored hash is weaker than the configured cost, it also returns a new hash of a correct password, else
-// the stored one.
-func (p *Passwords) verify(ctx context.Context, c fairqueue.Caller, password secret.String, stored string, admit fairqueue.Admission) (bool, string, error) {
+// the stored one. The caller must have a slot.
+func (p *Passwords) verify(password secret.String, stored string) (matches bool, newHash string, err error) {
 	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
 	if err != nil {
 		return false, "", fmt.Errorf("parse a stored password hash: %w", err)
 	}
-	matches, newHash := false, stored
-	err = p.bulk.Do(ctx, c, admit, func() error {
-		same, err := p.matches(expected, password)
-		matches = same && stored != ""
-		if matches && !expected.cost.atLeast(p.cost) {
-			newHash, err = p.hash(password)
-		}
-		return err
-	})
+	same, err := p.matches(expected, password)
+	matches, newHash = same && stored != "", stored
+	if matches && !expected.cost.atLeast(p.cost) {
+		newHash, err = p.hash(password)
+	}
 	return matches && err == nil, newHash, err
 }
 

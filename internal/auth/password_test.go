@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -31,7 +30,7 @@ func TestRealCostRoundTrip(t *testing.T) {
 		t.Errorf("got %s", hashed)
 	}
 	for password, want := range map[secret.String]bool{goodPassword: true, goodPassword + " ": false, "nine purple ducks on Ice": false, "": false} {
-		if matches, again, err := passwords.verify(t.Context(), fairqueue.Caller{}, password, hashed, fairqueue.AdmitAlways); matches != want || again != hashed || err != nil {
+		if matches, again, err := passwords.verify(password, hashed); matches != want || again != hashed || err != nil {
 			t.Errorf("%q: %v, %v, changed %v", password.Reveal(), matches, err, again != hashed)
 		}
 	}
@@ -41,7 +40,7 @@ func TestRealCostRoundTrip(t *testing.T) {
 // argon2id, v=19, t=2, m=65536, p=1.
 func TestForeignHash(t *testing.T) {
 	const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	if matches, _, err := mustPasswords(t, HashCost{}).verify(t.Context(), fairqueue.Caller{}, "password", reference, fairqueue.AdmitAlways); !matches || err != nil {
+	if matches, _, err := mustPasswords(t, HashCost{}).verify("password", reference); !matches || err != nil {
 		t.Errorf("%v, %v", matches, err)
 	}
 }
@@ -62,7 +61,7 @@ func TestPasswordsAreComparedCompletelyAndInNFC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if matches, _, err := passwords.verify(t.Context(), fairqueue.Caller{}, row.tried, hashed, fairqueue.AdmitAlways); matches != row.matches || err != nil {
+		if matches, _, err := passwords.verify(row.tried, hashed); matches != row.matches || err != nil {
 			t.Errorf("%+q against %+q: %v, %v", row.tried.Reveal(), row.set.Reveal(), matches, err)
 		}
 	}
@@ -75,14 +74,14 @@ func TestAWeakerHashIsUpgradedOnlyByTheRightPassword(t *testing.T) {
 	}
 	stronger := HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	passwords := mustPasswords(t, stronger)
-	if matches, again, err := passwords.verify(t.Context(), fairqueue.Caller{}, "wrong", weak, fairqueue.AdmitAlways); matches || again != weak || err != nil {
+	if matches, again, err := passwords.verify("wrong", weak); matches || again != weak || err != nil {
 		t.Errorf("wrong password: %v, %v, changed %v", matches, err, again != weak)
 	}
-	matches, again, err := passwords.verify(t.Context(), fairqueue.Caller{}, goodPassword, weak, fairqueue.AdmitAlways)
+	matches, again, err := passwords.verify(goodPassword, weak)
 	if !matches || err != nil || !strings.Contains(again, stronger.String()) {
 		t.Fatalf("right password: %v, %v, %s", matches, err, again)
 	}
-	if matches, once, err := passwords.verify(t.Context(), fairqueue.Caller{}, goodPassword, again, fairqueue.AdmitAlways); !matches || err != nil || once != again {
+	if matches, once, err := passwords.verify(goodPassword, again); !matches || err != nil || once != again {
 		t.Errorf("upgraded: %v, %v, changed %v", matches, err, once != again)
 	}
 }

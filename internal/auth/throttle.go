@@ -1,12 +1,14 @@
 package auth
 
 import (
+	"context"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Rules of throttling, as pure functions of the stored state and the time. loginattempt.go applies them.
+// Rules of throttling, as pure functions of the stored state and the time. login.go applies them.
 //
 // Failures are counted in three places. The pair of an account and a source has a number of free failures, followed by
 // waits that double. A source that never logged in to the account also uses an allowance that all such sources of the
@@ -106,15 +108,52 @@ func forgetPairAt(pair store.Throttle, wait time.Duration, now time.Time) time.T
 // forgetSharedAt is when the shared failures of an account are deleted: an hour later for each of them, at most a day.
 // A client that waits for this makes one attempt per hour on average, which is slower than the longest wait. Rows of
 // unknown names are deleted after an hour.
-func forgetSharedAt(failures int64, now time.Time) time.Time {
-	return now.Add(min(time.Duration(min(failures, 24))*time.Hour, forgetShared))
+func forgetSharedAt(account store.Throttle, _ time.Duration, now time.Time) time.Time {
+	return now.Add(min(time.Duration(min(account.Failures, 24))*time.Hour, forgetShared))
 }
 
 // forgetSourceAt is when the failures of a source are deleted: an hour after the first of them. Later ones do not
 // prolong it, so that an address that many people share, with some failures every hour, is never slowed.
-func forgetSourceAt(source store.Throttle, now time.Time) time.Time {
+func forgetSourceAt(source store.Throttle, _ time.Duration, now time.Time) time.Time {
 	if source.Failures <= 1 {
 		return now.Add(forgetSource)
 	}
 	return source.ForgetAt
+}
+
+// throttleRow is a row that counts an attempt, as it was read, and its rules.
+type throttleRow struct {
+	account, source []byte
+	read            store.Throttle
+	wait            func(failures int64) time.Duration
+	forgetAt        func(counted store.Throttle, wait time.Duration, now time.Time) time.Time
+}
+
+// reserve reserves the one attempt after the wait of a row. It returns a fault of kind Limited if another attempt has it.
+func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) error {
+	wait := r.wait(r.read.Failures)
+	reserved, err := tx.Throttling.ReserveAttempt(ctx, r.account, r.source, r.read, now.Add(wait))
+	if err == nil && !reserved {
+		return limited(wait)
+	}
+	return err
+}
+
+// countFailure counts a failed attempt.
+func (r throttleRow) countFailure(ctx context.Context, tx *store.Tx, now time.Time) (store.Throttle, error) {
+	counted, err := tx.Throttling.CountFailure(ctx, r.account, r.source, now)
+	if err != nil {
+		return counted, err
+	}
+	wait := r.wait(counted.Failures)
+	return counted, tx.Throttling.Delay(ctx, r.account, r.source, blockedUntil(wait, now), r.forgetAt(counted, wait, now))
+}
+
+// limited returns the fault of an attempt that has to wait, nil if it does not.
+func limited(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
+		Message: "Too many failed logins. Retry after the time in Retry-After. Earlier attempts do not extend the wait."}
 }

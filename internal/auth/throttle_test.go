@@ -40,11 +40,11 @@ func TestWaitsGrowToTheLongest(t *testing.T) {
 // TestSourceIsForgottenAnHourAfterItsFirstFailure: an address shared by many people has failures every hour.
 func TestSourceIsForgottenAnHourAfterItsFirstFailure(t *testing.T) {
 	first := store.Throttle{Failures: 1, ForgetAt: start} // as counted after the previous row was deleted
-	if got := forgetSourceAt(first, start); !got.Equal(start.Add(time.Hour)) {
+	if got := forgetSourceAt(first, 0, start); !got.Equal(start.Add(time.Hour)) {
 		t.Errorf("the first failure is forgotten at %v", got)
 	}
 	second := store.Throttle{Failures: 2, ForgetAt: start.Add(time.Hour)}
-	if got := forgetSourceAt(second, start.Add(50*time.Minute)); !got.Equal(second.ForgetAt) {
+	if got := forgetSourceAt(second, 0, start.Add(50*time.Minute)); !got.Equal(second.ForgetAt) {
 		t.Errorf("a later failure prolongs it to %v", got)
 	}
 }
@@ -58,7 +58,7 @@ type throttleModel struct {
 	sources map[int]store.Throttle
 }
 
-// try applies the rules like loginattempt.go, without a store. It returns how long the source has to wait.
+// try applies the rules like login.go, without a store. It returns how long the source has to wait.
 func (m *throttleModel) try(source int, right bool) time.Duration {
 	pair, shared := m.live(m.pairs[source]), m.live(m.shared)
 	if wait := m.rules.wait(store.Throttles{Pair: pair, Account: shared, Source: m.live(m.sources[source])}, m.now); wait > 0 {
@@ -79,7 +79,7 @@ func (m *throttleModel) try(source int, right bool) time.Duration {
 	if !own {
 		shared.Failures++
 		wait = m.rules.afterShared(shared.Failures)
-		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(shared.Failures, m.now)
+		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(shared, wait, m.now)
 		m.shared = shared
 		m.failAnywhere(source)
 	}
@@ -90,7 +90,7 @@ func (m *throttleModel) try(source int, right bool) time.Duration {
 func (m *throttleModel) failAnywhere(source int) {
 	t := m.live(m.sources[source])
 	t.Failures++
-	t.BlockedUntil, t.ForgetAt = blockedUntil(m.rules.afterSource(t.Failures), m.now), forgetSourceAt(t, m.now)
+	t.BlockedUntil, t.ForgetAt = blockedUntil(m.rules.afterSource(t.Failures), m.now), forgetSourceAt(t, 0, m.now)
 	m.sources[source] = t
 }
 
@@ -190,7 +190,7 @@ func TestOneSourceHasFewTries(t *testing.T) {
 				hours++
 			}
 			source.Failures++
-			source.BlockedUntil, source.ForgetAt = blockedUntil(rules.afterSource(source.Failures), now), forgetSourceAt(source, now)
+			source.BlockedUntil, source.ForgetAt = blockedUntil(rules.afterSource(source.Failures), now), forgetSourceAt(source, 0, now)
 			if source.ForgetAt.Sub(now) > forgetSource {
 				r.Fatalf("forgotten only after %v", source.ForgetAt.Sub(now))
 			}

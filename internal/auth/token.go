@@ -69,6 +69,28 @@ var (
 	errPollFailed     = errors.New("new keys could not be read")
 )
 
+// Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty when an
+// authorization token was exchanged.
+type Tokens struct {
+	Authorization, Refresh secret.String
+	ExpiresAt              time.Time
+}
+
+// issue returns the tokens of a session, which was read at that position or later. It is called after the commit, so that the store
+// knows every issued token. A token is remembered at its first use: otherwise clients that only refresh would displace the used ones.
+func (s *Service) issue(session store.Session, at changehistory.Position) (Tokens, error) {
+	uid, err := uuid.Parse(session.UID)
+	if err != nil {
+		return Tokens{}, fmt.Errorf("parse the uid of a session: %w", err)
+	}
+	keys := s.keySet()
+	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now(), at)
+	if err != nil {
+		return Tokens{}, err
+	}
+	return Tokens{Authorization: token, Refresh: keys.refreshToken(uid, session.Generation), ExpiresAt: expires}, nil
+}
+
 // sign returns the authorization token of a session, which was read at that position or later. Ed25519 is deterministic, so the same
 // session, jti, key, time and position return the same token.
 func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time, at changehistory.Position) (secret.String, time.Time, error) {

@@ -65,5 +65,6 @@ func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
 		return nil, err
 	}
-	return s.scans.Acquire(ctx, fairqueue.Caller{Source: p.OrgUID, Account: p.UserUID, Long: len(r.File) > largeFile})
+	release, _, err = s.scans.Acquire(ctx, fairqueue.Caller{Source: p.OrgUID, Account: p.UserUID, Long: len(r.File) > largeFile})
+	return release, err
 }

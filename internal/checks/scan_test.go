@@ -23,7 +23,7 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 	if err != nil || result.Summary.Found != 1 || s.recorded(t, uid).Outcome != audit.Succeeded || s.recorded(t, uid).Action != audit.RegistryScan {
 		t.Errorf("%+v %v, record %+v", result.Summary, err, s.recorded(t, uid))
 	}
-	release, err := s.scans.Acquire(t.Context(), fairqueue.Caller{Source: f.Member.OrgUID})
+	release, _, err := s.scans.Acquire(t.Context(), fairqueue.Caller{Source: f.Member.OrgUID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOrganizationsAndUsersTakeTurnsToScan(t *testing.T) {
 		var served []string
 		release := make(chan bool)
 		scan := func(org, user string) {
-			end, err := l.Acquire(t.Context(), fairqueue.Caller{Source: org, Account: user})
+			end, _, err := l.Acquire(t.Context(), fairqueue.Caller{Source: org, Account: user})
 			if err != nil {
 				return // displaced
 			}

@@ -52,34 +52,16 @@ func New(c Config) *Limiter {
 	return &Limiter{Config: c, sources: map[string]int{}, queue: newQueue(c.Queue, c.Turns)}
 }
 
-// Admission decides in the slot whether work runs. waited reports whether the caller was in the queue.
-type Admission func(ctx context.Context, waited bool) error
-
-// Do runs work in a slot and returns its error. Without running it, it returns the error of admit, or a fault of kind
-// Unavailable when the queue is full, the caller is displaced from it or waits too long.
-func (l *Limiter) Do(ctx context.Context, c Caller, admit Admission, work func() error) error {
-	waited, err := l.enter(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer l.leave(c, time.Now())
-	if err := admit(ctx, waited); err != nil {
-		return err
-	}
-	return work()
-}
-
-// Acquire returns the function that frees the slot of a caller, or an error as Do.
-func (l *Limiter) Acquire(ctx context.Context, c Caller) (release func(), err error) {
-	if _, err := l.enter(ctx, c); err != nil {
-		return nil, err
+// Acquire returns the function that frees the slot of a caller, which must be called once. waited reports whether the caller was in the
+// queue. The error is that of ctx, or a fault of kind Unavailable when the queue is full, the caller is displaced from it or waits too
+// long.
+func (l *Limiter) Acquire(ctx context.Context, c Caller) (release func(), waited bool, err error) {
+	if waited, err = l.enter(ctx, c); err != nil {
+		return nil, false, err
 	}
 	began := time.Now()
-	return func() { l.leave(c, began) }, nil
+	return func() { l.leave(c, began) }, waited, nil
 }
-
-// AdmitAlways admits every caller.
-func AdmitAlways(context.Context, bool) error { return nil }
 
 // enter returns once the caller has a slot, or with an error. waited reports whether the caller was in the queue.
 func (l *Limiter) enter(ctx context.Context, c Caller) (waited bool, err error) {

@@ -28,6 +28,16 @@ func mustOccupy(t *testing.T, b *Limiter) (release func()) {
 	}
 }
 
+// do runs work in a slot and returns its error.
+func do(ctx context.Context, b *Limiter, c Caller, work func() error) error {
+	release, _, err := b.Acquire(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return work()
+}
+
 func isBusy(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind == fault.Unavailable && f.RetryAfter > 0
@@ -41,7 +51,7 @@ func TestLimiterBoundsWorkAndQueue(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 10 {
 			wait.Go(func() {
-				err := b.Do(t.Context(), Caller{}, AdmitAlways, func() error {
+				err := do(t.Context(), b, Caller{}, func() error {
 					most.Store(max(most.Load(), running.Add(1)))
 					<-release
 					running.Add(-1)
@@ -84,7 +94,7 @@ func TestLimiterServesInTurns(t *testing.T) {
 		var wait sync.WaitGroup
 		arrive := func(name string, c Caller) {
 			wait.Go(func() {
-				if err := b.Do(t.Context(), c, AdmitAlways, func() error { order = append(order, name); return nil }); isBusy(err) {
+				if err := do(t.Context(), b, c, func() error { order = append(order, name); return nil }); isBusy(err) {
 					refused = append(refused, name)
 				} else if err != nil {
 					t.Error(err)
@@ -147,7 +157,7 @@ func TestCanceledCallerDoesNotRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() {
-		result <- b.Do(ctx, Caller{}, AdmitAlways, func() error { t.Error("ran for a canceled caller"); return nil })
+		result <- do(ctx, b, Caller{}, func() error { t.Error("ran for a canceled caller"); return nil })
 	}()
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
@@ -155,7 +165,7 @@ func TestCanceledCallerDoesNotRun(t *testing.T) {
 	}
 	release()
 	failed := errors.New("failed")
-	if err := b.Do(t.Context(), Caller{}, AdmitAlways, func() error { return failed }); !errors.Is(err, failed) {
+	if err := do(t.Context(), b, Caller{}, func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -171,7 +181,7 @@ func TestLimiterLosesNoSlot(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%30)*time.Millisecond)
 				defer cancel()
 				c := Caller{Share: i % 3, Source: fmt.Sprint(i % 5), Account: fmt.Sprint(i % 11)}
-				_ = b.Do(ctx, c, AdmitAlways, func() error { time.Sleep(5 * time.Millisecond); return nil })
+				_ = do(ctx, b, c, func() error { time.Sleep(5 * time.Millisecond); return nil })
 			})
 		}
 		wait.Wait()
@@ -192,7 +202,7 @@ func TestLimiterReservesSlotsForOtherSources(t *testing.T) {
 		arrive := func(name, source, account string) {
 			release[name] = make(chan bool)
 			wait.Go(func() {
-				err := b.Do(t.Context(), Caller{Source: source, Account: account}, AdmitAlways, func() error {
+				err := do(t.Context(), b, Caller{Source: source, Account: account}, func() error {
 					running = append(running, name)
 					<-release[name]
 					return nil
@@ -235,7 +245,7 @@ func TestLimiterByTime(t *testing.T) {
 		var wait sync.WaitGroup
 		arrive := func(c Caller, holds time.Duration) {
 			wait.Go(func() {
-				err := b.Do(t.Context(), c, AdmitAlways, func() error {
+				err := do(t.Context(), b, c, func() error {
 					order = append(order, c.Source)
 					time.Sleep(holds)
 					return nil
