@@ -37,9 +37,9 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 // sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
 	for {
-		err := errors.Join(a.Sweep(ctx), a.DivideAudits(ctx))
+		err := errors.Join(a.Sweeper.Sweep(ctx), a.Sweeper.DivideAudits(ctx))
 		if auditRetention > 0 {
-			err = errors.Join(err, a.SweepAudits(ctx, time.Now().Add(-auditRetention)))
+			err = errors.Join(err, a.Sweeper.SweepAudits(ctx, time.Now().Add(-auditRetention)))
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Error("cleanup failed", "retry_in", time.Hour, "error", err)

@@ -29,13 +29,13 @@ func newKey() *cobra.Command {
 	var nextCommand string
 	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, func(a *admin, _ []string) error {
 		if !master {
-			return a.auth.RotateKeys(a.ctx, operator, commandLine)
+			return a.auth.Keys.Rotate(a.ctx, operator, commandLine)
 		}
 		next, err := nextMasterKey(a.ctx, os.Getenv, a.keyCommand, nextCommand)
 		if err != nil {
 			return err
 		}
-		former, err := a.auth.RotateMaster(a.ctx, operator, commandLine, next)
+		former, err := a.auth.Keys.RotateMaster(a.ctx, operator, commandLine, next)
 		if errors.Is(err, store.ErrSameKey) {
 			return command.AsUsage(store.ErrSameKey)
 		}

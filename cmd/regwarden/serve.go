@@ -190,11 +190,12 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
 		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
 	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
-	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords().Load})
+	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{
+		"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords.Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	return &server.Server{
 		Auth:        authService,
-		Directory:   directory.New(db, authService.Passwords(), time.Now),
+		Directory:   directory.New(db, authService.Passwords, time.Now),
 		Registries:  stored,
 		Checks:      validations,
 		Watch:       watch.New(db, stored, checker, time.Now),

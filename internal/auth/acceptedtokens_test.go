@@ -65,9 +65,9 @@ func TestTokensNeedNoQuery(t *testing.T) {
 	}
 }
 
-func clearRecent(s *Service) {
-	for i := range s.tokens.recent {
-		s.tokens.recent[i].Store(nil)
+func clearRecent(s *service) {
+	for i := range s.accepted.recent {
+		s.accepted.recent[i].Store(nil)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestClaimsAreCurrent(t *testing.T) {
 		},
 	} {
 		tokens := w.mustLoginAs(t, p.UserUID)
-		for _, s := range []*Service{w.Service, second} {
+		for _, s := range []*service{w.service, second} {
 			if _, err := s.Authenticate(t.Context(), Presented{Authorization: tokens}); err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestClaimsAreCurrent(t *testing.T) {
 		w.mustWrite(t, change)
 		stored := w.mustUserOf(t, p)
 		second.setLastPoll(staleAfter + 1)
-		for _, s := range []*Service{w.Service, second} {
+		for _, s := range []*service{w.service, second} {
 			got, err := s.Authenticate(t.Context(), Presented{Authorization: tokens})
 			if err != nil || string(got.Role) != stored.Role || got.Email != stored.Email {
 				t.Errorf("%s: %+v, stored %+v, %v", what, got, stored, err)
@@ -163,7 +163,7 @@ func TestRestoredStoreRefusesNewerSessions(t *testing.T) {
 		return // only a database file is restored by this program
 	}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "something") })
-	older, err := mustPolled(t, w.Service).Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	older, err := mustPolled(t, w.service).Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestRestoredStoreRefusesNewerSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	restored, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	restored, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,9 @@ func TestRestoredStoreRefusesNewerSessions(t *testing.T) {
 }
 
 // mustPolled has a service know all changes.
-func mustPolled(t *testing.T, s *Service) *Service {
+func mustPolled(t *testing.T, s *service) *service {
 	t.Helper()
-	if err := s.changes.poll(t.Context()); err != nil {
+	if err := s.Service.changes.poll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -210,7 +210,7 @@ func TestExchangeIsTheSameEverywhere(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), w.sessionOf(t, tokens).UserUID) })
-	mustPolled(t, w.Service)
+	mustPolled(t, w.service)
 	if again := w.mustRefresh(t, tokens.Authorization); again.Authorization != exchanged.Authorization {
 		t.Error("a retry gets another token")
 	}
@@ -227,7 +227,7 @@ func TestTokensOfACopiedStore(t *testing.T) {
 		return // the code is the same
 	}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "something") })
-	mustPolled(t, w.Service)
+	mustPolled(t, w.service)
 	raw, err := sql.Open("sqlite", filepath.Join(w.dir, "regwarden.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -242,11 +242,11 @@ func TestTokensOfACopiedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	service, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	service, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := &world{Service: service, clock: w.clock, dir: dir, org: w.org}
+	copied := &world{service: service, clock: w.clock, dir: dir, org: w.org}
 	eve := copied.mustLoginAs(t, copied.mustUser(t, w.org, "eve@example.com", RoleAdmin).UID)
 	if p, err := copied.Authenticate(t.Context(), Presented{Authorization: eve}); err != nil || p.Role != RoleAdmin {
 		t.Errorf("%+v, %v", p, err)

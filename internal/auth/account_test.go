@@ -74,36 +74,36 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	second := w.mustLogin(t)
 	p := w.mustPrincipal(t, second)
 	outsider := w.mustOutsider(t)
-	list, err := w.Sessions(t.Context(), p)
+	list, err := w.Sessions.List(t.Context(), p)
 	if err != nil || len(list) != 2 || !list[0].Current || list[1].Current || list[0].Address != origin.Address || !list[1].CreatedAt.Equal(start) ||
 		!list[0].ExpiresAt.Equal(w.clock.now().Add(defaultSessionIdle)) {
 		t.Errorf("listed %+v, %v", list, err)
 	}
-	if none, err := w.Sessions(t.Context(), outsider); len(none) != 0 || err != nil {
+	if none, err := w.Sessions.List(t.Context(), outsider); len(none) != 0 || err != nil {
 		t.Errorf("an outsider sees %+v, %v", none, err)
 	}
 	uid := w.sessionOf(t, first).UID
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	var responses []string
-	for _, refused := range []error{w.EndSession(t.Context(), outsider, origin, uid), w.EndSession(t.Context(), colleague, origin, uid),
-		w.EndSession(t.Context(), p, origin, uuid.NewString()), w.EndSession(t.Context(), p, origin, "")} {
+	for _, refused := range []error{w.Sessions.End(t.Context(), outsider, origin, uid), w.Sessions.End(t.Context(), colleague, origin, uid),
+		w.Sessions.End(t.Context(), p, origin, uuid.NewString()), w.Sessions.End(t.Context(), p, origin, "")} {
 		wantFault(t, refused, fault.CodeResourceNotFound, "")
 		responses = append(responses, refused.Error())
 	}
 	if len(slices.Compact(responses)) != 1 {
 		t.Errorf("a foreign session is confirmed: %v", responses)
 	}
-	if err := w.EndSession(t.Context(), p, origin, uid); err != nil {
+	if err := w.Sessions.End(t.Context(), p, origin, uid); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAudit(t, audit.SessionEnd, audit.Succeeded, uid, w.org.UID)
-	wantFault(t, w.EndSession(t.Context(), p, origin, uid), fault.CodeResourceNotFound, "")
+	wantFault(t, w.Sessions.End(t.Context(), p, origin, uid), fault.CodeResourceNotFound, "")
 	w.wantRefused(t, first.Refresh, ReasonRevoked)
 	if err := w.Logout(t.Context(), p, origin); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAudit(t, audit.Logout, audit.Succeeded, p.SessionUID, w.org.UID)
-	if left, err := w.Sessions(t.Context(), p); len(left) != 0 || err != nil {
+	if left, err := w.Sessions.List(t.Context(), p); len(left) != 0 || err != nil {
 		t.Errorf("left: %+v, %v", left, err)
 	}
 	wantFields(t, w.Logout(t.Context(), Principal{UserUID: p.UserUID, OrgUID: p.OrgUID, APIKeyUID: "k"}, origin), "Authorization")
@@ -113,13 +113,13 @@ func TestEndOtherSessions(t *testing.T) {
 	w := mustWorld(t, nil)
 	first, second, third := w.mustLogin(t), w.mustLogin(t), w.mustLogin(t)
 	p := w.mustPrincipal(t, second)
-	if err := w.EndOtherSessions(t.Context(), w.mustOutsider(t), origin); err != nil {
+	if err := w.Sessions.EndOthers(t.Context(), w.mustOutsider(t), origin); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.Sessions(t.Context(), p); len(list) != 3 || err != nil {
+	if list, err := w.Sessions.List(t.Context(), p); len(list) != 3 || err != nil {
 		t.Errorf("another user ended sessions: %+v, %v", list, err)
 	}
-	if err := w.EndOtherSessions(t.Context(), p, origin); err != nil {
+	if err := w.Sessions.EndOthers(t.Context(), p, origin); err != nil {
 		t.Fatal(err)
 	}
 	var recorded []string
@@ -202,7 +202,7 @@ func TestChangePassword(t *testing.T) {
 
 func TestKeysOfADisabledUserAreInactive(t *testing.T) {
 	w := mustWorld(t, nil)
-	_, key, err := w.CreateAPIKey(t.Context(), asPrincipal(w.org, w.user), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.APIKeys.Create(t.Context(), asPrincipal(w.org, w.user), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,20 +239,20 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "bob@example.com", RoleMember))
 	outsider := w.mustOutsider(t)
-	created, key, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	created, key, err := w.APIKeys.Create(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	use := func() error { _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); return err }
 	name, active, inactive, later, past := "Release", true, false, start.Add(48*time.Hour), start
 	for _, p := range []Principal{colleague, outsider, {}} {
-		_, readErr := w.APIKey(t.Context(), p, created.UID)
-		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, created.UID, APIKeyChange{Active: &inactive})
-		for _, err := range []error{readErr, changeErr, w.deactivateKey(t, p, created.UID), w.DeleteAPIKey(t.Context(), p, origin, created.UID)} {
+		_, readErr := w.APIKeys.Get(t.Context(), p, created.UID)
+		_, changeErr := w.APIKeys.Update(t.Context(), p, origin, created.UID, APIKeyChange{Active: &inactive})
+		for _, err := range []error{readErr, changeErr, w.deactivateKey(t, p, created.UID), w.APIKeys.Delete(t.Context(), p, origin, created.UID)} {
 			wantFault(t, err, fault.CodeResourceNotFound, "")
 		}
 	}
-	if got, err := w.APIKey(t.Context(), admin, created.UID); got != created || err != nil {
+	if got, err := w.APIKeys.Get(t.Context(), admin, created.UID); got != created || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for i, p := range []Principal{owner, admin, Operator()} {
@@ -262,7 +262,7 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		w.wantAudit(t, audit.APIKeyUpdate, audit.Succeeded, created.UID, w.org.UID)
 		wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 		renamed := fmt.Sprint(name, i)
-		changed, err := w.UpdateAPIKey(t.Context(), p, origin, created.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
+		changed, err := w.APIKeys.Update(t.Context(), p, origin, created.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
 		if err != nil || changed.Name != renamed || !changed.ExpiresAt.Equal(later) || !changed.Active {
 			t.Errorf("got %+v, %v", changed, err)
 		}
@@ -272,16 +272,16 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		t.Errorf("a later expiry has no effect: %v", err)
 	}
 	bad := " "
-	_, err = w.UpdateAPIKey(t.Context(), owner, origin, created.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
+	_, err = w.APIKeys.Update(t.Context(), owner, origin, created.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
 	wantFields(t, err, "name", "expiresAt")
-	second, _, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "other", ExpiresAt: later})
+	second, _, err := w.APIKeys.Create(t.Context(), owner, origin, NewAPIKey{Name: "other", ExpiresAt: later})
 	if err != nil {
 		t.Fatal(err)
 	}
 	taken := "RELEASE2"
-	_, err = w.UpdateAPIKey(t.Context(), owner, origin, second.UID, APIKeyChange{Name: &taken})
+	_, err = w.APIKeys.Update(t.Context(), owner, origin, second.UID, APIKeyChange{Name: &taken})
 	wantFault(t, err, "ApiKeyAlreadyExists", "")
-	if err := w.DeleteAPIKey(t.Context(), admin, origin, created.UID); err != nil {
+	if err := w.APIKeys.Delete(t.Context(), admin, origin, created.UID); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAudit(t, audit.APIKeyDelete, audit.Succeeded, created.UID, w.org.UID)
@@ -322,7 +322,7 @@ func TestDeletedUser(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	p := w.mustPrincipal(t, tokens)
-	_, key, err := w.CreateAPIKey(t.Context(), p, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.APIKeys.Create(t.Context(), p, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,10 +335,10 @@ func TestDeletedUser(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)
 	w.wantRefused(t, tokens.Refresh, ReasonUnknown)
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
-	_, _, err = w.CreateAPIKey(t.Context(), p, origin, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
+	_, _, err = w.APIKeys.Create(t.Context(), p, origin, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
 	wantFault(t, err, fault.CodeResourceNotFound, "")
 	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is available again, and the new user inherits nothing
-	if keys, _, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {
+	if keys, _, err := w.APIKeys.List(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {
 		t.Errorf("inherited %+v, %v", keys, err)
 	}
 	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)

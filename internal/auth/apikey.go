@@ -23,7 +23,8 @@ const (
 	randomKeyRandom = 32
 	randomKeyBytes  = randomKeyRandom + crc32.Size
 
-	visibleChars = len(apiKeyPrefix) + 6 // 30 of the 256 random bits: enough to distinguish the keys of an organization, useless for an attack
+	// 30 of the 256 random bits: enough to distinguish the keys of an organization, useless for an attack
+	visibleChars = len(apiKeyPrefix) + 6
 )
 
 var randomKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

@@ -25,13 +25,13 @@ func (w *world) principal(t *testing.T) Principal {
 }
 
 func (w *world) deactivateKey(t *testing.T, p Principal, uid string) error {
-	_, err := w.UpdateAPIKey(t.Context(), p, origin, uid, APIKeyChange{Active: new(false)})
+	_, err := w.APIKeys.Update(t.Context(), p, origin, uid, APIKeyChange{Active: new(false)})
 	return err
 }
 
 func (w *world) mustKey(t *testing.T, p Principal, input NewAPIKey) (APIKey, secret.String) {
 	t.Helper()
-	created, key, err := w.CreateAPIKey(t.Context(), p, origin, input)
+	created, key, err := w.APIKeys.Create(t.Context(), p, origin, input)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAPIKeyLife(t *testing.T) {
 		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != created.UID || p.SessionUID != "" || p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
-		list, _, err := w.ListAPIKeys(t.Context(), me, "", APIKey{})
+		list, _, err := w.APIKeys.List(t.Context(), me, "", APIKey{})
 		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
 			t.Errorf("after %v: %+v, %v", step.wait, list, err)
 		}
@@ -74,7 +74,7 @@ func TestKeysThatExpireSoon(t *testing.T) {
 		w.mustKey(t, me, NewAPIKey{Name: name, ExpiresAt: start.Add(lifetime)})
 	}
 	for _, want := range []string{"short default", "default long"} {
-		list, err := w.ExpiringAPIKeys(t.Context(), me, month, 10)
+		list, err := w.APIKeys.Expiring(t.Context(), me, month, 10)
 		var names []string
 		for _, key := range list {
 			names = append(names, key.Name)
@@ -103,7 +103,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	finder := audit.Origin{RequestID: "ref-2", Address: "198.51.100.7"}
 	unknown, _ := newRandomKey(apiKeyPrefix)
 	for _, presented := range []secret.String{unknown, key, key} {
-		if err := w.RevokePresentedAPIKey(t.Context(), finder, presented); err != nil {
+		if err := w.APIKeys.RevokePresented(t.Context(), finder, presented); err != nil {
 			t.Error(err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 		t.Errorf("records: %+v", records)
 	}
 	for _, part := range []secret.String{"", key[:61], key + "a", "rwk_", "x"} {
-		wantFault(t, w.RevokePresentedAPIKey(t.Context(), finder, part), fault.CodeInvalidRequest, "")
+		wantFault(t, w.APIKeys.RevokePresented(t.Context(), finder, part), fault.CodeInvalidRequest, "")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestRevocationsOfASourceAreLimited(t *testing.T) {
 	w := mustWorld(t, nil)
 	unknown, _ := newRandomKey(apiKeyPrefix)
 	revoke := func(address string) error {
-		return w.RevokePresentedAPIKey(t.Context(), audit.Origin{Address: address}, unknown)
+		return w.APIKeys.RevokePresented(t.Context(), audit.Origin{Address: address}, unknown)
 	}
 	for i := range revocationsPerMinute {
 		if err := revoke(fmt.Sprintf("2001:db8::%d", i)); err != nil { // one source: a /64 network
@@ -138,9 +138,9 @@ func TestRevocationsOfASourceAreLimited(t *testing.T) {
 		t.Errorf("after the wait: %v", err)
 	}
 	for i := range maxSources {
-		w.revocations.reserve(fmt.Sprint(i), start)
+		w.APIKeys.revocations.reserve(fmt.Sprint(i), start)
 	}
-	if n := len(w.revocations.sources); n > maxSources {
+	if n := len(w.APIKeys.revocations.sources); n > maxSources {
 		t.Errorf("%d sources are remembered", n)
 	}
 }
@@ -232,7 +232,7 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"zero principal", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
-		_, key, err := w.CreateAPIKey(t.Context(), row.who, origin, row.input)
+		_, key, err := w.APIKeys.Create(t.Context(), row.who, origin, row.input)
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
 		case row.name == "zero principal":
@@ -245,12 +245,12 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
-	own, _, errO := w.ListAPIKeys(t.Context(), member, "", APIKey{})
-	all, _, errA := w.ListAPIKeys(t.Context(), admin, "", APIKey{})
+	own, _, errO := w.APIKeys.List(t.Context(), member, "", APIKey{})
+	all, _, errA := w.APIKeys.List(t.Context(), admin, "", APIKey{})
 	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
 		t.Errorf("a member sees %d, an administrator %d: %v, %v", len(own), len(all), errO, errA)
 	}
-	_, _, err := w.CreateAPIKey(t.Context(), Operator(), origin, NewAPIKey{ExpiresAt: start})
+	_, _, err := w.APIKeys.Create(t.Context(), Operator(), origin, NewAPIKey{ExpiresAt: start})
 	f, _ := errors.AsType[*fault.Error](err)
 	if f == nil || len(f.Fields) != 3 {
 		t.Errorf("problems: %v", err)
@@ -279,10 +279,10 @@ func TestKeysOfAUserAreBounded(t *testing.T) {
 	for i := 1; i < maxAPIKeys; i++ {
 		w.mustKey(t, me, input(i))
 	}
-	if _, _, err := w.CreateAPIKey(t.Context(), me, origin, input(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
+	if _, _, err := w.APIKeys.Create(t.Context(), me, origin, input(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("one more: %v", err)
 	}
-	if err := w.DeleteAPIKey(t.Context(), me, origin, first.UID); err != nil {
+	if err := w.APIKeys.Delete(t.Context(), me, origin, first.UID); err != nil {
 		t.Fatal(err)
 	}
 	w.mustKey(t, me, input(maxAPIKeys))

@@ -26,7 +26,14 @@ type APIKey struct {
 	Active                            bool
 }
 
-// NewAPIKey is the input of CreateAPIKey.
+// APIKeys creates, lists, changes and revokes API keys. It is safe for concurrent use.
+type APIKeys struct {
+	db           *store.DB
+	now, waitNow func() time.Time
+	revocations  sourceLimiter
+}
+
+// NewAPIKey is the input of APIKeys.Create.
 type NewAPIKey struct {
 	Org       string    // required for an operator; empty for others
 	User      string    // uid or email; empty for the caller
@@ -34,20 +41,20 @@ type NewAPIKey struct {
 	ExpiresAt time.Time // required
 }
 
-// CreateAPIKey creates a key for the caller, or as an administrator for another user of the organization. The key
+// Create creates a key for the caller, or as an administrator for another user of the organization. The key
 // itself is returned only once; the store has its hash.
 //
 // Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user outside of the organization;
 // Conflict with code ApiKeyAlreadyExists.
-func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Origin, input NewAPIKey) (APIKey, secret.String, error) {
-	now := s.now()
-	if problems := s.APIKeyProblems(p, input); len(problems) > 0 {
+func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, input NewAPIKey) (APIKey, secret.String, error) {
+	now := k.now()
+	if problems := k.Problems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
 	key, hash := newRandomKey(apiKeyPrefix)
 	var created store.APIKey
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		user, err := s.keyOwner(ctx, tx, p, input)
+	err := k.db.InTx(ctx, func(tx *store.Tx) error {
+		user, err := k.keyOwner(ctx, tx, p, input)
 		if err != nil {
 			return err
 		}
@@ -59,19 +66,22 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 			return err
 		}
 		if n >= maxAPIKeys {
-			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
+			return fault.InvalidFields(fault.Field{Field: "name",
+				Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
-			Canonical: Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash, CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
+			Canonical: Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
+			CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
-		record := s.succeeded(p, origin, audit.APIKeyCreate, created.UID, now)
+		record := p.succeeded(origin, audit.APIKeyCreate, created.UID, now)
 		record.OrgUID = user.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})
 	if err != nil {
-		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(UserNotFound(err))) // a concurrent request may have deleted the user
+		// a concurrent request may have deleted the user
+		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(UserNotFound(err)))
 	}
 	return visible(created), key, nil
 }
@@ -79,13 +89,13 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 // maxAPIKeys bounds the keys of one user: lists and expiry alerts contain each of them.
 const maxAPIKeys = 100
 
-// APIKeyProblems lists the problems of a new key that can be found without the store.
-func (s *Service) APIKeyProblems(p Principal, input NewAPIKey) []fault.Field {
+// Problems lists the problems of a new key that can be found without the store.
+func (k *APIKeys) Problems(p Principal, input NewAPIKey) []fault.Field {
 	problems := fault.FieldProblem("name", NameProblem(input.Name))
 	switch {
 	case input.ExpiresAt.IsZero():
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
-	case !input.ExpiresAt.After(s.now()):
+	case !input.ExpiresAt.After(k.now()):
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "must be in the future"})
 	}
 	if p.Role == RoleOperator && strings.TrimSpace(input.User) == "" {
@@ -95,7 +105,7 @@ func (s *Service) APIKeyProblems(p Principal, input NewAPIKey) []fault.Field {
 }
 
 // keyOwner returns the user that the new key belongs to.
-func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input NewAPIKey) (store.User, error) {
+func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input NewAPIKey) (store.User, error) {
 	org, err := p.Org(ctx, tx, input.Org)
 	if err != nil {
 		return store.User{}, err
@@ -111,11 +121,11 @@ func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input
 	return userOf(ctx, tx, org, input.User)
 }
 
-// ListAPIKeys lists the caller's keys. For administrators it returns the page of the organization's keys that follows
+// List lists the caller's keys. For administrators it returns the page of the organization's keys that follows
 // the given key, and whether there may be more. The zero value starts at the first page. Only an operator has to name
 // the organization.
-func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, after APIKey) (list []APIKey, more bool, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) error {
+func (k *APIKeys) List(ctx context.Context, p Principal, org string, after APIKey) (list []APIKey, more bool, err error) {
+	err = k.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
@@ -134,13 +144,13 @@ func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, afte
 	return list, more, fault.Wrap("list API keys", err)
 }
 
-// ExpiringAPIKeys lists at most limit active keys that the caller may see and that expire within that time, the first to expire first.
-func (s *Service) ExpiringAPIKeys(ctx context.Context, p Principal, within time.Duration, limit int) (list []APIKey, err error) {
-	user, now := p.UserUID, s.now()
+// Expiring lists at most limit active keys that the caller may see and that expire within that time, the first to expire first.
+func (k *APIKeys) Expiring(ctx context.Context, p Principal, within time.Duration, limit int) (list []APIKey, err error) {
+	user, now := p.UserUID, k.now()
 	if p.Can(ReadAllAPIKeys) {
 		user = ""
 	}
-	err = s.db.View(ctx, func(tx *store.Tx) error {
+	err = k.db.View(ctx, func(tx *store.Tx) error {
 		keys, err := tx.APIKeys.ExpiringOfOrg(ctx, p.OrgUID, user, now, now.Add(within), limit)
 		for _, key := range keys {
 			list = append(list, visible(key))
@@ -155,16 +165,16 @@ func visible(k store.APIKey) APIKey {
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero()}
 }
 
-// APIKey returns one of the caller's keys, or for administrators one of the organization's.
+// Get returns one of the caller's keys, or for administrators one of the organization's.
 //
 // Faults: NotFound for a key that does not exist or that the caller may not see.
-func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, error) {
-	key, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.APIKey, error) { return s.keyFor(ctx, tx, p, uid) })
+func (k *APIKeys) Get(ctx context.Context, p Principal, uid string) (APIKey, error) {
+	key, err := store.Read(ctx, k.db, func(tx *store.Tx) (store.APIKey, error) { return k.keyFor(ctx, tx, p, uid) })
 	return visible(key), fault.Wrap("look up an API key", err)
 }
 
 // keyFor reads a key that the principal may see and change.
-func (s *Service) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid string) (store.APIKey, error) {
+func (k *APIKeys) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid string) (store.APIKey, error) {
 	read := func() (store.APIKey, error) { return tx.APIKeys.Get(ctx, p.OrgUID, uid) }
 	if p.Role == RoleOperator {
 		read = func() (store.APIKey, error) { return tx.APIKeys.ByUID(ctx, uid) }
@@ -186,12 +196,12 @@ type APIKeyChange struct {
 	Active    *bool
 }
 
-// APIKeyChangeProblems lists the problems of a change that can be found without the store.
-func (s *Service) APIKeyChangeProblems(c APIKeyChange) (problems []fault.Field) {
+// ChangeProblems lists the problems of a change that can be found without the store.
+func (k *APIKeys) ChangeProblems(c APIKeyChange) (problems []fault.Field) {
 	if c.Name != nil {
 		problems = fault.FieldProblem("name", NameProblem(*c.Name))
 	}
-	if c.ExpiresAt != nil && !c.ExpiresAt.After(s.now()) {
+	if c.ExpiresAt != nil && !c.ExpiresAt.After(k.now()) {
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "must be in the future"})
 	}
 	return problems
@@ -209,16 +219,16 @@ func (c APIKeyChange) stored() store.APIKeyChange {
 	return wanted
 }
 
-// UpdateAPIKey changes a key of the caller, or for administrators one of the organization. The change takes effect at
+// Update changes a key of the caller, or for administrators one of the organization. The change takes effect at
 // once.
 //
 // Faults: Invalid with fields name, expiresAt; NotFound; Conflict with code ApiKeyAlreadyExists.
-func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string, change APIKeyChange) (APIKey, error) {
-	if problems := s.APIKeyChangeProblems(change); len(problems) > 0 {
+func (k *APIKeys) Update(ctx context.Context, p Principal, origin audit.Origin, uid string, change APIKeyChange) (APIKey, error) {
+	if problems := k.ChangeProblems(change); len(problems) > 0 {
 		return APIKey{}, fault.InvalidFields(problems...)
 	}
 	var changed store.APIKey
-	err := s.changeKey(ctx, p, origin, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
+	err := k.changeKey(ctx, p, origin, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
 		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
 			return err
 		}
@@ -228,23 +238,23 @@ func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Or
 	return visible(changed), err
 }
 
-// RevokePresentedAPIKey deactivates a key that the caller has. No other credentials are needed, so that everyone who finds a
+// RevokePresented deactivates a key that the caller has. No other credentials are needed, so that everyone who finds a
 // leaked key can end it. It does not report whether the key existed. Whether it is valid can be found out by using it, so the time
 // that the call takes reveals nothing more.
 //
 // Faults: Invalid with field apiKey; Limited.
-func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin, key secret.String) error {
+func (k *APIKeys) RevokePresented(ctx context.Context, origin audit.Origin, key secret.String) error {
 	hash, ok := randomKeyHash(apiKeyPrefix, key)
 	if !ok {
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
 			apiKeyPrefix, randomKeyEncoding.EncodedLen(randomKeyBytes))})
 	}
-	if wait := s.revocations.reserve(origin.Source(), s.waitNow()); wait > 0 {
+	if wait := k.revocations.reserve(origin.Source(), k.waitNow()); wait > 0 {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
 			Message: "Too many revocations of API keys in the last minute. Retry after the time in Retry-After."}
 	}
 	var found store.APIKey
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) { // an unknown key must not cause a write
+	err := k.db.View(ctx, func(tx *store.Tx) (err error) { // an unknown key must not cause a write
 		found, err = tx.APIKeys.ByHash(ctx, hash)
 		return err
 	})
@@ -252,20 +262,20 @@ func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin
 		return nil
 	}
 	if err == nil {
-		err = s.revokeFound(ctx, origin, found)
+		err = k.revokeFound(ctx, origin, found)
 	}
 	return fault.Wrap("revoke an API key", err)
 }
 
 // revokeFound deactivates a key. Its owner is the actor of the record, as for every other use of the key.
-func (s *Service) revokeFound(ctx context.Context, origin audit.Origin, key store.APIKey) error {
-	inactive, now := false, s.now()
+func (k *APIKeys) revokeFound(ctx context.Context, origin audit.Origin, key store.APIKey) error {
+	inactive, now := false, k.now()
 	owner := Principal{UserUID: key.UserUID, OrgUID: key.OrgUID, Email: key.Email, Method: audit.MethodAPIKey}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := k.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, store.APIKeyChange{Active: &inactive}, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, s.succeeded(owner, origin, audit.APIKeyRevoke, key.UID, now))
+		return tx.Audits.Append(ctx, owner.succeeded(origin, audit.APIKeyRevoke, key.UID, now))
 	})
 	if errors.Is(err, store.ErrNotFound) { // deleted concurrently
 		return nil
@@ -303,27 +313,28 @@ func (l *sourceLimiter) reserve(source string, now time.Time) (wait time.Duratio
 	return wait
 }
 
-// DeleteAPIKey deletes a key.
+// Delete deletes a key.
 //
 // Faults: NotFound.
-func (s *Service) DeleteAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
-	return s.changeKey(ctx, p, origin, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
+func (k *APIKeys) Delete(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
+	return k.changeKey(ctx, p, origin, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
 		return tx.APIKeys.Delete(ctx, key.OrgUID, key.UID)
 	})
 }
 
 // changeKey changes one key and writes the audit record.
-func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origin, uid string, action audit.Action, change func(*store.Tx, store.APIKey, time.Time) error) error {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := s.now()
-		key, err := s.keyFor(ctx, tx, p, uid)
+func (k *APIKeys) changeKey(ctx context.Context, p Principal, origin audit.Origin, uid string, action audit.Action,
+	change func(*store.Tx, store.APIKey, time.Time) error) error {
+	err := k.db.InTx(ctx, func(tx *store.Tx) error {
+		now := k.now()
+		key, err := k.keyFor(ctx, tx, p, uid)
 		if err != nil {
 			return err
 		}
 		if err := change(tx, key, now); err != nil {
 			return err
 		}
-		record := s.succeeded(p, origin, action, uid, now)
+		record := p.succeeded(origin, action, uid, now)
 		record.OrgUID = key.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})

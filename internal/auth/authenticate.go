@@ -13,6 +13,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
+// Authenticator finds the caller of a request by its credentials. It is safe for concurrent use.
+type Authenticator struct {
+	db          *store.DB
+	now         func() time.Time
+	sessionIdle time.Duration
+	tokens      *tokens
+	changes     *changePoller
+	cache       *credentialCache
+	accepted    *acceptedTokens
+}
+
 // Presented are the credentials of a request, as sent in its headers.
 type Presented struct {
 	Authorization secret.String // the token, with or without "Bearer "
@@ -22,21 +33,21 @@ type Presented struct {
 // Authenticate returns the caller. If both credentials are sent, both must be valid and belong to one user.
 //
 // Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store does not respond.
-func (s *Service) Authenticate(ctx context.Context, presented Presented) (Principal, error) {
+func (a *Authenticator) Authenticate(ctx context.Context, presented Presented) (Principal, error) {
 	token := withoutScheme(presented.Authorization)
 	switch {
 	case token == "" && presented.APIKey == "":
 		return Principal{}, unauthorized(ReasonMissing)
 	case presented.APIKey == "":
-		return s.byToken(ctx, token)
+		return a.byToken(ctx, token)
 	case token == "":
-		return s.byAPIKey(ctx, presented.APIKey)
+		return a.byAPIKey(ctx, presented.APIKey)
 	}
-	principal, err := s.byToken(ctx, token)
+	principal, err := a.byToken(ctx, token)
 	if err != nil {
 		return Principal{}, err
 	}
-	keyed, err := s.byAPIKey(ctx, presented.APIKey)
+	keyed, err := a.byAPIKey(ctx, presented.APIKey)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -53,24 +64,24 @@ const recognizeFor = maxTokenLifetime
 // Recognize is Authenticate for responses that come from memory and are the same for every caller. If the store cannot
 // be polled for revocations, it accepts a credential that was valid when it was last used here. It must not be used for
 // a response that depends on the caller.
-func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal, error) {
-	known, ok := s.cached(presented)
-	if !ok || s.changes.ensureCurrent(ctx) == nil || s.changes.age() > recognizeFor {
-		return s.Authenticate(ctx, presented)
+func (a *Authenticator) Recognize(ctx context.Context, presented Presented) (Principal, error) {
+	known, ok := a.cached(presented)
+	if !ok || a.changes.ensureCurrent(ctx) == nil || a.changes.age() > recognizeFor {
+		return a.Authenticate(ctx, presented)
 	}
 	return known.principal, ctx.Err()
 }
 
 // cached returns what is known of a caller that presents exactly one credential.
-func (s *Service) cached(presented Presented) (known cacheEntry, ok bool) {
+func (a *Authenticator) cached(presented Presented) (known cacheEntry, ok bool) {
 	token := withoutScheme(presented.Authorization)
 	switch {
 	case presented.APIKey == "":
-		known, ok = s.knownToken(s.tokens.idOf(token), token)
+		known, ok = a.knownToken(a.accepted.idOf(token), token)
 	case token == "":
-		known, ok = s.cache.get(idOf(presented.APIKey), audit.MethodAPIKey)
+		known, ok = a.cache.get(idOf(presented.APIKey), audit.MethodAPIKey)
 	}
-	return known, ok && s.now().Before(known.expires)
+	return known, ok && a.now().Before(known.expires)
 }
 
 // withoutScheme removes "Bearer "; scheme names are case-insensitive (RFC 9110 section 11.1).
@@ -85,37 +96,37 @@ func withoutScheme(header secret.String) secret.String {
 
 // byToken returns the caller of an authorization token: from the token if it was accepted before, from the cache, or by its
 // signature and session.
-func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, error) {
-	if err := s.changes.ensureCurrent(ctx); err != nil {
+func (a *Authenticator) byToken(ctx context.Context, token secret.String) (Principal, error) {
+	if err := a.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}
-	id := s.tokens.idOf(token)
-	known, ok := s.knownToken(id, token)
+	id := a.accepted.idOf(token)
+	known, ok := a.knownToken(id, token)
 	if !ok {
 		var err error
-		if known, err = s.lookUpToken(ctx, id, token); err != nil {
+		if known, err = a.lookUpToken(ctx, id, token); err != nil {
 			return Principal{}, err
 		}
 	}
-	if !s.now().Before(known.expires) {
+	if !a.now().Before(known.expires) {
 		return Principal{}, unauthorized(ReasonExpired)
 	}
 	return known.principal, nil
 }
 
 // knownToken returns what is known of a token that was used before, if that is up to date.
-func (s *Service) knownToken(id credentialID, token secret.String) (cacheEntry, bool) {
-	if accepted := s.tokens.find(id, token); accepted != nil && accepted.upToDate(s.cache.History) {
+func (a *Authenticator) knownToken(id credentialID, token secret.String) (cacheEntry, bool) {
+	if accepted := a.accepted.find(id, token); accepted != nil && accepted.upToDate(a.cache.History) {
 		return accepted.cacheEntry, true
 	}
-	return s.cache.get(id, audit.MethodToken)
+	return a.cache.get(id, audit.MethodToken)
 }
 
 // lookUpToken verifies a token. It accepts one from its claims if its session, user and organization have not changed since these were
 // read, else it reads the session. The idle and absolute ends of a session only prevent refreshing, so a token stays valid
 // for its full lifetime.
-func (s *Service) lookUpToken(ctx context.Context, id credentialID, token secret.String) (cacheEntry, error) {
-	c, err := s.verifyWithReload(ctx, token)
+func (a *Authenticator) lookUpToken(ctx context.Context, id credentialID, token secret.String) (cacheEntry, error) {
+	c, err := a.tokens.verifyWithReload(ctx, token)
 	if errors.Is(err, errPollFailed) {
 		return cacheEntry{}, err
 	}
@@ -125,21 +136,21 @@ func (s *Service) lookUpToken(ctx context.Context, id credentialID, token secret
 	if err != nil {
 		return cacheEntry{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
-	if accepted := newAcceptedToken(id, c); accepted != nil && accepted.upToDate(s.cache.History) {
-		s.tokens.put(accepted)
+	if accepted := newAcceptedToken(id, c); accepted != nil && accepted.upToDate(a.cache.History) {
+		a.accepted.put(accepted)
 		return accepted.cacheEntry, nil
 	}
-	known, err := s.lookUpSession(ctx, c)
+	known, err := a.lookUpSession(ctx, c)
 	if err == nil {
-		s.cache.put(id, known, s.now())
+		a.cache.put(id, known, a.now())
 	}
 	return known, err
 }
 
 // lookUpSession reads the session of a verified token.
-func (s *Service) lookUpSession(ctx context.Context, c claims) (cacheEntry, error) {
-	epoch := s.cache.Epoch()
-	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
+func (a *Authenticator) lookUpSession(ctx context.Context, c claims) (cacheEntry, error) {
+	epoch := a.cache.Epoch()
+	session, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
 	switch {
 	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
 		return cacheEntry{}, unauthorized(ReasonUnknown)
@@ -164,30 +175,30 @@ func principalOf(session store.Session, method audit.AuthMethod) Principal {
 // of the session.
 //
 // Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store does not respond.
-func (s *Service) AuthenticateConsole(ctx context.Context, reference secret.String) (Principal, error) {
+func (a *Authenticator) AuthenticateConsole(ctx context.Context, reference secret.String) (Principal, error) {
 	hash, ok := randomKeyHash(referencePrefix, reference)
 	if !ok {
 		return Principal{}, unauthorized(ReasonMalformed)
 	}
-	if err := s.changes.ensureCurrent(ctx); err != nil {
+	if err := a.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}
-	known, ok := s.cache.get(credentialID(hash), audit.MethodConsole)
-	if !ok || !s.now().Before(known.expires) {
+	known, ok := a.cache.get(credentialID(hash), audit.MethodConsole)
+	if !ok || !a.now().Before(known.expires) {
 		var err error
-		if known, err = s.lookUpReference(ctx, hash); err != nil {
+		if known, err = a.lookUpReference(ctx, hash); err != nil {
 			return Principal{}, err
 		}
-		s.cache.put(credentialID(hash), known, s.now())
+		a.cache.put(credentialID(hash), known, a.now())
 	}
 	return known.principal, nil
 }
 
 // lookUpReference reads the session of a reference and extends its idle time. The entry expires soon, so that this is
 // repeated while the session is used.
-func (s *Service) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
-	epoch, now := s.cache.Epoch(), s.now()
-	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) })
+func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
+	epoch, now := a.cache.Epoch(), a.now()
+	session, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
@@ -197,20 +208,20 @@ func (s *Service) lookUpReference(ctx context.Context, hash []byte) (cacheEntry,
 	if refused := checkSession(session, now); refused != "" {
 		return cacheEntry{}, unauthorized(string(refused))
 	}
-	every := min(useRecordedEvery, s.config.SessionIdle/4)
+	every := min(useRecordedEvery, a.sessionIdle/4)
 	if now.Sub(session.UsedAt) >= every {
-		session.IdleUntil = s.extendIdle(ctx, session, now)
+		session.IdleUntil = a.extendIdle(ctx, session, now)
 	}
 	return cacheEntry{epoch: epoch, principal: principalOf(session, audit.MethodConsole),
 		expires: earlier(now.Add(every), earlier(session.IdleUntil, session.MaxUntil))}, nil
 }
 
 // extendIdle returns the new idle end of a session. An error must not refuse a live session, so then the end stays.
-func (s *Service) extendIdle(ctx context.Context, session store.Session, now time.Time) time.Time {
+func (a *Authenticator) extendIdle(ctx context.Context, session store.Session, now time.Time) time.Time {
 	ctx, cancel := context.WithTimeout(ctx, recordUseTimeout)
 	defer cancel()
-	until := now.Add(s.config.SessionIdle)
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	until := now.Add(a.sessionIdle)
+	if err := a.db.InTx(ctx, func(tx *store.Tx) error {
 		_, err := tx.Sessions.Use(ctx, session.UID, now, until)
 		return err
 	}); err != nil {
@@ -230,55 +241,56 @@ const (
 )
 
 // byAPIKey returns the caller of an API key: from the cache, or from the store.
-func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
+func (a *Authenticator) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
 	hash, ok := randomKeyHash(apiKeyPrefix, key)
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
-	if err := s.changes.ensureCurrent(ctx); err != nil {
+	if err := a.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}
 	id := credentialID(hash)
-	known, ok := s.cache.get(id, audit.MethodAPIKey)
+	known, ok := a.cache.get(id, audit.MethodAPIKey)
 	if !ok {
 		var err error
-		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
+		if known, err = a.lookUpAPIKey(ctx, hash); err != nil {
 			return Principal{}, err
 		}
-		s.cache.put(id, known, s.now())
+		a.cache.put(id, known, a.now())
 	}
-	now := s.now()
+	now := a.now()
 	if !now.Before(known.expires) {
 		return Principal{}, unauthorized(ReasonExpired)
 	}
 	if now.Sub(known.used) >= useRecordedEvery {
 		known.used = now
-		s.cache.put(id, known, now)
-		s.recordUse(ctx, known.principal.APIKeyUID, now)
+		a.cache.put(id, known, now)
+		a.recordUse(ctx, known.principal.APIKeyUID, now)
 	}
 	return known.principal, nil
 }
 
-func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
-	epoch := s.cache.Epoch()
-	found, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.APIKey, error) { return tx.APIKeys.ByHash(ctx, hash) })
+func (a *Authenticator) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
+	epoch := a.cache.Epoch()
+	found, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.APIKey, error) { return tx.APIKeys.ByHash(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
 	if err != nil {
 		return cacheEntry{}, fmt.Errorf("look up an API key: %w", err)
 	}
-	if reason := checkAPIKey(found, hash, s.now()); reason != "" {
+	if reason := checkAPIKey(found, hash, a.now()); reason != "" {
 		return cacheEntry{}, unauthorized(reason)
 	}
 	return cacheEntry{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
-		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
+		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role),
+		APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
 }
 
 // recordUse stores a key's last use. The time is only informational, so an error must not reject a valid key and is
 // ignored.
-func (s *Service) recordUse(ctx context.Context, uid string, now time.Time) {
+func (a *Authenticator) recordUse(ctx context.Context, uid string, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, recordUseTimeout)
 	defer cancel()
-	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.APIKeys.NoteUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
+	_ = a.db.InTx(ctx, func(tx *store.Tx) error { return tx.APIKeys.NoteUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
 }

@@ -22,7 +22,8 @@ const (
 	pollTimeout           = 2 * time.Second
 	pollBatch             = 5000 // changes per query
 	maxQueued             = changehistory.MaxSubjects
-	historyFor            = maxTokenLifetime + time.Minute // of changes, read at the start; by clocks that may differ, since older ones only save queries
+	// historyFor is how old the changes are that are read at the start, by clocks that may differ, since older ones only save queries.
+	historyFor = maxTokenLifetime + time.Minute
 
 	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, even if it fails too
 )
@@ -166,8 +167,8 @@ func busyAfterTimeout(err error) error {
 	return busy
 }
 
-// begin makes the first poll read the changes since which tokens may be alive. It also adds a change, and tokens get no older position: a copy of
-// the database has the older changes too, and could have other users and roles than the original without a change of its own.
+// begin makes the first poll read the changes since which tokens may be alive. It also adds a change, and tokens get no older position:
+// a copy of the database has the older changes too, and could have other users and roles than the original without a change of its own.
 func (p *changePoller) begin(ctx context.Context) (err error) {
 	p.last, err = store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) {
 		return tx.Changes.FirstSince(ctx, time.Now().Add(-historyFor), changehistory.MaxPositions)
@@ -218,7 +219,9 @@ func (p *changePoller) readChanges(ctx context.Context) error {
 // readList reads the list after the last known change. complete is described at newChanges.
 func (p *changePoller) readList(ctx context.Context) (complete bool, err error) {
 	for {
-		changes, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) { return tx.Changes.From(ctx, p.last.Seq, pollBatch) })
+		changes, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) {
+			return tx.Changes.From(ctx, p.last.Seq, pollBatch)
+		})
 		if err != nil {
 			return false, err
 		}

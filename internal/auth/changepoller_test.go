@@ -62,9 +62,9 @@ func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
 	w := mustWorld(t, nil)
 	token := w.mustLogin(t).Authorization
 	w.setLastPoll(2 * staleAfter)
-	w.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
-	later := w.changes.elapsed() + time.Hour // so that a slow machine does not make it old
-	w.changes.failure.Store(&pollFailure{later, fault.Busy("The store does not respond.", time.Second)})
+	w.Service.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
+	later := w.Service.changes.elapsed() + time.Hour // so that a slow machine does not make it old
+	w.Service.changes.failure.Store(&pollFailure{later, fault.Busy("The store does not respond.", time.Second)})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // for a caller that waits anyway
 	defer cancel()
 	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
@@ -77,12 +77,12 @@ func TestAPollThatPanics(t *testing.T) {
 	w := mustWorld(t, nil)
 	token := w.mustLogin(t).Authorization
 	w.setLastPoll(2 * staleAfter)
-	db := w.changes.db
-	w.changes.db = nil
+	db := w.Service.changes.db
+	w.Service.changes.db = nil
 	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("got %v", err)
 	}
-	w.changes.db = db
+	w.Service.changes.db = db
 	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err != nil {
 		t.Errorf("after it: %v", err)
 	}

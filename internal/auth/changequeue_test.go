@@ -24,7 +24,7 @@ func (w *world) mustExec(t *testing.T, statements ...string) bool {
 }
 
 // mustRefuseWithinASecond uses a token until it is refused.
-func mustRefuseWithinASecond(t *testing.T, s *Service, token Presented, ended time.Time) {
+func mustRefuseWithinASecond(t *testing.T, s *service, token Presented, ended time.Time) {
 	t.Helper()
 	for {
 		asked := time.Now()
@@ -52,7 +52,7 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 	} {
 		tokens := w.mustLogin(t)
 		token := Presented{Authorization: tokens.Authorization}
-		p := mustUse(t, w.Service, token)
+		p := mustUse(t, w.service, token)
 		mustUse(t, second, token)
 		if !w.mustExec(t, before) {
 			w.mustWrite(t, func(tx *store.Tx) error {
@@ -72,7 +72,7 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 }
 
 // mustUse uses a token, again while a busy machine does not read all changes in time.
-func mustUse(t *testing.T, s *Service, token Presented) Principal {
+func mustUse(t *testing.T, s *service, token Presented) Principal {
 	t.Helper()
 	p, err := s.Authenticate(t.Context(), token)
 	for fault.KindOf(err) == fault.Unavailable {
@@ -89,7 +89,7 @@ func mustUse(t *testing.T, s *Service, token Presented) Principal {
 // both see what the other one changes, and the numbers have no gap.
 func TestNextToAServerOfTheVersionBefore(t *testing.T) {
 	w := mustWorld(t, nil)
-	polling(t, w.Service)
+	polling(t, w.service)
 	for range 3 {
 		ours, theirs := w.mustLogin(t), w.mustLogin(t)
 		us, them := w.mustPrincipal(t, ours), w.mustPrincipal(t, theirs)
@@ -101,7 +101,7 @@ func TestNextToAServerOfTheVersionBefore(t *testing.T) {
 			"INSERT INTO changes (seq, subject, at) SELECT last, '"+them.SessionUID+"', 1 FROM change_counter", "COMMIT") {
 			return // a database file has one server
 		}
-		mustRefuseWithinASecond(t, w.Service, Presented{Authorization: theirs.Authorization}, time.Now())
+		mustRefuseWithinASecond(t, w.service, Presented{Authorization: theirs.Authorization}, time.Now())
 		for ended := time.Now(); !w.listed(t, us.SessionUID); time.Sleep(5 * time.Millisecond) {
 			if time.Since(ended) > 10*time.Second { // it polls the list; a busy machine is slow
 				t.Fatal("the server of the version before does not see a change")
@@ -132,14 +132,14 @@ func TestALostChangeOfTheQueue(t *testing.T) {
 	second := w.mustSecond(t)
 	token := Presented{Authorization: w.mustLogin(t).Authorization}
 	queued := []store.Change{{Seq: 1 << 40, Subject: "lost too", At: start}} // not in the database
-	if err := second.changes.applyQueued(t.Context(), queued); err != nil {
+	if err := second.Service.changes.applyQueued(t.Context(), queued); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := second.Authenticate(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	before := second.cache.Epoch()
-	if err := second.changes.poll(t.Context()); err != nil {
+	if err := second.Service.changes.poll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if second.cache.Current(before) {

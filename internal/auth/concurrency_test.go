@@ -17,18 +17,18 @@ import (
 func TestConcurrentKeyChangeAndRevocation(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
-	created, key, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	created, key, err := w.APIKeys.Create(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, later := "renamed", start.Add(48*time.Hour)
 	change := func(c APIKeyChange) func() error {
-		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, created.UID, c); return err }
+		return func() error { _, err := w.APIKeys.Update(t.Context(), me, origin, created.UID, c); return err }
 	}
 	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
 		func() error { return w.deactivateKey(t, me, created.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
-	got, err := w.APIKey(t.Context(), me, created.UID)
+	got, err := w.APIKeys.Get(t.Context(), me, created.UID)
 	if err != nil || got.Active || got.Name != name || !got.ExpiresAt.Equal(later) {
 		t.Errorf("a change is lost: %+v, %v", got, err)
 	}
@@ -42,7 +42,7 @@ func TestConcurrentCreationOfTheLastAPIKey(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
 	add := func(name string) error {
-		_, _, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: name, ExpiresAt: start.Add(time.Hour)})
+		_, _, err := w.APIKeys.Create(t.Context(), me, origin, NewAPIKey{Name: name, ExpiresAt: start.Add(time.Hour)})
 		return err
 	}
 	for i := range maxAPIKeys - 1 {
@@ -137,7 +137,7 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 // failures returns the counted failures of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
-	a := attempt{s: w.Service, account: []byte(w.user.UID), source: []byte(origin.Source())}
+	a := attempt{l: w.Logins, account: []byte(w.user.UID), source: []byte(origin.Source())}
 	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return a.readState(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}

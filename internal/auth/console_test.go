@@ -35,7 +35,7 @@ func TestConsoleSession(t *testing.T) {
 		t.Errorf("the caller is %+v", p)
 	}
 	tokens := w.mustLogin(t)
-	list, err := w.Sessions(t.Context(), p)
+	list, err := w.Sessions.List(t.Context(), p)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -75,7 +75,7 @@ func TestConsoleSessionEnds(t *testing.T) {
 	second := w.mustSecond(t)
 	for name, end := range map[string]func(Principal) error{
 		"logout": func(p Principal) error { return w.Logout(t.Context(), p, origin) },
-		"ended":  func(p Principal) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) },
+		"ended":  func(p Principal) error { return w.Sessions.End(t.Context(), p, origin, p.SessionUID) },
 		"password": func(Principal) error {
 			w.mustSetPassword(t, w.user, goodPassword)
 			return nil
@@ -97,7 +97,7 @@ func TestConsoleSessionEnds(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		second.setLastPoll(2 * staleAfter)
-		for _, replica := range []*Service{w.Service, second} {
+		for _, replica := range []*service{w.service, second} {
 			_, err := replica.AuthenticateConsole(t.Context(), reference)
 			wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 		}
@@ -129,7 +129,7 @@ func TestPasswordChangeRenewsTheReference(t *testing.T) {
 			t.Fatalf("until %v, %v", end, err)
 		}
 		second.setLastPoll(2 * staleAfter)
-		for _, replica := range []*Service{w.Service, second} {
+		for _, replica := range []*service{w.service, second} {
 			if got, err := replica.AuthenticateConsole(t.Context(), reference); err != nil || got != p {
 				t.Errorf("the new reference: %+v, %v", got, err)
 			}

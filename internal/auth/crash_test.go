@@ -34,7 +34,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
-		work := map[string]func(*Service){"refresh": refreshUntilKilled, "rotate": rotateUntilKilled}[os.Getenv(crashWork)]
+		work := map[string]func(*service){"refresh": refreshUntilKilled, "rotate": rotateUntilKilled}[os.Getenv(crashWork)]
 		service, _ := mustCrashService(context.Background(), dir, 0)
 		work(service)
 		return
@@ -43,12 +43,12 @@ func TestMain(m *testing.M) {
 		Once: "^(TestAStandbyThatDidNotHaveTheNewestChange|TestCanonicalIsStable.*)$"})
 }
 
-func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*Service, *store.DB) {
+func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*service, *store.DB) {
 	db, err := store.Open(ctx, storeIn(dir, nil))
 	if err != nil {
 		panic(err)
 	}
-	service, err := New(ctx, db, Config{testHash: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
+	service, err := newService(ctx, db, Config{testHash: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		panic(err)
 	}
@@ -92,7 +92,7 @@ const crashClients = 16
 
 // refreshUntilKilled reads a refresh token of each session from standard input and refreshes them all repeatedly. It
 // prints each token after the refresh returned it.
-func refreshUntilKilled(service *Service) {
+func refreshUntilKilled(service *service) {
 	input, _ := io.ReadAll(os.Stdin)
 	lines := strings.Split(strings.TrimSpace(string(input)), "\n")
 	var out sync.Mutex
@@ -164,7 +164,7 @@ func TestKillLosesNoSession(t *testing.T) {
 }
 
 // mustRenewAll refreshes every session with its client's token, and logs clients in that have none.
-func mustRenewAll(t *testing.T, service *Service, sessions []crashSession) {
+func mustRenewAll(t *testing.T, service *service, sessions []crashSession) {
 	t.Helper()
 	var wait sync.WaitGroup
 	for client := range crashClients {
@@ -218,12 +218,12 @@ func closeNow(t *testing.T, db *store.DB) {
 }
 
 // rotateUntilKilled rotates the master key, and sometimes the keys of the service.
-func rotateUntilKilled(service *Service) {
+func rotateUntilKilled(service *service) {
 	for i := 0; ; i++ {
 		fmt.Println("rotating")
-		_, err := service.RotateMaster(context.Background(), Operator(), origin, seal.MasterKey{})
+		_, err := service.Keys.RotateMaster(context.Background(), Operator(), origin, seal.MasterKey{})
 		if err == nil && i%4 == 0 {
-			err = service.RotateKeys(context.Background(), Operator(), origin)
+			err = service.Keys.Rotate(context.Background(), Operator(), origin)
 		}
 		if err != nil {
 			panic(err)

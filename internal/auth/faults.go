@@ -37,7 +37,8 @@ var unauthorizedMessages = map[string]string{
 }
 
 func unauthorized(reason string) *fault.Error {
-	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeUnauthorizedAccess, Reason: reason, Message: unauthorizedMessages[reason]}
+	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeUnauthorizedAccess, Reason: reason,
+		Message: unauthorizedMessages[reason]}
 }
 
 // Messages for a credential sent in the wrong header. Tokens and API keys are not interchangeable.
@@ -58,14 +59,15 @@ func malformed(credential secret.String, otherPrefix, message string) *fault.Err
 }
 
 var refreshMessages = map[string]string{
-	ReasonMalformed:   "The refresh token was not issued by this service. Log in again.",
-	ReasonExpired:     "The session has expired. Log in again.",
-	ReasonIdle:        "The session has expired because it was not used. Log in again.",
-	ReasonRevoked:     "The session has ended. Log in again.",
-	ReasonInactive:    "The session has ended. Log in again.",
-	ReasonUnknown:     "Session not found. Log in again.",
-	ReasonReused:      "This refresh token was used before. The session was ended for security. Log in again.",
-	ReasonAhead:       "The refresh token is newer than the store, which was restored from a backup. The session was ended for security. Log in again.",
+	ReasonMalformed: "The refresh token was not issued by this service. Log in again.",
+	ReasonExpired:   "The session has expired. Log in again.",
+	ReasonIdle:      "The session has expired because it was not used. Log in again.",
+	ReasonRevoked:   "The session has ended. Log in again.",
+	ReasonInactive:  "The session has ended. Log in again.",
+	ReasonUnknown:   "Session not found. Log in again.",
+	ReasonReused:    "This refresh token was used before. The session was ended for security. Log in again.",
+	ReasonAhead: "The refresh token is newer than the store, which was restored from a backup. " +
+		"The session was ended for security. Log in again.",
 	ReasonConsumed:    "This authorization token was exchanged before. Use the newer token or log in again.",
 	ReasonNotAccepted: "Authorization tokens are not accepted here. Use the refresh token that was issued with it.",
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -51,9 +52,29 @@ func (c *clock) move(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
+// service is a Service of which these tests call the parts.
+type service struct {
+	*Service
+	*Authenticator
+	*Logins
+	*Sessions
+	*Keys
+	*tokens
+	db     *store.DB
+	config Config
+}
+
+func newService(ctx context.Context, db *store.DB, config Config) (*service, error) {
+	s, err := New(ctx, db, config)
+	if err != nil {
+		return nil, err
+	}
+	return &service{s, s.Authenticator, s.Logins, s.Sessions, s.Keys, s.Logins.tokens, db, s.Logins.config}, nil
+}
+
 // world is a service on a real store, with one organization and one user.
 type world struct {
-	*Service
+	*service
 	clock *clock
 	dir   string
 	org   store.Org
@@ -98,7 +119,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if w.Service, err = New(t.Context(), db, config); err != nil {
+	if w.service, err = newService(t.Context(), db, config); err != nil {
 		t.Fatal(err)
 	}
 	w.passwords.bulk.HoldBack = 0

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -17,6 +18,17 @@ import (
 )
 
 const macKeyBytes = 32
+
+// Keys has the keys of the service, which sign its tokens. It is safe for concurrent use.
+type Keys struct {
+	db         *store.DB
+	now        func() time.Time
+	sessionMax time.Duration
+	set        atomic.Pointer[keySet]
+}
+
+// JWKS returns the JWK set of the public signing keys (RFC 7517).
+func (k *Keys) JWKS() []byte { return k.keySet().jwks }
 
 // keySet holds the keys of the service as they were when it was loaded. It is immutable.
 type keySet struct {
@@ -64,8 +76,8 @@ func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error)
 }
 
 // keySet returns the current keys, without those whose last token has expired since they were loaded.
-func (s *Service) keySet() *keySet {
-	set, now := s.keys.Load(), s.now()
+func (k *Keys) keySet() *keySet {
+	set, now := k.set.Load(), k.now()
 	if set.until.IsZero() || now.Before(set.until) {
 		return set
 	}
@@ -73,17 +85,17 @@ func (s *Service) keySet() *keySet {
 	if err != nil { // the keys were valid when loaded, and time never removes a key in use
 		return set
 	}
-	s.keys.CompareAndSwap(set, smaller)
+	k.set.CompareAndSwap(set, smaller)
 	return smaller
 }
 
-// reloadKeys reads the keys again after a rotation.
-func (s *Service) reloadKeys(ctx context.Context) error {
-	set, err := loadKeys(ctx, s.db, s.now())
+// reload reads the keys, at the start and after a rotation.
+func (k *Keys) reload(ctx context.Context) error {
+	set, err := loadKeys(ctx, k.db, k.now())
 	if err != nil {
 		return fmt.Errorf("load the keys of the service: %w", err)
 	}
-	s.keys.Store(set)
+	k.set.Store(set)
 	return nil
 }
 
@@ -130,7 +142,8 @@ func newKeySet(keys []store.ServiceKey, now time.Time) (*keySet, error) {
 			if active {
 				set.signing = signing
 			}
-			public.Keys = append(public.Keys, jose.JSONWebKey{Key: signing.public, KeyID: signing.kid, Algorithm: string(jose.EdDSA), Use: "sig"})
+			public.Keys = append(public.Keys, jose.JSONWebKey{Key: signing.public, KeyID: signing.kid,
+				Algorithm: string(jose.EdDSA), Use: "sig"})
 		case store.KeyMAC:
 			set.macs = append(set.macs, key.Secret)
 			if active {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fairqueue"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -34,26 +35,38 @@ func (c Credentials) problems() []fault.Field {
 		fault.FieldProblem("password", passwordProblem(c.Password))))
 }
 
+// Logins log users in and change their passwords. It is safe for concurrent use.
+type Logins struct {
+	db           *store.DB
+	config       Config
+	now, waitNow func() time.Time
+	throttle     throttleRules
+	passwords    *Passwords
+	keys         *Keys
+	tokens       *tokens
+	history      *changehistory.History
+}
+
 // Login creates a session and returns its first tokens.
 //
 // Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown organization, unknown
 // user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
 // in at once or the store does not respond.
-func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
-	at := s.cache.Position()
-	session, err := s.logIn(ctx, origin, c, nil)
+func (l *Logins) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
+	at := l.history.Position()
+	session, err := l.logIn(ctx, origin, c, nil)
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.issue(session, at)
+	return l.tokens.issue(session, at)
 }
 
 // LoginConsole is Login for a browser. The session has no tokens, only a reference, which AuthenticateConsole accepts as
 // long as the session is live. The store has its hash. It ends, without use, at the absolute end of the session.
-func (s *Service) LoginConsole(ctx context.Context, origin audit.Origin, c Credentials) (
+func (l *Logins) LoginConsole(ctx context.Context, origin audit.Origin, c Credentials) (
 	reference secret.String, end time.Time, err error) {
 	reference, hash := newRandomKey(referencePrefix)
-	session, err := s.logIn(ctx, origin, c, hash)
+	session, err := l.logIn(ctx, origin, c, hash)
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -61,12 +74,12 @@ func (s *Service) LoginConsole(ctx context.Context, origin audit.Origin, c Crede
 }
 
 // logIn creates a session, with the reference of that hash if it is not nil.
-func (s *Service) logIn(ctx context.Context, origin audit.Origin, c Credentials, reference []byte) (session store.Session, err error) {
-	c.Org = cmp.Or(c.Org, s.config.DefaultOrg)
+func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, reference []byte) (session store.Session, err error) {
+	c.Org = cmp.Or(c.Org, l.config.DefaultOrg)
 	if problems := c.problems(); len(problems) > 0 {
 		return session, fault.InvalidFields(problems...)
 	}
-	a := attempt{s: s, origin: origin, source: []byte(origin.Source()), reference: reference}
+	a := attempt{l: l, origin: origin, source: []byte(origin.Source()), reference: reference}
 	for range attemptRuns {
 		if err := a.lookUp(ctx, c); err != nil {
 			return session, err
@@ -87,7 +100,7 @@ func (s *Service) logIn(ctx context.Context, origin audit.Origin, c Credentials,
 
 // attempt is one attempt at a password, of a login or of a password change. Its steps are lookUp, admit, verify and record.
 type attempt struct {
-	s      *Service
+	l      *Logins
 	origin audit.Origin
 	source []byte
 	// reference is the SHA-256 of the reference that the session gets; nil for none, or to keep what it has.
@@ -117,14 +130,14 @@ func passwordChanging() error {
 // lookUp reads the account of a login and its throttle state, with the same queries for unknown names.
 func (a *attempt) lookUp(ctx context.Context, c Credentials) error {
 	org, email := Canonical(c.Org), Canonical(c.Email)
-	return a.s.db.View(ctx, func(tx *store.Tx) (err error) {
+	return a.l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if a.org, err = tx.Orgs.ByName(ctx, org); err == nil || errors.Is(err, store.ErrNotFound) {
 			a.user, err = tx.Users.ByEmail(ctx, a.org.UID, email)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("look up the account: %w", err)
 		}
-		if a.account = a.s.unknownAccount(org, email); a.user.UID != "" {
+		if a.account = a.l.unknownAccount(org, email); a.user.UID != "" {
 			a.account = []byte(a.user.UID)
 		}
 		return a.readState(ctx, tx)
@@ -135,14 +148,14 @@ const throttlePurpose = "regwarden throttled name v1\x00"
 
 // unknownAccount identifies an unknown name by its MAC, since people type passwords into the email field. The name is canonical, so that
 // all its spellings share one count.
-func (s *Service) unknownAccount(org, email string) []byte {
-	mac := hmac.New(sha256.New, s.keySet().mac)
+func (l *Logins) unknownAccount(org, email string) []byte {
+	mac := hmac.New(sha256.New, l.keys.keySet().mac)
 	mac.Write([]byte(throttlePurpose + org + "\x00" + email))
 	return mac.Sum(nil)
 }
 
 func (a *attempt) readState(ctx context.Context, tx *store.Tx) (err error) {
-	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.s.waitNow())
+	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.l.waitNow())
 	return fault.Wrap("look up failed logins", err)
 }
 
@@ -152,17 +165,17 @@ func (a *attempt) admit(ctx context.Context) error {
 	if a.reserved {
 		return nil
 	}
-	return a.s.passwords.bulk.Refuse(ctx, a.limit())
+	return a.l.passwords.bulk.Refuse(ctx, a.limit())
 }
 
 func (a *attempt) limit() error {
-	return limited(a.s.throttle.wait(a.state, a.s.waitNow()))
+	return limited(a.l.throttle.wait(a.state, a.l.waitNow()))
 }
 
 // verify reports whether the password is that of the account, as Passwords.verify. It waits for a slot to hash in and reserves the
 // attempt there, so that an attempt without a slot is not counted.
 func (a *attempt) verify(ctx context.Context, password secret.String) (matches bool, newHash string, err error) {
-	release, waited, err := a.s.passwords.bulk.Acquire(ctx, a.hashCaller())
+	release, waited, err := a.l.passwords.bulk.Acquire(ctx, a.hashCaller())
 	if err != nil {
 		return false, "", err
 	}
@@ -173,7 +186,7 @@ func (a *attempt) verify(ctx context.Context, password secret.String) (matches b
 		}
 		a.reserved = true
 	}
-	return a.s.passwords.verify(password, a.user.PasswordHash)
+	return a.l.passwords.verify(password, a.user.PasswordHash)
 }
 
 // hashCaller returns the position of the attempt in the queue for hashing.
@@ -188,7 +201,7 @@ func (a *attempt) hashCaller() fairqueue.Caller {
 // rows returns the rows of the throttle that count the attempt: of the pair, and if that has no allowance of its own, of the account and
 // of the source.
 func (a *attempt) rows() []throttleRow {
-	rules, every := a.s.throttle, []byte(store.Every)
+	rules, every := a.l.throttle, []byte(store.Every)
 	return []throttleRow{{a.account, a.source, a.state.Pair, rules.afterPair, forgetPairAt},
 		{a.account, every, a.state.Account, rules.afterShared, forgetSharedAt},
 		{every, a.source, a.state.Source, rules.afterSource, forgetSourceAt}}
@@ -197,7 +210,7 @@ func (a *attempt) rows() []throttleRow {
 // reserve makes sure that only one of several concurrent attempts continues after a wait.
 func (a *attempt) reserve(ctx context.Context) error {
 	if a.stale {
-		if err := a.s.db.View(ctx, func(tx *store.Tx) error { return a.readState(ctx, tx) }); err != nil {
+		if err := a.l.db.View(ctx, func(tx *store.Tx) error { return a.readState(ctx, tx) }); err != nil {
 			return err
 		}
 		if err := a.limit(); err != nil {
@@ -212,8 +225,8 @@ func (a *attempt) reserve(ctx context.Context) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return a.s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := a.s.waitNow()
+	return a.l.db.InTx(ctx, func(tx *store.Tx) error {
+		now := a.l.waitNow()
 		for _, row := range rows {
 			if err := row.reserve(ctx, tx, now); err != nil {
 				return err
@@ -226,14 +239,14 @@ func (a *attempt) reserve(ctx context.Context) error {
 // record records the outcome of a login, and its session when it succeeds. The record has the stored names of the account, not the
 // typed ones: users may type a password into the wrong field.
 func (a *attempt) record(ctx context.Context, matches bool, newHash string) (store.Session, error) {
-	now := a.s.now()
+	now := a.l.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: a.org.UID, UserUID: a.user.UID, Generation: 1, Address: a.origin.Address,
-		CreatedAt: now, IdleUntil: now.Add(a.s.config.SessionIdle), MaxUntil: now.Add(a.s.config.SessionMax),
+		CreatedAt: now, IdleUntil: now.Add(a.l.config.SessionIdle), MaxUntil: now.Add(a.l.config.SessionMax),
 		Email: a.user.Email, Role: a.user.Role, OrgName: a.org.Name}
 	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID, ActorName: a.user.Email,
 		Method: audit.MethodPassword, Action: audit.Login, Origin: a.origin}
 	refusal, alert := "", false
-	err := a.s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+	err := a.l.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if refusal, err = a.storeLogin(ctx, tx, session, matches, newHash); err != nil {
 			return err
 		}
@@ -246,8 +259,8 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		}
 		return tx.Audits.Append(ctx, record)
 	})
-	if err == nil && alert && a.s.config.Log != nil {
-		a.s.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", alertAfter)
+	if err == nil && alert && a.l.config.Log != nil {
+		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", alertAfter)
 	}
 	if err == nil && refusal != "" {
 		err = loginRefused()
@@ -312,7 +325,7 @@ const reasonGuessing = "tooManyFailures"
 // countFailure reports whether the failure reaches the alert threshold. All transactions lock the row of the source after the rows of
 // the account, so that they cannot deadlock.
 func (a *attempt) countFailure(ctx context.Context, tx *store.Tx) (alert bool, err error) {
-	now, rows := a.s.waitNow(), a.rows()
+	now, rows := a.l.waitNow(), a.rows()
 	pair, err := rows[0].countFailure(ctx, tx, now)
 	if err != nil || ownAllowance(pair) {
 		return false, err
@@ -329,7 +342,7 @@ func (a *attempt) countFailure(ctx context.Context, tx *store.Tx) (alert bool, e
 // allowance does not reset the shared count, so attackers at other sources do not benefit from the owner's login. The
 // count of the source is never reset: an attacker with an account does not benefit from logging in to it.
 func (a *attempt) countSuccess(ctx context.Context, tx *store.Tx) error {
-	now := a.s.waitNow()
+	now := a.l.waitNow()
 	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
 	if err != nil {
 		return err

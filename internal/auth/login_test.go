@@ -118,7 +118,7 @@ func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
 // queue for hashing.
 func TestLoginReadsTheThrottleOnce(t *testing.T) {
 	w := mustWorld(t, nil)
-	a := attempt{s: w.Service, source: []byte(origin.Source())}
+	a := attempt{l: w.Logins, source: []byte(origin.Source())}
 	if err := a.lookUp(t.Context(), Credentials{Email: goodEmail, Org: goodOrg}); err != nil {
 		t.Fatal(err)
 	}
@@ -228,11 +228,11 @@ func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	services := make([]*Service, 6)
+	services := make([]*service, 6)
 	var wait sync.WaitGroup
 	for i := range services {
 		wait.Go(func() {
-			service, err := New(t.Context(), db, Config{testHash: cheap})
+			service, err := newService(t.Context(), db, Config{testHash: cheap})
 			if err != nil {
 				t.Error(err)
 			}
@@ -248,11 +248,11 @@ func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 	for _, other := range services {
 		_, tokenErr := other.verify(first.Authorization, time.Now())
 		_, _, genuine := other.keySet().parseRefreshToken(first.Refresh)
-		if string(other.JWKS()) != string(services[0].JWKS()) || tokenErr != nil || !genuine {
+		if string(other.Keys.JWKS()) != string(services[0].Keys.JWKS()) || tokenErr != nil || !genuine {
 			t.Errorf("another process has other keys: %v, genuine %v", tokenErr, genuine)
 		}
 	}
-	if jwks := string(services[0].JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keySet().signing.kid) {
+	if jwks := string(services[0].Keys.JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keySet().signing.kid) {
 		t.Errorf("published: %s", jwks)
 	}
 }

@@ -157,9 +157,11 @@ func (p *Passwords) hash(password secret.String) (string, error) {
 }
 
 func (p *Passwords) tag(password secret.String, cost HashCost, salt []byte, size uint32) ([]byte, error) {
-	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time, Parallelism: cost.Parallelism, Size: size})
+	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time,
+		Parallelism: cost.Parallelism, Size: size})
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "Passwords cannot be hashed now. Try again.", RetryAfter: time.Second, Cause: err}
+		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable,
+			Message: "Passwords cannot be hashed now. Try again.", RetryAfter: time.Second, Cause: err}
 	}
 	return tag, nil
 }
@@ -186,7 +188,8 @@ func parsePHC(text string) (phc, error) {
 		return phc{}, errNotPHC
 	}
 	var h phc
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.cost.MemoryKiB, &h.cost.Time, &h.cost.Parallelism); err != nil || h.cost.String() != parts[3] {
+	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.cost.MemoryKiB, &h.cost.Time, &h.cost.Parallelism)
+	if err != nil || h.cost.String() != parts[3] {
 		return phc{}, errNotPHC
 	}
 	var saltErr, tagErr error

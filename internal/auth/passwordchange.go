@@ -17,32 +17,32 @@ import (
 // Faults: Invalid with fields currentPassword (also if it is wrong) and newPassword; Limited; Unavailable when too many
 // passwords are hashed at once. A wrong current password is not a 401: clients would assume that their token has ended,
 // and log in with the same password again.
-func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
-	return s.changePassword(ctx, p, origin, current, next, nil)
+func (l *Logins) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
+	return l.changePassword(ctx, p, origin, current, next, nil)
 }
 
 // ChangePasswordConsole is ChangePassword for a browser. Its session gets a new reference, and the former one is of no use: another
 // browser may have it. end is as that of LoginConsole.
-func (s *Service) ChangePasswordConsole(ctx context.Context, p Principal, origin audit.Origin,
+func (l *Logins) ChangePasswordConsole(ctx context.Context, p Principal, origin audit.Origin,
 	current, next secret.String) (reference secret.String, end time.Time, err error) {
-	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, p.SessionUID) })
+	session, err := store.Read(ctx, l.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, p.SessionUID) })
 	if err != nil {
 		return "", time.Time{}, fault.Wrap("look up the session of a password change", err)
 	}
 	reference, hash := newRandomKey(referencePrefix)
-	if err := s.changePassword(ctx, p, origin, current, next, hash); err != nil {
+	if err := l.changePassword(ctx, p, origin, current, next, hash); err != nil {
 		return "", time.Time{}, err
 	}
 	return reference, session.MaxUntil, nil
 }
 
 // changePassword makes an attempt at the current password, like a login. The same change may have been sent twice.
-func (s *Service) changePassword(ctx context.Context, p Principal, origin audit.Origin,
+func (l *Logins) changePassword(ctx context.Context, p Principal, origin audit.Origin,
 	current, next secret.String, reference []byte) error {
-	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
+	if problems := l.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	c := passwordChange{attempt{s: s, origin: origin, source: []byte(origin.Source()), reference: reference}, p, next}
+	c := passwordChange{attempt{l: l, origin: origin, source: []byte(origin.Source()), reference: reference}, p, next}
 	for range attemptRuns {
 		if err := c.lookUpCaller(ctx); err != nil {
 			return fault.Wrap("change a password", err)
@@ -74,7 +74,7 @@ type passwordChange struct {
 
 // lookUpCaller reads the caller and the throttle state of its attempt.
 func (c *passwordChange) lookUpCaller(ctx context.Context) error {
-	return c.s.db.View(ctx, func(tx *store.Tx) (err error) {
+	return c.l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if c.user, err = tx.Users.Get(ctx, c.p.OrgUID, c.p.UserUID); err != nil {
 			return fault.Wrap("look up the caller", asNotFound(err, "User not found."))
 		}
@@ -85,12 +85,12 @@ func (c *passwordChange) lookUpCaller(ctx context.Context) error {
 
 // store stores the hash of the new password, unless the stored hash has changed since it was verified, or the user was disabled.
 func (c *passwordChange) store(ctx context.Context) error {
-	hash, err := c.s.passwords.hashFor(ctx, c.hashCaller(), c.next)
+	hash, err := c.l.passwords.hashFor(ctx, c.hashCaller(), c.next)
 	if err != nil {
 		return err
 	}
-	return c.s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := c.s.now()
+	return c.l.db.InTx(ctx, func(tx *store.Tx) error {
+		now := c.l.now()
 		err := tx.Users.ChangePassword(ctx, c.user.OrgUID, c.user.UID, c.user.PasswordHash, hash, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return errOvertaken
@@ -107,7 +107,7 @@ func (c *passwordChange) store(ctx context.Context) error {
 		if _, err := c.count(ctx, tx, true, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, c.s.succeeded(c.p, c.origin, audit.PasswordChange, c.user.UID, now))
+		return tx.Audits.Append(ctx, c.p.succeeded(c.origin, audit.PasswordChange, c.user.UID, now))
 	})
 }
 
@@ -130,7 +130,7 @@ const acceptedRepeat = "repeated"
 // attempt, reserved and counted like a login, so that guessing is not easier here.
 func (c *passwordChange) recordWrong(ctx context.Context) error {
 	wrong, repeats, unchecked := 1, false, error(nil)
-	if c.s.now().Sub(c.user.PasswordChangedAt).Abs() < repeatedWithin && c.user.DisabledAt.IsZero() {
+	if c.l.now().Sub(c.user.PasswordChangedAt).Abs() < repeatedWithin && c.user.DisabledAt.IsZero() {
 		second := c.attempt
 		second.reserved, second.stale = false, true
 		matches, _, err := second.verify(ctx, c.next)
@@ -141,9 +141,9 @@ func (c *passwordChange) recordWrong(ctx context.Context) error {
 			unchecked = err // returned after the first attempt is counted: guesses count even if the service is overloaded
 		}
 	}
-	err := c.s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := c.s.now()
-		record := c.s.succeeded(c.p, c.origin, audit.PasswordChange, c.user.UID, now)
+	err := c.l.db.InTx(ctx, func(tx *store.Tx) error {
+		now := c.l.now()
+		record := c.p.succeeded(c.origin, audit.PasswordChange, c.user.UID, now)
 		if repeats {
 			record.Reason = acceptedRepeat
 			if err := c.replaceReference(ctx, tx); err != nil {
@@ -166,9 +166,9 @@ func (c *passwordChange) recordWrong(ctx context.Context) error {
 }
 
 // PasswordProblems lists the problems of a password change that can be found without hashing the current password.
-func (s *Service) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
+func (l *Logins) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
 	problems := append(fault.FieldProblem("currentPassword", passwordProblem(current)),
-		s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
+		l.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
 	if len(problems) == 0 && current == next {
 		problems = fault.FieldProblem("newPassword", "must differ from the current password")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -58,9 +59,10 @@ const (
 
 // granted lists the permissions of each role within its organization. The operator is not listed: it has all.
 var granted = map[Role]map[Permission]bool{
-	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true, ReadUsers: true,
-		CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
-		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true, ReadSettings: true,
+	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true,
+		ReadUsers: true, CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true,
+		CreateAllAPIKeys: true, ManageAllAPIKeys: true, SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
+		ConfigureAlerts: true, ReadSettings: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},
 }
@@ -101,6 +103,13 @@ func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.R
 	return audit.Record{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
+// succeeded returns the record of a successful action of the principal.
+func (p Principal) succeeded(origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), at, object, audit.Succeeded
+	return record
+}
+
 // Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
 // without a name the one that its principal has, or the only one.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
@@ -129,7 +138,8 @@ func onlyOrg(ctx context.Context, tx *store.Tx) (store.Org, error) {
 		return store.Org{}, err
 	}
 	if len(orgs) != 1 {
-		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required; organizations: " + cmp.Or(orgNames(orgs), "none")})
+		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org",
+			Problem: "is required; organizations: " + cmp.Or(orgNames(orgs), "none")})
 	}
 	return orgs[0], nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // setLastPoll sets the age of the last successful poll.
-func (s *Service) setLastPoll(ago time.Duration) {
-	s.changes.lastPoll.Store(int64(s.changes.elapsed() - ago))
+func (s *service) setLastPoll(ago time.Duration) {
+	s.Service.changes.lastPoll.Store(int64(s.Service.changes.elapsed() - ago))
 }
 
 // TestRecognize makes the store unavailable: credentials verified before are accepted for a while, by Recognize only.
@@ -23,7 +23,7 @@ func TestRecognize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := w.CreateAPIKey(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.APIKeys.Create(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRecognize(t *testing.T) {
 func TestCredentialKindsAreNotInterchangeable(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
-	_, key, err := w.CreateAPIKey(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.APIKeys.Create(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestConcurrentCallersShareAPoll(t *testing.T) {
 	tokens := w.mustLogin(t)
 	w.mustPrincipal(t, tokens)
 	w.setLastPoll(2 * staleAfter)
-	hanging, mine := w.changes.join()
+	hanging, mine := w.Service.changes.join()
 	if !mine {
 		t.Fatal("a poll is already in flight")
 	}
@@ -118,9 +118,9 @@ func TestConcurrentCallersShareAPoll(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // all of them wait now; a later one starts another poll, which fails too
 	_ = w.db.Close()
 	hanging.err = fault.Busy("The store does not respond.", time.Second)
-	w.changes.mu.Lock()
-	w.changes.inFlight = nil
-	w.changes.mu.Unlock()
+	w.Service.changes.mu.Lock()
+	w.Service.changes.inFlight = nil
+	w.Service.changes.mu.Unlock()
 	close(hanging.done)
 	waiting.Wait()
 }
@@ -130,7 +130,7 @@ func TestConcurrentCallersShareAPoll(t *testing.T) {
 func TestUnknownKeysWithoutAStore(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
-	if err := second.RotateKeys(t.Context(), Operator(), origin); err != nil {
+	if err := second.Keys.Rotate(t.Context(), Operator(), origin); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := second.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})

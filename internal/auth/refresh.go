@@ -25,7 +25,7 @@ import (
 //
 // A token that the service did not issue is refused without an audit record: it identifies no session or user, and
 // anyone on the network could fill the disk with records. It is in the access log. Every issued token leaves a record.
-func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
+func (s *Sessions) Refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	if strings.HasPrefix(token.Reveal(), refreshPrefix) {
 		return s.refresh(ctx, origin, token)
 	}
@@ -38,37 +38,40 @@ func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret
 	return s.exchange(ctx, origin, token)
 }
 
-func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	id, generation, genuine, err := s.parseRefresh(ctx, token)
+func (s *Sessions) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
+	id, generation, genuine, err := s.tokens.parseRefresh(ctx, token)
 	if err != nil {
 		return Tokens{}, err
 	}
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	uid, at := id.String(), s.cache.Position()
+	uid, at := id.String(), s.history.Position()
 	session, err := s.advanceCounting(ctx, origin, uid, generation)
 	if err == nil {
-		return s.issue(session, at)
+		return s.tokens.issue(session, at)
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return Tokens{}, fault.Wrap("renew a session", err)
 	}
-	session, err = s.renew(ctx, origin, uid, audit.MethodRefreshToken, func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
-		return s.consume(ctx, tx, uid, generation, now)
-	})
+	session, err = s.renew(ctx, origin, uid, audit.MethodRefreshToken,
+		func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
+			return s.consume(ctx, tx, uid, generation, now)
+		})
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.issue(session, at)
+	return s.tokens.issue(session, at)
 }
 
 // advanceCounting advances a session by one statement if its newest refresh was in the same hour and from the same source, so that they
 // share an audit record, or without records. store.ErrNotFound: renew has to decide, or to record.
-func (s *Service) advanceCounting(ctx context.Context, origin audit.Origin, uid string, generation int64) (session store.Session, err error) {
+func (s *Sessions) advanceCounting(ctx context.Context, origin audit.Origin, uid string, generation int64) (
+	session store.Session, err error) {
 	now, record := s.now(), ""
 	if !s.config.OmitRefreshRecords {
-		record = audit.SharedUID(audit.Record{At: now, Method: audit.MethodRefreshToken, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin})
+		record = audit.SharedUID(audit.Record{At: now, Method: audit.MethodRefreshToken, Action: audit.Refresh,
+			Object: uid, Outcome: audit.Succeeded, Origin: origin})
 	}
 	err = s.db.Autocommit(ctx, func(tx *store.Tx) (err error) {
 		session, err = tx.Sessions.AdvanceAlone(ctx, uid, generation, now, now.Add(s.config.SessionIdle), record)
@@ -80,7 +83,8 @@ func (s *Service) advanceCounting(ctx context.Context, origin audit.Origin, uid 
 // renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
 // commit, since the end of a session must be stored although the request fails. A session that is not in the store has
 // no user to name.
-func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod, decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
+func (s *Sessions) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod,
+	decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
 	var session store.Session
 	var decision refreshDecision
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
@@ -107,7 +111,7 @@ func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, me
 }
 
 // recordRefresh records the refresh of a session, whose row the transaction has changed: refreshes of an hour share a record.
-func (s *Service) recordRefresh(ctx context.Context, tx *store.Tx, session store.Session, record audit.Record) error {
+func (s *Sessions) recordRefresh(ctx context.Context, tx *store.Tx, session store.Session, record audit.Record) error {
 	if s.config.OmitRefreshRecords {
 		return nil
 	}
@@ -121,7 +125,8 @@ func (s *Service) recordRefresh(ctx context.Context, tx *store.Tx, session store
 // consume advances a session by one conditional update, which has the conditions of decideRefresh, and returns the
 // updated session. If the update changes no row, the row is read and decides. If the row changed in between so that it
 // can be advanced, the update is repeated.
-func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, refreshDecision, error) {
+func (s *Sessions) consume(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (
+	store.Session, refreshDecision, error) {
 	for range 3 {
 		session, err := tx.Sessions.Advance(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
 		if !errors.Is(err, store.ErrNotFound) {
@@ -146,8 +151,8 @@ func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generat
 }
 
 // exchange returns another authorization token of the same session for an authorization token.
-func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	c, err := s.verifyWithReload(ctx, token)
+func (s *Sessions) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
+	c, err := s.tokens.verifyWithReload(ctx, token)
 	if errors.Is(err, errPollFailed) {
 		return Tokens{}, err
 	}
@@ -159,10 +164,11 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
 	var consumed store.ConsumedJTI
-	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken, func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
-		session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
-		return session, decision, err
-	})
+	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken,
+		func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
+			session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
+			return session, decision, err
+		})
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -171,7 +177,8 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 
 // consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
 // only returns what it returned before.
-func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.ConsumedJTI, refreshDecision, error) {
+func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (
+	store.Session, store.ConsumedJTI, refreshDecision, error) {
 	none := store.ConsumedJTI{}
 	session, err := tx.Sessions.Get(ctx, c.Session)
 	if errors.Is(err, store.ErrNotFound) {
@@ -183,7 +190,8 @@ func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expire
 	if refused := checkSession(session, now); refused != "" {
 		return session, none, refused, nil
 	}
-	first := store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
+	first := store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(),
+		NextKID: s.keys.keySet().signing.kid, ExpiresAt: c.expiresAt()}
 	if !expired {
 		isFirst, err := tx.Sessions.ConsumeJTI(ctx, first)
 		if err != nil {
@@ -221,11 +229,11 @@ func advanceIf(live bool) refreshDecision {
 
 // exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones, also from a server that
 // knows other changes or is of another version. So the token has no data of its user, and is looked up.
-func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
-	key := s.keySet().verify[consumed.NextKID]
+func (s *Sessions) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
+	key := s.keys.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonConsumed) // its key was rotated since
 	}
-	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt, 0)
+	token, expires, err := s.tokens.sign(key, session, consumed.NextJTI, consumed.ConsumedAt, 0)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err
 }

@@ -62,7 +62,7 @@ func TestRecordsCountEveryRefresh(t *testing.T) {
 	for end, delete := range map[string]func(*world, *testing.T){
 		"sessions are deleted": func(w *world, t *testing.T) {
 			w.clock.move(defaultSessionMax + 2*sweepAfter)
-			if err := w.Sweep(t.Context()); err != nil {
+			if err := w.Sweeper.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},

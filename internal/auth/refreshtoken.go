@@ -49,15 +49,15 @@ func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool)
 }
 
 // parseRefresh is parseRefreshToken with the current keys of all replicas. It returns an error if they cannot be read.
-func (s *Service) parseRefresh(ctx context.Context, token secret.String) (uid uuid.UUID, generation int64, genuine bool, err error) {
-	uid, generation, genuine = s.keySet().parseRefreshToken(token)
+func (t *tokens) parseRefresh(ctx context.Context, token secret.String) (uid uuid.UUID, generation int64, genuine bool, err error) {
+	uid, generation, genuine = t.keys.keySet().parseRefreshToken(token)
 	if genuine || !wellFormed(token) {
 		return uid, generation, genuine, nil
 	}
-	if err := s.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
+	if err := t.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
 		return uid, 0, false, fmt.Errorf("%w: %w", errPollFailed, err)
 	}
-	uid, generation, genuine = s.keySet().parseRefreshToken(token)
+	uid, generation, genuine = t.keys.keySet().parseRefreshToken(token)
 	return uid, generation, genuine, nil
 }
 

@@ -15,14 +15,14 @@ import (
 )
 
 // mustSecond opens the store like another process, with its own cache and connections.
-func (w *world) mustSecond(t *testing.T) *Service {
+func (w *world) mustSecond(t *testing.T) *service {
 	t.Helper()
 	db, err := store.Open(t.Context(), storeIn(w.dir, w.clock.now))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	second, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true})
+	second, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (w *world) mustSecond(t *testing.T) *Service {
 }
 
 // polling runs the poller of a service until the test ends.
-func polling(t *testing.T, s *Service) {
+func polling(t *testing.T, s *service) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -45,7 +45,7 @@ func TestCachedCredentialsNeedNoStore(t *testing.T) {
 	refreshed := w.mustRefresh(t, tokens.Refresh)
 	exchanged := w.mustRefresh(t, refreshed.Authorization)
 	principal := w.mustPrincipal(t, tokens)
-	_, key, err := w.CreateAPIKey(t.Context(), principal, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.APIKeys.Create(t.Context(), principal, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEveryEndTakesEffectWithinASecond(t *testing.T) {
 		end    func(p Principal, tokens Tokens) error
 	}{
 		"logout":          {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
-		"end own session": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) }},
+		"end own session": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Sessions.End(t.Context(), p, origin, p.SessionUID) }},
 		"revoke token": {ReasonRevoked, func(p Principal, s Tokens) error {
 			return w.RevokeTokens(t.Context(), p, origin, []secret.String{s.Authorization})
 		}},
@@ -149,7 +149,7 @@ func TestUseOfCredentialsPolls(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
 	tokens := w.mustLogin(t)
-	for _, replica := range []*Service{second, w.Service} {
+	for _, replica := range []*service{second, w.service} {
 		if _, err := replica.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestMissedChangesClearTheCache(t *testing.T) {
 		}
 		return tx.Changes.Note(t.Context(), "something else")
 	})
-	if err := second.changes.poll(t.Context()); err != nil {
+	if err := second.Service.changes.poll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
@@ -197,7 +197,7 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	}
 	w := mustWorldIn(t, dir, nil)
 	second := w.mustSecond(t)
-	polling(t, w.Service)
+	polling(t, w.service)
 	polling(t, second)
 	me, other := w.principal(t), w.principal(t)
 	created, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(1000 * time.Hour)})

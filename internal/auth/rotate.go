@@ -10,17 +10,17 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// RotateKeys puts a new signing key and a new MAC key into use. The old keys issue nothing new, and verify until their
+// Rotate puts a new signing key and a new MAC key into use. The old keys issue nothing new, and verify until their
 // last token has expired. Running servers load the new keys within a second.
 //
 // Faults: Forbidden except for an operator: the keys serve all organizations.
-func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Origin) error {
+func (k *Keys) Rotate(ctx context.Context, p Principal, origin audit.Origin) error {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return err
 	}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		now := s.now()
-		if err := s.retireKeys(ctx, tx, now); err != nil {
+	err := k.db.InTx(ctx, func(tx *store.Tx) error {
+		now := k.now()
+		if err := k.retireKeys(ctx, tx, now); err != nil {
 			return err
 		}
 		if err := generateKeys(ctx, tx, now); err != nil {
@@ -29,10 +29,10 @@ func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Orig
 		if err := tx.Changes.Note(ctx, store.ChangedKeys); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.KeysRotate, "", now))
+		return tx.Audits.Append(ctx, p.succeeded(origin, audit.KeysRotate, "", now))
 	})
 	if err == nil {
-		err = s.reloadKeys(ctx)
+		err = k.reload(ctx)
 	}
 	return fault.Wrap("rotate the keys", err)
 }
@@ -40,7 +40,7 @@ func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Orig
 // retireKeys retires the keys in use. An authorization token is valid for at most 15 minutes, and may be exchanged for
 // the grace period after; a refresh token is valid as long as its session. slack covers tokens that a running server
 // signs before it polls the rotation, and the clock difference of two machines.
-func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
+func (k *Keys) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	const slack = clockLeeway + time.Minute
 	if err := tx.Keys.Retire(ctx, store.KeySign, now, now.Add(2*maxTokenLifetime+slack)); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) e
 	if err != nil {
 		return err
 	}
-	if longest := now.Add(s.config.SessionMax); last.Before(longest) {
+	if longest := now.Add(k.sessionMax); last.Before(longest) {
 		last = longest
 	}
 	return tx.Keys.Retire(ctx, store.KeyMAC, now, last.Add(slack))
@@ -61,12 +61,12 @@ func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) e
 // backups made with it; empty if next was given.
 //
 // Faults: Forbidden except for an operator.
-func (s *Service) RotateMaster(ctx context.Context, p Principal, origin audit.Origin, next seal.MasterKey) (former string, err error) {
+func (k *Keys) RotateMaster(ctx context.Context, p Principal, origin audit.Origin, next seal.MasterKey) (former string, err error) {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return "", err
 	}
-	former, err = s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
-		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
+	former, err = k.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
+		return tx.Audits.Append(ctx, p.succeeded(origin, audit.MasterRotate, "", k.now()))
 	})
 	return former, fault.Wrap("rotate the master key", err)
 }

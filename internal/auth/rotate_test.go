@@ -23,7 +23,7 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	cli, third := w.mustSecond(t), w.mustSecond(t)
 	old := w.mustLogin(t)
 	oldSet := w.keySet()
-	if err := cli.RotateKeys(t.Context(), Operator(), origin); err != nil {
+	if err := cli.Keys.Rotate(t.Context(), Operator(), origin); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAudit(t, audit.KeysRotate, audit.Succeeded, "", "")
@@ -41,8 +41,8 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	if err := w.authenticate(t, old.Authorization); err != nil {
 		t.Errorf("a token of the old key is refused: %v", err)
 	}
-	for _, s := range []*Service{w.Service, cli} {
-		if jwks := string(s.JWKS()); !strings.Contains(jwks, oldSet.signing.kid) || !strings.Contains(jwks, s.keySet().signing.kid) || s.keySet().signing.kid == oldSet.signing.kid {
+	for _, s := range []*service{w.service, cli} {
+		if jwks := string(s.Keys.JWKS()); !strings.Contains(jwks, oldSet.signing.kid) || !strings.Contains(jwks, s.keySet().signing.kid) || s.keySet().signing.kid == oldSet.signing.kid {
 			t.Errorf("published: %s", jwks)
 		}
 	}
@@ -55,7 +55,7 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 		t.Errorf("a token of the old key expired early: %v", err)
 	}
 	w.clock.move(24 * time.Minute)
-	if jwks := string(w.JWKS()); strings.Contains(jwks, oldSet.signing.kid) {
+	if jwks := string(w.Keys.JWKS()); strings.Contains(jwks, oldSet.signing.kid) {
 		t.Errorf("the old key is still published: %s", jwks)
 	}
 	w.clock.move(defaultSessionIdle - time.Hour)
@@ -73,8 +73,8 @@ func TestOnlyTheOperatorRotates(t *testing.T) {
 	w := mustWorld(t, nil)
 	for _, role := range []Role{RoleAdmin, RoleMember, ""} {
 		p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: role}
-		_, masterErr := w.RotateMaster(t.Context(), p, origin, seal.MasterKey{})
-		for _, err := range []error{w.RotateKeys(t.Context(), p, origin), masterErr} {
+		_, masterErr := w.Keys.RotateMaster(t.Context(), p, origin, seal.MasterKey{})
+		for _, err := range []error{w.Keys.Rotate(t.Context(), p, origin), masterErr} {
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Forbidden {
 				t.Errorf("%s: %v", role, err)
 			}
@@ -93,10 +93,10 @@ func TestMasterKeyRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := w.mustLogin(t)
-	if _, err := w.RotateMaster(t.Context(), Operator(), origin, seal.NewMasterKey()); !errors.Is(err, store.ErrKeySource) {
+	if _, err := w.Keys.RotateMaster(t.Context(), Operator(), origin, seal.NewMasterKey()); !errors.Is(err, store.ErrKeySource) {
 		t.Errorf("a key that is not in the file: %v", err)
 	}
-	former, err := w.RotateMaster(t.Context(), Operator(), origin, seal.MasterKey{})
+	former, err := w.Keys.RotateMaster(t.Context(), Operator(), origin, seal.MasterKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +133,13 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Audits.BeginChain(t.Context(), w.clock.now(), 0) })
 	for range sweepStep + 3 {
 		w.mustWrite(t, func(tx *store.Tx) error {
-			return tx.Audits.Append(t.Context(), w.succeeded(Operator(), origin, audit.Login, "", w.clock.now()))
+			return tx.Audits.Append(t.Context(), Operator().succeeded(origin, audit.Login, "", w.clock.now()))
 		})
 	}
 	w.clock.move(time.Hour)
 	w.mustLogin(t)
 	before := w.clock.now().Add(-time.Minute)
-	if err := w.SweepAudits(t.Context(), before); err != nil {
+	if err := w.Sweeper.SweepAudits(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
@@ -160,7 +160,7 @@ func TestAPartitionThatStaysDoesNotStopTheSweep(t *testing.T) {
 	w := mustWorld(t, nil)
 	w.mustLogin(t)
 	shared := w.mustExec(t, "CREATE VIEW of_another_program AS SELECT uid FROM audits_first")
-	if err := w.SweepAudits(t.Context(), time.Now().AddDate(1, 0, 0)); (err != nil) != shared {
+	if err := w.Sweeper.SweepAudits(t.Context(), time.Now().AddDate(1, 0, 0)); (err != nil) != shared {
 		t.Errorf("got %v", err)
 	}
 	if left := w.audits(t, 1000); len(left) != 0 {

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/auth/fingerprints"
@@ -117,18 +116,17 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(problems...)
 }
 
-// Service is safe for concurrent use.
+// Service has the parts of this package, which work on one store.
 type Service struct {
-	db        *store.DB
-	config    Config
-	passwords *Passwords
-	keys      atomic.Pointer[keySet]
-	cache     *credentialCache
-	tokens    *acceptedTokens
-	changes   *changePoller
-	throttle  throttleRules
+	Authenticator *Authenticator
+	Logins        *Logins
+	Sessions      *Sessions
+	APIKeys       *APIKeys
+	Keys          *Keys
+	Passwords     *Passwords // for packages that create users
+	Sweeper       *Sweeper
 
-	revocations sourceLimiter
+	changes *changePoller
 }
 
 // New returns the service of an open store, and generates its keys at the first start.
@@ -141,13 +139,26 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(), tokens: &acceptedTokens{Set: fingerprints.New()},
-		throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}}
-	s.changes = newChangePoller(db, s.cache, s.reloadKeys)
+	now, waitNow, cache := config.Now, config.WaitNow, newCredentialCache()
+	keys := &Keys{db: db, now: now, sessionMax: config.SessionMax}
+	changes := newChangePoller(db, cache, keys.reload)
+	tokens := &tokens{issuer: config.Issuer, lifetime: config.TokenLifetime, now: now, keys: keys, changes: changes}
+	s := &Service{
+		Authenticator: &Authenticator{db: db, now: now, sessionIdle: config.SessionIdle, tokens: tokens, changes: changes, cache: cache,
+			accepted: &acceptedTokens{Set: fingerprints.New()}},
+		Logins: &Logins{db: db, config: config, now: now, waitNow: waitNow, passwords: passwords, keys: keys, tokens: tokens,
+			history: cache.History, throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}},
+		Sessions:  &Sessions{db: db, config: config, now: now, keys: keys, tokens: tokens, history: cache.History},
+		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow},
+		Keys:      keys,
+		Passwords: passwords,
+		Sweeper:   &Sweeper{db: db, now: now, waitNow: waitNow},
+		changes:   changes,
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	db.OnChange(s.cache.Add)
+	db.OnChange(cache.Add)
 	return s, nil
 }
 
@@ -157,25 +168,11 @@ func (s *Service) begin(ctx context.Context) error {
 	if err := s.changes.begin(ctx); err != nil {
 		return fmt.Errorf("read the changes: %w", err)
 	}
-	keys, err := loadKeys(ctx, s.db, s.now())
-	if err != nil {
-		return fmt.Errorf("load the keys of the service: %w", err)
+	if err := s.Keys.reload(ctx); err != nil {
+		return err
 	}
-	s.keys.Store(keys)
 	return fault.Wrap("read the changes", s.changes.readFirst(ctx))
 }
 
-// Passwords returns the hasher of passwords, for packages that create users.
-func (s *Service) Passwords() *Passwords { return s.passwords }
-
 // PollChanges follows the changes of other processes in the store until ctx ends.
 func (s *Service) PollChanges(ctx context.Context) { s.changes.run(ctx) }
-
-// JWKS returns the JWK set of the public signing keys (RFC 7517).
-func (s *Service) JWKS() []byte { return s.keySet().jwks }
-
-// now returns the time of the service's clock.
-func (s *Service) now() time.Time { return s.config.Now() }
-
-// waitNow returns the time of the clock of waits.
-func (s *Service) waitNow() time.Time { return s.config.WaitNow() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
@@ -23,6 +24,16 @@ const (
 // EndedByPassword is the reason for sessions that ended because the password of their user changed.
 const EndedByPassword = "passwordChanged" // #nosec G101 -- a word, not a credential
 
+// Sessions refreshes, lists and ends sessions. It is safe for concurrent use.
+type Sessions struct {
+	db      *store.DB
+	config  Config
+	now     func() time.Time
+	keys    *Keys
+	tokens  *tokens
+	history *changehistory.History
+}
+
 // Session describes a session. Current reports whether the caller's own token belongs to it.
 type Session struct {
 	UID, UserUID          string
@@ -36,7 +47,7 @@ type Session struct {
 // Logout ends the session of the principal's token.
 //
 // Faults: Invalid for an API key, which has no session.
-func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) error {
+func (s *Sessions) Logout(ctx context.Context, p Principal, origin audit.Origin) error {
 	if p.SessionUID == "" {
 		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required; an API key has no session"})
 	}
@@ -45,19 +56,20 @@ func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) 
 		if _, err := tx.Sessions.End(ctx, p.SessionUID, endedByLogout, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.Logout, p.SessionUID, now))
+		return tx.Audits.Append(ctx, p.succeeded(origin, audit.Logout, p.SessionUID, now))
 	})
 	return fault.Wrap("end a session", err)
 }
 
-// Sessions lists the newest 1,000 of the principal's own live sessions, newest first.
-func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) {
+// List lists the newest 1,000 of the principal's own live sessions, newest first.
+func (s *Sessions) List(ctx context.Context, p Principal) ([]Session, error) {
 	var list []Session
 	err := s.db.View(ctx, func(tx *store.Tx) error {
 		sessions, err := tx.Sessions.OfUser(ctx, p.OrgUID, p.UserUID, s.now())
 		for _, one := range sessions {
 			list = append(list, Session{UID: one.UID, UserUID: one.UserUID, Address: one.Address, CreatedAt: one.CreatedAt,
-				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil), Current: one.UID == p.SessionUID, Console: one.Console})
+				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil),
+				Current: one.UID == p.SessionUID, Console: one.Console})
 		}
 		return err
 	})
@@ -71,10 +83,10 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// EndSession ends one of the principal's own sessions.
+// End ends one of the principal's own sessions.
 //
 // Faults: NotFound for a session that is unknown, ended, or of another user; the responses are the same.
-func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
+func (s *Sessions) End(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		session, err := tx.Sessions.Get(ctx, uid)
@@ -87,13 +99,13 @@ func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Orig
 		if _, err := tx.Sessions.End(ctx, uid, endedByUser, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
+		return tx.Audits.Append(ctx, p.succeeded(origin, audit.SessionEnd, uid, now))
 	})
 	return fault.Wrap("end a session", asNotFound(err, "Session not found."))
 }
 
-// EndOtherSessions ends the principal's own sessions, except the one that it uses.
-func (s *Service) EndOtherSessions(ctx context.Context, p Principal, origin audit.Origin) error {
+// EndOthers ends the principal's own sessions, except the one that it uses.
+func (s *Sessions) EndOthers(ctx context.Context, p Principal, origin audit.Origin) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		sessions, err := tx.Sessions.OfUser(ctx, p.OrgUID, p.UserUID, now)
@@ -104,7 +116,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, p Principal, origin audi
 			if session.UID == p.SessionUID {
 				continue
 			}
-			if err := tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, session.UID, now)); err != nil {
+			if err := tx.Audits.Append(ctx, p.succeeded(origin, audit.SessionEnd, session.UID, now)); err != nil {
 				return err
 			}
 		}
@@ -120,7 +132,7 @@ const maxRevoked = 100 // per call
 //
 // Faults: Invalid with fields tokens or tokens[i] for a token that was not issued by this service or that the caller
 // may not revoke.
-func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Origin, tokens []secret.String) error {
+func (s *Sessions) RevokeTokens(ctx context.Context, p Principal, origin audit.Origin, tokens []secret.String) error {
 	if len(tokens) == 0 || len(tokens) > maxRevoked {
 		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
 	}
@@ -141,7 +153,7 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 			if _, err := tx.Sessions.End(ctx, session.UID, endedByRevoke, now); err != nil {
 				return err
 			}
-			record := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
+			record := p.succeeded(origin, audit.TokensRevoke, session.UID, now)
 			record.OrgUID = session.OrgUID // an operator has none
 			if err := tx.Audits.Append(ctx, record); err != nil {
 				return err
@@ -179,12 +191,12 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 
 // sessionOfToken returns the uid of the session of a token, which may be expired, and "" for an unknown token. It
 // returns an error if the token cannot be verified now.
-func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (string, error) {
-	uid, _, genuine, err := s.parseRefresh(ctx, token)
+func (s *Sessions) sessionOfToken(ctx context.Context, token secret.String) (string, error) {
+	uid, _, genuine, err := s.tokens.parseRefresh(ctx, token)
 	if genuine || err != nil {
 		return uid.String(), err
 	}
-	c, err := s.verifyWithReload(ctx, withoutScheme(token))
+	c, err := s.tokens.verifyWithReload(ctx, withoutScheme(token))
 	if errors.Is(err, errPollFailed) {
 		return "", err
 	}
@@ -192,13 +204,6 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 		return "", nil
 	}
 	return c.Session, nil
-}
-
-// succeeded returns the record of a successful action of the principal.
-func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
-	record := p.AuditRecord(origin, action)
-	record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), at, object, audit.Succeeded
-	return record
 }
 
 // asNotFound turns store.ErrNotFound into a fault.

@@ -15,14 +15,21 @@ const (
 	sweepAfter     = 24 * time.Hour // past its end, so that a clock that is hours ahead destroys nothing
 	validationTime = 6 * time.Hour  // to read all audit records once
 
-	// Rows per transaction: in a large table each is on different pages. Their number follows the time that a step takes, which others wait.
+	// Rows per transaction: in a large table each is on different pages. Their number follows the time that a step takes, which others
+	// wait.
 	sweepStep, minSweepStep, maxSweepStep = 100, 20, 1000
 	sweepTime                             = 20 * time.Millisecond
 )
 
+// Sweeper deletes old rows. It is safe for concurrent use.
+type Sweeper struct {
+	db           *store.DB
+	now, waitNow func() time.Time
+}
+
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
 // hour.
-func (s *Service) Sweep(ctx context.Context) error {
+func (s *Sweeper) Sweep(ctx context.Context) error {
 	before := s.now().Add(-sweepAfter)
 	for _, step := range []func(*store.Tx, int) (int64, error){
 		func(tx *store.Tx, limit int) (int64, error) {
@@ -45,7 +52,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 }
 
 // DivideAudits prepares what SweepAudits can drop as a whole on PostgreSQL. It should be called about once an hour.
-func (s *Service) DivideAudits(ctx context.Context) error {
+func (s *Sweeper) DivideAudits(ctx context.Context) error {
 	if !s.db.Shared() {
 		return nil
 	}
@@ -55,7 +62,7 @@ func (s *Service) DivideAudits(ctx context.Context) error {
 
 // SweepAudits deletes audit records older than before: months of them as a whole where it can (partitions.Drop), the others in small steps.
 // What is deleted is noted in their chain first.
-func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
+func (s *Sweeper) SweepAudits(ctx context.Context, before time.Time) error {
 	for more := true; more; {
 		var err error
 		more, err = store.Write(ctx, s.db, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, sweepStep) })
@@ -67,12 +74,14 @@ func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 	if s.db.Shared() {
 		before, err = partitions.Drop(ctx, s.db.DB, s.now(), before)
 	}
-	return errors.Join(err, s.inSteps(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, limit) }))
+	return errors.Join(err, s.inSteps(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.Audits.DeleteBefore(ctx, before, limit)
+	}))
 }
 
 // inSteps repeats a deletion until it deletes less than a full step, each step in its own transaction. After each step
 // it pauses as long as the step took, so that it uses at most half of the store's capacity.
-func (s *Service) inSteps(ctx context.Context, step func(*store.Tx, int) (int64, error)) error {
+func (s *Sweeper) inSteps(ctx context.Context, step func(*store.Tx, int) (int64, error)) error {
 	for limit := sweepStep; ; {
 		began, more, took := time.Now(), false, time.Duration(0)
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {

@@ -317,7 +317,7 @@ func TestSourceIsThrottled(t *testing.T) {
 			t.Errorf("the owner from %s: %v", address, err)
 		}
 	}
-	replica := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
+	replica := &world{service: w.mustSecond(t), clock: w.clock, dir: w.dir}
 	wantWait(t, replica.tryFrom(t, shared, "grace@example.com", goodPassword))
 	w.clock.move(firstSharedWait)
 	if err := w.tryFrom(t, shared, "grace@example.com", goodPassword); err != nil {
@@ -361,7 +361,7 @@ func TestThrottleStateIsStoredSharedAndSwept(t *testing.T) {
 	for range 5 {
 		wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, "wrong"))
 	}
-	replica := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
+	replica := &world{service: w.mustSecond(t), clock: w.clock, dir: w.dir}
 	wantWait(t, replica.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 
 	w.mustSetPassword(t, w.user, goodPassword)
@@ -370,7 +370,7 @@ func TestThrottleStateIsStoredSharedAndSwept(t *testing.T) {
 	}
 	wantWrong(t, w.tryFrom(t, "192.0.2.9", "my password by mistake", "x"))
 	w.clock.move(3 * time.Hour)
-	if err := w.Sweep(t.Context()); err != nil {
+	if err := w.Sweeper.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {

@@ -69,6 +69,15 @@ var (
 	errPollFailed     = errors.New("new keys could not be read")
 )
 
+// tokens issues and verifies authorization tokens and refresh tokens.
+type tokens struct {
+	issuer   string
+	lifetime time.Duration
+	now      func() time.Time
+	keys     *Keys
+	changes  *changePoller
+}
+
 // Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty when an
 // authorization token was exchanged.
 type Tokens struct {
@@ -78,13 +87,13 @@ type Tokens struct {
 
 // issue returns the tokens of a session, which was read at that position or later. It is called after the commit, so that the store
 // knows every issued token. A token is remembered at its first use: otherwise clients that only refresh would displace the used ones.
-func (s *Service) issue(session store.Session, at changehistory.Position) (Tokens, error) {
+func (t *tokens) issue(session store.Session, at changehistory.Position) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("parse the uid of a session: %w", err)
 	}
-	keys := s.keySet()
-	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now(), at)
+	keys := t.keys.keySet()
+	token, expires, err := t.sign(keys.signing, session, uuid.NewString(), t.now(), at)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -93,9 +102,10 @@ func (s *Service) issue(session store.Session, at changehistory.Position) (Token
 
 // sign returns the authorization token of a session, which was read at that position or later. Ed25519 is deterministic, so the same
 // session, jti, key, time and position return the same token.
-func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time, at changehistory.Position) (secret.String, time.Time, error) {
-	c := claims{Issuer: s.config.Issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
-		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(s.config.TokenLifetime/time.Second)}
+func (t *tokens) sign(key *signingKey, session store.Session, jti string, issued time.Time, at changehistory.Position) (
+	secret.String, time.Time, error) {
+	c := claims{Issuer: t.issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
+		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(t.lifetime/time.Second)}
 	required := c
 	if at != 0 {
 		c.Email, c.Role, c.OrgName, c.Position = session.Email, session.Role, session.OrgName, strconv.FormatUint(uint64(at), 16)
@@ -121,8 +131,8 @@ func (k *signingKey) sign(payload []byte) secret.String {
 
 // verify returns the claims of an authentic token that is valid at the given time. For an authentic expired token it
 // returns the claims and errExpiredToken, for anything else errMalformedToken.
-func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
-	key, err := s.tokenKey(token.Reveal())
+func (t *tokens) verify(token secret.String, now time.Time) (claims, error) {
+	key, err := t.tokenKey(token.Reveal())
 	if err != nil {
 		return claims{}, err
 	}
@@ -138,25 +148,25 @@ func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
 	if err := json.Unmarshal(payload, &c); err != nil { // refuses duplicate members and invalid UTF-8
 		return claims{}, errMalformedToken
 	}
-	return c, s.checkClaims(c, now)
+	return c, t.checkClaims(c, now)
 }
 
 // verifyWithReload is verify for tokens that may be signed with a key that another process has just put into use. If the keys
 // cannot be read, it returns errPollFailed instead of refusing the token, since the client would discard it.
-func (s *Service) verifyWithReload(ctx context.Context, token secret.String) (claims, error) {
-	c, err := s.verify(token, s.now())
+func (t *tokens) verifyWithReload(ctx context.Context, token secret.String) (claims, error) {
+	c, err := t.verify(token, t.now())
 	if !errors.Is(err, errUnknownKey) {
 		return c, err
 	}
-	if err := s.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
+	if err := t.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
 		return claims{}, fmt.Errorf("%w: %w", errPollFailed, err)
 	}
-	return s.verify(token, s.now())
+	return t.verify(token, t.now())
 }
 
 // tokenKey checks size, shape and header before the signature. Nothing is decoded before size and separators are
 // checked (CVE-2025-30204), and the key is taken only from the service's own keys.
-func (s *Service) tokenKey(token string) (*signingKey, error) {
+func (t *tokens) tokenKey(token string) (*signingKey, error) {
 	if len(token) > maxTokenBytes || strings.Count(token, ".") != 2 {
 		return nil, errMalformedToken
 	}
@@ -174,7 +184,7 @@ func (s *Service) tokenKey(token string) (*signingKey, error) {
 	if err := json.Unmarshal(first, &header, json.RejectUnknownMembers(true)); err != nil {
 		return nil, errMalformedToken
 	}
-	key := s.keySet().verify[header.KeyID]
+	key := t.keys.keySet().verify[header.KeyID]
 	if key == nil && uuid.Validate(header.KeyID) == nil {
 		return nil, errUnknownKey
 	}
@@ -193,7 +203,7 @@ func decodeBase64URL(text string) ([]byte, error) {
 	return base64.RawURLEncoding.Strict().DecodeString(text)
 }
 
-func (s *Service) checkClaims(c claims, now time.Time) error {
+func (t *tokens) checkClaims(c claims, now time.Time) error {
 	for _, required := range []string{c.Subject, c.Org, c.Session, c.ID} {
 		if required == "" {
 			return errMalformedToken
@@ -201,7 +211,7 @@ func (s *Service) checkClaims(c claims, now time.Time) error {
 	}
 	latest := now.Add(clockLeeway).Unix()
 	switch {
-	case c.Issuer != s.config.Issuer || c.Audience != tokenAudience:
+	case c.Issuer != t.issuer || c.Audience != tokenAudience:
 		return errMalformedToken
 	case c.IssuedAt <= 0 || c.NotBefore <= 0 || c.Expires <= c.IssuedAt:
 		return errMalformedToken

@@ -192,11 +192,11 @@ func TestAlertsOfMembers(t *testing.T) {
 // member creates a member of projects, and returns the cookie of its login.
 func (w *world) member(t *testing.T, address string, projects ...string) string {
 	t.Helper()
-	tokens, err := w.Auth.Login(t.Context(), audit.Origin{}, auth.Credentials{Org: "Acme", Email: email, Password: password})
+	tokens, err := w.Auth.Logins.Login(t.Context(), audit.Origin{}, auth.Credentials{Org: "Acme", Email: email, Password: password})
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := w.Auth.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
+	admin, err := w.Auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (p keysPage) State(k auth.APIKey) string {
 func (s *Console) listKeys(c *call) (err error) {
 	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: s.Now()}
 	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
-		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
+		return s.Auth.APIKeys.List(c.Context(), c.principal, "", after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
 	if err != nil {
 		return err
@@ -81,9 +81,10 @@ func (s *Console) createKey(c *call) error {
 	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
 	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires}
 	if len(problems) > 0 {
-		return c.showFormAgain(fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyProblems(c.principal, input))...), titleNewKey, s.newKeyForm(c))
+		problems = fault.Join(problems, s.Auth.APIKeys.Problems(c.principal, input))
+		return c.showFormAgain(fault.InvalidFields(problems...), titleNewKey, s.newKeyForm(c))
 	}
-	created, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
+	created, key, err := s.Auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
 	if err != nil {
 		return c.showFormAgain(err, titleNewKey, s.newKeyForm(c))
 	}
@@ -117,7 +118,7 @@ func editKeyForm(key auth.APIKey) *form {
 
 // editKey is GET /console/api-keys/{uid}.
 func (s *Console) editKey(c *call) error {
-	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (s *Console) editKey(c *call) error {
 
 // updateKey is POST /console/api-keys/{uid}. The time of the expiry stays as it is unless the day changes.
 func (s *Console) updateKey(c *call) error {
-	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -139,9 +140,9 @@ func (s *Console) updateKey(c *call) error {
 		change.ExpiresAt = &expires
 	}
 	if len(problems) > 0 {
-		err = fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyChangeProblems(change))...)
+		err = fault.InvalidFields(fault.Join(problems, s.Auth.APIKeys.ChangeProblems(change))...)
 	} else {
-		_, err = s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, key.UID, change)
+		_, err = s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, key.UID, change)
 	}
 	if err != nil {
 		return c.showFormAgain(err, "API key "+key.Name, editKeyForm(key))
@@ -152,7 +153,8 @@ func (s *Console) updateKey(c *call) error {
 // setKeyActive is POST /console/api-keys/{uid}/activate and deactivate.
 func (s *Console) setKeyActive(active bool, notice string) func(*call) error {
 	return func(c *call) error {
-		if _, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), auth.APIKeyChange{Active: &active}); err != nil {
+		change := auth.APIKeyChange{Active: &active}
+		if _, err := s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change); err != nil {
 			return err
 		}
 		return c.redirect(pathKeys, notice)
@@ -161,7 +163,7 @@ func (s *Console) setKeyActive(active bool, notice string) func(*call) error {
 
 // confirmDeleteKey is GET /console/api-keys/{uid}/delete.
 func (s *Console) confirmDeleteKey(c *call) error {
-	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (s *Console) confirmDeleteKey(c *call) error {
 
 // deleteKey is POST /console/api-keys/{uid}/delete.
 func (s *Console) deleteKey(c *call) error {
-	if err := s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+	if err := s.Auth.APIKeys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	return c.redirect(pathKeys, "keyDeleted")

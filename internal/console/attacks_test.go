@@ -67,7 +67,7 @@ func mustAttacked(t *testing.T) *attacked {
 	t.Cleanup(a.registry.Close)
 	a.admin = a.mustLogin()
 	var err error
-	if a.principal, err = a.Auth.AuthenticateConsole(t.Context(), secret.String(strings.SplitN(a.admin, "=", 2)[1])); err != nil {
+	if a.principal, err = a.Auth.Authenticator.AuthenticateConsole(t.Context(), secret.String(strings.SplitN(a.admin, "=", 2)[1])); err != nil {
 		t.Fatal(err)
 	}
 	a.fill(t)
@@ -94,7 +94,7 @@ func (a *attacked) fill(t *testing.T) {
 	project, err := a.Directory.CreateProject(ctx, a.principal, audit.Origin{}, directory.NewProject{Name: marked("project")})
 	user, err2 := a.Directory.CreateUser(ctx, a.principal, audit.Origin{}, directory.NewUser{Email: memberEmail, Password: memberPassword, Projects: []string{project.UID},
 		PersonName: directory.PersonName{FirstName: marked("first"), LastName: marked("last name")}})
-	key, _, err3 := a.Auth.CreateAPIKey(ctx, a.principal, audit.Origin{}, auth.NewAPIKey{Name: marked("key"), ExpiresAt: time.Now().Add(5 * 24 * time.Hour)})
+	key, _, err3 := a.Auth.APIKeys.Create(ctx, a.principal, audit.Origin{}, auth.NewAPIKey{Name: marked("key"), ExpiresAt: time.Now().Add(5 * 24 * time.Hour)})
 	registry, err4 := a.Registries.Create(ctx, a.principal, audit.Origin{}, registries.RegistryInput{Name: marked("registry"), SyncSupported: true, Scope: marked("scope"),
 		Labels: map[string]string{marked("label"): marked("value")},
 		Definition: regcheck.Definition{Endpoint: "https://r.example.com/" + marked("endpoint"), BaseContentPath: "charts", ProviderType: regcheck.Helm,
@@ -103,7 +103,7 @@ func (a *attacked) fill(t *testing.T) {
 	channel, _, err5 := a.Alerts.Create(ctx, a.principal, audit.Origin{}, a.channels, alerts.Channel{Type: alerts.TypeHTTP, Active: true, HTTP: &alerts.HTTP{
 		URL: secret.String("https://hooks.example.com/" + stolen + "path?x=" + url.QueryEscape(marked("url"))), Method: "POST",
 		Headers: map[string]secret.String{"X-Token": stolen + "header"}, Body: stolen + "body", Secret: stolen + "signing secret"}})
-	sessions, err6 := a.Auth.Sessions(ctx, a.principal)
+	sessions, err6 := a.Auth.Sessions.List(ctx, a.principal)
 	if err := errors.Join(err, err2, err3, err4, err5, err6, a.setHealth(ctx, registry), a.setContent(ctx, registry)); err != nil {
 		t.Fatal(err)
 	}
@@ -390,11 +390,11 @@ func (a *attacked) state(t *testing.T) string {
 		users[i].LastLoginAt = time.Time{}
 	}
 	projects, _, err2 := a.Directory.ListProjects(ctx, p, "", directory.Project{})
-	keys, _, err3 := a.Auth.ListAPIKeys(ctx, p, "", auth.APIKey{})
+	keys, _, err3 := a.Auth.APIKeys.List(ctx, p, "", auth.APIKey{})
 	registry, err4 := a.Registries.Get(ctx, p, a.uids["/console/registries/{uid}"])
 	listed, _, err5 := a.Registries.List(ctx, p, "", registries.Summary{}, nil)
 	channels, err6 := a.Alerts.Channels(ctx, a.channels)
-	sessions, err7 := a.Auth.Sessions(ctx, p)
+	sessions, err7 := a.Auth.Sessions.List(ctx, p)
 	text, err8 := json.MarshalIndent([]any{users, projects, keys, registry, listed, channels, len(sessions)}, "", " ")
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		t.Fatal(err)

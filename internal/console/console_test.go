@@ -63,7 +63,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	if err != nil {
 		t.Fatal(err)
 	}
-	people := directory.New(db, service.Passwords(), time.Now)
+	people := directory.New(db, service.Passwords, time.Now)
 	if _, err := people.Bootstrap(t.Context(), audit.Origin{}, "Acme", email, password); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func (w *world) mustLogin() string {
 func (w *world) mustIdentify(cookie string) auth.Principal {
 	w.t.Helper()
 	_, reference, _ := strings.Cut(cookie, "=")
-	p, err := w.Auth.AuthenticateConsole(w.t.Context(), secret.String(reference))
+	p, err := w.Auth.Authenticator.AuthenticateConsole(w.t.Context(), secret.String(reference))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestCookieOfTheSession(t *testing.T) {
 func TestSessionOfABrowser(t *testing.T) {
 	w := mustWorld(t, true)
 	cookie := w.mustLogin()
-	tokens, err := w.Auth.Login(t.Context(), audit.Origin{}, auth.Credentials{Org: "Acme", Email: email, Password: password})
+	tokens, err := w.Auth.Logins.Login(t.Context(), audit.Origin{}, auth.Credentials{Org: "Acme", Email: email, Password: password})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestSessionOfABrowser(t *testing.T) {
 			t.Errorf("%s: %d %v", what, got.Code, got.Header())
 		}
 	}
-	if _, err := w.Auth.Authenticate(t.Context(), auth.Presented{Authorization: "Bearer rwc_" + tokens.Refresh}); fault.KindOf(err) != fault.Unauthenticated {
+	if _, err := w.Auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: "Bearer rwc_" + tokens.Refresh}); fault.KindOf(err) != fault.Unauthenticated {
 		t.Errorf("the API accepts a reference: %v", err)
 	}
 	got := w.send("POST", "/console/logout", "", "Cookie", cookie)

@@ -44,7 +44,7 @@ func (s *Console) showDocsGroup(c *call) error {
 
 // identifyIfPossible shows the navigation to users who are logged in, on a page that needs no session.
 func (s *Console) identifyIfPossible(c *call) {
-	if p, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
 		c.principal = p
 	}
 }

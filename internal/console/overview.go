@@ -53,7 +53,7 @@ func (s *Console) overview(c *call) (err error) {
 	if err := s.readHealth(c, &page); err != nil {
 		return err
 	}
-	keys, err := s.Auth.ExpiringAPIKeys(c.Context(), c.principal, soon, maxListed+1)
+	keys, err := s.Auth.APIKeys.Expiring(c.Context(), c.principal, soon, maxListed+1)
 	if err != nil {
 		return err
 	}

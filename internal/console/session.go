@@ -53,7 +53,7 @@ func (s *Console) identify(c *call) (sent bool, err error) {
 	if reference == "" {
 		return true, c.redirect(c.loginPath(), c.lost(""))
 	}
-	c.principal, err = s.Auth.AuthenticateConsole(c.Context(), secret.String(reference))
+	c.principal, err = s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(reference))
 	if fault.KindOf(err) != fault.Unauthenticated {
 		return false, err
 	}
@@ -132,7 +132,7 @@ func (c *call) loginForm() *form {
 
 // showLogin is GET /console/login.
 func (s *Console) showLogin(c *call) error {
-	if _, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+	if _, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
 		return c.redirect(c.next(), "")
 	}
 	return c.show("login.html", "Log in", loginPage{c.loginForm(), c.next()})
@@ -140,7 +140,7 @@ func (s *Console) showLogin(c *call) error {
 
 // login is POST /console/login. Each login has a reference of its own, so that one which was known before is of no use.
 func (s *Console) login(c *call) error {
-	reference, end, err := s.Auth.LoginConsole(c.Context(), c.origin,
+	reference, end, err := s.Auth.Logins.LoginConsole(c.Context(), c.origin,
 		auth.Credentials{Org: c.PostFormValue("org"), Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password"))})
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		s.CountLogin(err)
@@ -148,8 +148,8 @@ func (s *Console) login(c *call) error {
 	if err != nil {
 		return c.showAgain(err, "login.html", "Log in", loginPage{c.loginForm().refused(c, err), c.next()})
 	}
-	if p, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
-		_ = s.Auth.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
+	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		_ = s.Auth.Sessions.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
 	}
 	c.setCookie(sessionCookie, reference.Reveal(), end)
 	return c.redirect(c.next(), "")
@@ -157,7 +157,7 @@ func (s *Console) login(c *call) error {
 
 // logout is POST /console/logout.
 func (s *Console) logout(c *call) error {
-	if err := s.Auth.Logout(c.Context(), c.principal, c.origin); err != nil {
+	if err := s.Auth.Sessions.Logout(c.Context(), c.principal, c.origin); err != nil {
 		return err
 	}
 	c.setCookie(sessionCookie, "", time.Time{})

@@ -21,7 +21,7 @@ func (s *Console) sessionsPage(c *call) (sessionsPage, error) {
 	password := newForm("Change the password", pathSessions+"/password",
 		field{Name: "currentPassword", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true},
 		field{Name: "newPassword", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: auth.PasswordHint + " Your other sessions end.", Required: true})
-	sessions, err := s.Auth.Sessions(c.Context(), c.principal)
+	sessions, err := s.Auth.Sessions.List(c.Context(), c.principal)
 	return sessionsPage{sessions, password}, err
 }
 
@@ -36,7 +36,7 @@ func (s *Console) listSessions(c *call) error {
 
 // endSession is POST /console/sessions/{uid}/end.
 func (s *Console) endSession(c *call) error {
-	if err := s.Auth.EndSession(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+	if err := s.Auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	return c.redirect(pathSessions, "sessionEnded")
@@ -44,7 +44,7 @@ func (s *Console) endSession(c *call) error {
 
 // endOtherSessions is POST /console/sessions/end-others.
 func (s *Console) endOtherSessions(c *call) error {
-	if err := s.Auth.EndOtherSessions(c.Context(), c.principal, c.origin); err != nil {
+	if err := s.Auth.Sessions.EndOthers(c.Context(), c.principal, c.origin); err != nil {
 		return err
 	}
 	return c.redirect(pathSessions, "othersEnded")
@@ -53,7 +53,7 @@ func (s *Console) endOtherSessions(c *call) error {
 // changePassword is POST /console/sessions/password. The session gets a new reference, since the password may have been changed because
 // others know the former one.
 func (s *Console) changePassword(c *call) error {
-	reference, end, err := s.Auth.ChangePasswordConsole(c.Context(), c.principal, c.origin,
+	reference, end, err := s.Auth.Logins.ChangePasswordConsole(c.Context(), c.principal, c.origin,
 		secret.String(c.PostFormValue("currentPassword")), secret.String(c.PostFormValue("newPassword")))
 	if err == nil {
 		c.setCookie(sessionCookie, reference.Reveal(), end)

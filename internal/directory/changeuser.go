@@ -138,7 +138,7 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 }
 
 // SetPassword sets the password of another user of the organization and ends its sessions. Users change their own
-// password with auth.Service.ChangePassword.
+// password with auth.Logins.ChangePassword.
 //
 // Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
 // many passwords are hashed at once.

@@ -241,14 +241,14 @@ func TestAdministrationEndsSessions(t *testing.T) {
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	login := func(password secret.String) (auth.Tokens, error) {
-		return w.auth.Login(t.Context(), audit.Origin{Address: "192.0.2.1"}, auth.Credentials{Email: member.Email, Org: acme.Name, Password: password})
+		return w.auth.Logins.Login(t.Context(), audit.Origin{Address: "192.0.2.1"}, auth.Credentials{Email: member.Email, Org: acme.Name, Password: password})
 	}
 	tokens, err := login(goodPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
 	use := func() error {
-		_, err := w.auth.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
+		_, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
 		return err
 	}
 	for range 5 {

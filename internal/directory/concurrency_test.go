@@ -141,7 +141,7 @@ func TestDeletionDuringAPasswordChange(t *testing.T) {
 	} {
 		org := w.mustOrg(t, name)
 		member := w.mustUser(t, org, "member@acme.example", auth.RoleMember)
-		if _, err := w.auth.Login(t.Context(), origin, auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
+		if _, err := w.auth.Logins.Login(t.Context(), origin, auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
 			t.Fatal(err)
 		}
 		change := func() error {

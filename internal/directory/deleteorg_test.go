@@ -135,11 +135,11 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 			t.Errorf("mustFill adds no row to %s, so this test does not test its deletion", table)
 		}
 	}
-	browser, _, err := w.auth.LoginConsole(t.Context(), origin, auth.Credentials{Org: acme.Name, Email: "member@Acme.example", Password: goodPassword})
+	browser, _, err := w.auth.Logins.LoginConsole(t.Context(), origin, auth.Credentials{Org: acme.Name, Email: "member@Acme.example", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.auth.AuthenticateConsole(t.Context(), browser); err != nil { // cached
+	if _, err := w.auth.Authenticator.AuthenticateConsole(t.Context(), browser); err != nil { // cached
 		t.Fatal(err)
 	}
 	uids, othersBefore := r.uidsOf(t, acme.UID), r.mentions(t, r.uidsOf(t, other.UID))
@@ -162,13 +162,13 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 	if now := r.mentions(t, r.uidsOf(t, other.UID)); !slices.Equal(now, othersBefore) {
 		t.Errorf("another organization was in %v and is in %v", othersBefore, now)
 	}
-	if _, err := w.auth.Authenticate(t.Context(), auth.Presented{Authorization: token.Authorization}); err == nil {
+	if _, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: token.Authorization}); err == nil {
 		t.Error("a token of a deleted organization is valid")
 	}
-	if p, err := w.auth.AuthenticateConsole(t.Context(), browser); err == nil {
+	if p, err := w.auth.Authenticator.AuthenticateConsole(t.Context(), browser); err == nil {
 		t.Errorf("a browser is logged in as %s", p.Email)
 	}
-	_, err = w.auth.Refresh(t.Context(), origin, token.Refresh)
+	_, err = w.auth.Sessions.Refresh(t.Context(), origin, token.Refresh)
 	wantCode(t, err, fault.CodeInvalidRefreshToken)
 	wantCode(t, w.DeleteOrg(t.Context(), operator, origin, acme.UID, true), fault.CodeResourceNotFound)
 	w.mustOrg(t, "Acme") // the name is free
@@ -197,19 +197,19 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 	w.mustUser(t, org, "admin@"+org.Name+".example", auth.RoleAdmin)
 	member := w.mustUser(t, org, "member@"+org.Name+".example", auth.RoleMember, "Default")
 	login := auth.Credentials{Email: member.Email, Org: org.Name, Password: "wrong"}
-	if _, err := w.auth.Login(t.Context(), origin, login); err == nil {
+	if _, err := w.auth.Logins.Login(t.Context(), origin, login); err == nil {
 		t.Fatal("a wrong password was accepted")
 	}
 	login.Password = goodPassword
-	tokens, err := w.auth.Login(t.Context(), origin, login)
+	tokens, err := w.auth.Logins.Login(t.Context(), origin, login)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := w.auth.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
+	p, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := w.auth.CreateAPIKey(t.Context(), p, origin, auth.NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	key, _, err := w.auth.APIKeys.Create(t.Context(), p, origin, auth.NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

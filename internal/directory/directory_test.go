@@ -60,7 +60,7 @@ func mustWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Directory: directory.New(db, service.Passwords(), now), db: db, dir: options.DataDir, url: options.DatabaseURL.Reveal(), auth: service}
+	return &world{Directory: directory.New(db, service.Passwords, now), db: db, dir: options.DataDir, url: options.DatabaseURL.Reveal(), auth: service}
 }
 
 func (w *world) mustOrg(t *testing.T, name string) directory.Org {
@@ -147,7 +147,7 @@ func TestBootstrapOnce(t *testing.T) {
 	if empty, err := w.Empty(t.Context()); created.Load() != 1 || empty || err != nil {
 		t.Errorf("created %d, empty %v, %v", created.Load(), empty, err)
 	}
-	tokens, err := w.auth.Login(t.Context(), origin, auth.Credentials{Email: "ROOT@acme.example", Org: "acme", Password: goodPassword})
+	tokens, err := w.auth.Logins.Login(t.Context(), origin, auth.Credentials{Email: "ROOT@acme.example", Org: "acme", Password: goodPassword})
 	if err != nil || tokens.Authorization == "" {
 		t.Error(err)
 	}

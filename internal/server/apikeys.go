@@ -16,7 +16,7 @@ func (s *Server) createAPIKey(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	created, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
+	created, key, err := s.Auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: created.UID}}, apiKeyFields.err(err)
 }
 
@@ -29,7 +29,7 @@ func (s *Server) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 		if input.User == c.principal.OrgUID {
 			input.User = ""
 		}
-		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeyProblems(c.principal, input)))
+		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeys.Problems(c.principal, input)))
 	})
 	return input, err
 }
@@ -37,13 +37,13 @@ func (s *Server) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 // listAPIKeys is GET /v1/apiKeys.
 func (s *Server) listAPIKeys(c *call) (response, error) {
 	return listOf(http.StatusOK, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
-		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
+		return s.Auth.APIKeys.List(c.Context(), c.principal, "", after)
 	}, func(key auth.APIKey) any { return apiKey(key) })
 }
 
 // getAPIKey is GET /v1/apiKeys/{uid}.
 func (s *Server) getAPIKey(c *call) (response, error) {
-	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	return response{http.StatusOK, apiKey(key)}, err
 }
 
@@ -71,7 +71,7 @@ func (s *Server) updateAPIKey(c *call) (response, error) {
 		if change == (auth.APIKeyChange{}) {
 			problems = fault.Join(problems, fault.FieldProblem("metadata.name", "or spec.expiry is required"))
 		}
-		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeyChangeProblems(change)))
+		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeys.ChangeProblems(change)))
 	})
 	if err != nil {
 		return response{}, err
@@ -89,13 +89,13 @@ func (s *Server) setAPIKeyState(c *call) (response, error) {
 }
 
 func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
-	_, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
+	_, err := s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
 	return response{status: http.StatusNoContent}, apiKeyFields.err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.
 func (s *Server) deleteAPIKey(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return response{status: http.StatusNoContent}, s.Auth.APIKeys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeAPIKey is POST /v1/apiKeys/revoke, which needs no credentials.
@@ -104,5 +104,5 @@ func (s *Server) revokeAPIKey(c *call) (response, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Auth.RevokePresentedAPIKey(c.Context(), c.origin, body.APIKey)
+	return response{status: http.StatusNoContent}, s.Auth.APIKeys.RevokePresented(c.Context(), c.origin, body.APIKey)
 }

@@ -21,7 +21,8 @@ func (s *Server) authenticate(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
+	tokens, err := s.Auth.Logins.Login(c.Context(), c.origin, auth.Credentials{
+		Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		s.Metrics.Login(err)
 	}
@@ -36,7 +37,7 @@ func (s *Server) refresh(c *call) (response, error) {
 			return response{}, fault.InvalidFields(fault.Field{Field: header, Problem: "must not be sent: a prefetch cannot refresh a token"})
 		}
 	}
-	tokens, err := s.Auth.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))
+	tokens, err := s.Auth.Sessions.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))
 	return tokenResponse(tokens), err
 }
 
@@ -49,10 +50,10 @@ func tokenResponse(tokens auth.Tokens) response {
 
 // logout is POST /v1/auth/logout.
 func (s *Server) logout(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
+	return response{status: http.StatusNoContent}, s.Auth.Sessions.Logout(c.Context(), c.principal, c.origin)
 }
 
 // jwks is GET /.well-known/jwks.json.
 func (s *Server) jwks(*call) (response, error) {
-	return response{http.StatusOK, json.RawMessage(s.Auth.JWKS())}, nil
+	return response{http.StatusOK, json.RawMessage(s.Auth.Keys.JWKS())}, nil
 }

@@ -128,9 +128,9 @@ func (s *Server) identify(c *call, route route) error {
 		c.principal = local
 		return nil
 	}
-	whoCalls := s.Auth.Authenticate
+	whoCalls := s.Auth.Authenticator.Authenticate
 	if route.worksWithoutStore {
-		whoCalls = s.Auth.Recognize
+		whoCalls = s.Auth.Authenticator.Recognize
 	}
 	c.principal, err = whoCalls(c.Context(), presented(authorization, key))
 	return err

@@ -27,7 +27,7 @@ func TestOperatorManagesOrganizations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := edge(io.Discard)
-	s.Auth, s.Directory = service, directory.New(db, service.Passwords(), nil)
+	s.Auth, s.Directory = service, directory.New(db, service.Passwords, nil)
 	operator, auditUID := s.Local(auth.Operator()), string(api.HeaderAuditUID)
 	request := func(method, path, body string, status int, into any) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 
 // listSessions is GET /v1/users/me/sessions.
 func (s *Server) listSessions(c *call) (response, error) {
-	sessions, err := s.Auth.Sessions(c.Context(), c.principal)
+	sessions, err := s.Auth.Sessions.List(c.Context(), c.principal)
 	items := make([]api.Session, len(sessions))
 	for i, one := range sessions {
 		items[i] = api.Session{
@@ -22,7 +22,7 @@ func (s *Server) listSessions(c *call) (response, error) {
 
 // endSession is DELETE /v1/users/me/sessions/{uid}.
 func (s *Server) endSession(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return response{status: http.StatusNoContent}, s.Auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeTokens is POST /v1/users/auth/tokens/revoke.
@@ -31,5 +31,5 @@ func (s *Server) revokeTokens(c *call) (response, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
+	return response{status: http.StatusNoContent}, s.Auth.Sessions.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
 }

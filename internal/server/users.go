@@ -172,12 +172,13 @@ func (s *Server) setUserState(c *call) (response, error) {
 func (s *Server) changePassword(c *call) (response, error) {
 	var body api.PasswordChange
 	err := c.read(&body, func() []fault.Field {
-		return s.Auth.PasswordProblems(c.principal, body.CurrentPassword, body.NewPassword)
+		return s.Auth.Logins.PasswordProblems(c.principal, body.CurrentPassword, body.NewPassword)
 	})
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
+	err = s.Auth.Logins.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
+	return response{status: http.StatusNoContent}, err
 }
 
 // summarizeUsers is POST /v1/users/summary. Terraform uses it at each refresh to look up a user by email.
