@@ -90,7 +90,8 @@ var mayImport = map[string][]string{
 	"internal/hashing":             {"internal/childprocess"},
 	"internal/hashing/hashingtest": {"internal/hashing"},
 	"internal/auth": {"internal/audit", "internal/auth/changehistory", "internal/auth/fingerprints", "internal/fairqueue", "internal/fault",
-		"internal/hashing", "internal/seal", "internal/store", "internal/store/partitions", "internal/store/sqldb", "internal/strictjson", "secret"},
+		"internal/hashing", "internal/perminute", "internal/seal", "internal/store", "internal/store/partitions", "internal/store/sqldb", "secret"},
+	"internal/perminute":          {},
 	"internal/auth/changehistory": {"internal/store"},
 	"internal/auth/fingerprints":  {},
 	"internal/auditchain":         {"internal/audit", "internal/store"},
@@ -103,7 +104,7 @@ var mayImport = map[string][]string{
 	"internal/registries":         {"definitions", "definitions/model", "internal/audit", "internal/auth", "internal/fault", "internal/paging", "internal/seal", "internal/store", "regcheck", "secret"},
 	"internal/registries/registriestest": {
 		"internal/audit", "internal/auth", "internal/store", "internal/store/postgrestest", "internal/store/storetest", "regcheck", "secret"},
-	"internal/checks": {"definitions/model", "internal/audit", "internal/auth", "internal/fairqueue", "internal/fault", "internal/filereader", "internal/registries", "internal/store", "regcheck"},
+	"internal/checks": {"definitions/model", "internal/audit", "internal/auth", "internal/fairqueue", "internal/fault", "internal/filereader", "internal/perminute", "internal/registries", "internal/store", "regcheck"},
 	"internal/watch": {"internal/alerts", "internal/audit", "internal/auth", "internal/fault", "internal/queue", "internal/registries",
 		"internal/store", "regcheck"},
 	"internal/contentsync": {"internal/audit", "internal/auth", "internal/fault", "internal/paging", "internal/queue", "internal/registries", "internal/store",

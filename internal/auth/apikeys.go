@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/time/rate"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/perminute"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -30,7 +29,7 @@ type APIKey struct {
 type APIKeys struct {
 	db           *store.DB
 	now, waitNow func() time.Time
-	revocations  sourceLimiter
+	revocations  *perminute.Limiter // by source
 }
 
 // NewAPIKey is the input of APIKeys.Create.
@@ -85,6 +84,9 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 	}
 	return visible(created), key, nil
 }
+
+// revocationsPerMinute is how many revocations without credentials a source may send.
+const revocationsPerMinute = 30
 
 // maxAPIKeys bounds the keys of one user: lists and expiry alerts contain each of them.
 const maxAPIKeys = 100
@@ -249,7 +251,7 @@ func (k *APIKeys) RevokePresented(ctx context.Context, origin audit.Origin, key 
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
 			apiKeyPrefix, randomKeyEncoding.EncodedLen(randomKeyBytes))})
 	}
-	if wait := k.revocations.reserve(origin.Source(), k.waitNow()); wait > 0 {
+	if wait, reserved := k.revocations.Reserve(origin.Source(), 0, k.waitNow()); !reserved {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
 			Message: "Too many revocations of API keys in the last minute. Retry after the time in Retry-After."}
 	}
@@ -281,36 +283,6 @@ func (k *APIKeys) revokeFound(ctx context.Context, origin audit.Origin, key stor
 		return nil
 	}
 	return err
-}
-
-const (
-	revocationsPerMinute = 30
-	maxSources           = 16_384 // above this number, all uses are forgotten: the memory must be bounded, not the calls of a botnet
-)
-
-// sourceLimiter limits calls without credentials, in the memory of this process.
-type sourceLimiter struct {
-	mu      sync.Mutex
-	sources map[string]*rate.Limiter
-}
-
-// reserve counts a call of a source, or returns how long to wait.
-func (l *sourceLimiter) reserve(source string, now time.Time) (wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sources == nil || len(l.sources) >= maxSources {
-		l.sources = map[string]*rate.Limiter{}
-	}
-	limiter := l.sources[source]
-	if limiter == nil {
-		limiter = rate.NewLimiter(rate.Every(time.Minute/revocationsPerMinute), revocationsPerMinute)
-		l.sources[source] = limiter
-	}
-	slot := limiter.ReserveN(now, 1)
-	if wait = slot.DelayFrom(now); wait > 0 {
-		slot.CancelAt(now)
-	}
-	return wait
 }
 
 // Delete deletes a key.

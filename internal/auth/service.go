@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth/fingerprints"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/hashing"
+	"github.com/regwarden/regwarden/internal/perminute"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -149,7 +150,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 		Logins: &Logins{db: db, config: config, now: now, waitNow: waitNow, passwords: passwords, keys: keys, tokens: tokens,
 			history: cache.History, throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}},
 		Sessions:  &Sessions{db: db, config: config, now: now, keys: keys, tokens: tokens, history: cache.History},
-		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow},
+		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow, revocations: perminute.New(revocationsPerMinute)},
 		Keys:      keys,
 		Passwords: passwords,
 		Sweeper:   &Sweeper{db: db, now: now, waitNow: waitNow},

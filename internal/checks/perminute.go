@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/perminute"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -17,17 +16,17 @@ import (
 type perMinute struct {
 	db    *store.DB
 	limit int
+	local *perminute.Limiter // where no other server shares the store
 	now   func() time.Time
 
 	mu      sync.Mutex
 	waiting int
-	waits   map[string]int           // of waiting, by user
-	users   map[string]*rate.Limiter // where no other server shares the store
-	swept   time.Time
+	waits   map[string]int // of waiting, by user
 }
 
 func newPerMinute(db *store.DB, limit int, now func() time.Time) *perMinute {
-	return &perMinute{db: db, limit: cmp.Or(limit, 120), now: now, waits: map[string]int{}, users: map[string]*rate.Limiter{}}
+	limit = cmp.Or(limit, 120)
+	return &perMinute{db: db, limit: limit, local: perminute.New(limit), now: now, waits: map[string]int{}}
 }
 
 // await waits until the user may begin another validation, at most maxWait. Clients that store many registries in a row validate
@@ -88,7 +87,7 @@ func (l *perMinute) load() int {
 // that were longer than within, it reserves nothing, and wait is the time until a reservation succeeds.
 func (l *perMinute) reserve(ctx context.Context, user string, within time.Duration) (wait time.Duration, reserved bool, err error) {
 	if !l.db.Shared() {
-		wait, reserved = l.reserveLocal(user, within)
+		wait, reserved = l.local.Reserve(user, within, l.now())
 		return wait, reserved, nil
 	}
 	err = l.db.InTx(ctx, func(tx *store.Tx) (err error) {
@@ -96,34 +95,4 @@ func (l *perMinute) reserve(ctx context.Context, user string, within time.Durati
 		return err
 	})
 	return wait, reserved, err
-}
-
-// reserveLocal is reserve in memory.
-func (l *perMinute) reserveLocal(user string, within time.Duration) (wait time.Duration, reserved bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.now()
-	slot := l.limiter(user, now).ReserveN(now, 1)
-	if wait = slot.DelayFrom(now); wait > within {
-		slot.CancelAt(now)
-		return wait - within, false
-	}
-	return wait, true
-}
-
-func (l *perMinute) limiter(user string, now time.Time) *rate.Limiter {
-	if now.Sub(l.swept) > time.Minute {
-		for uid, limiter := range l.users {
-			if limiter.TokensAt(now) >= float64(l.limit) {
-				delete(l.users, uid) // a new limiter has a full allowance, too
-			}
-		}
-		l.swept = now
-	}
-	limiter := l.users[user]
-	if limiter == nil {
-		limiter = rate.NewLimiter(rate.Limit(float64(l.limit)/60), l.limit)
-		l.users[user] = limiter
-	}
-	return limiter
 }

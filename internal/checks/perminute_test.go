@@ -13,33 +13,6 @@ import (
 	"github.com/regwarden/regwarden/internal/registries/registriestest"
 )
 
-func TestLimitPerMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newPerMinute(nil, 3, time.Now)
-		for range 3 {
-			if wait, reserved := l.reserveLocal("u", 0); wait != 0 || !reserved {
-				t.Errorf("within the limit: wait %v, reserved %t", wait, reserved)
-			}
-		}
-		for _, step := range []struct {
-			user         string
-			within, wait time.Duration
-			reserved     bool
-		}{
-			{"u", 0, 20 * time.Second, false}, {"other", 0, 0, true}, {"u", 20 * time.Second, 20 * time.Second, true}, {"u", 30 * time.Second, 10 * time.Second, false},
-		} {
-			if wait, reserved := l.reserveLocal(step.user, step.within); wait != step.wait || reserved != step.reserved {
-				t.Errorf("%s within %v: wait %v, reserved %t, want %v, %t", step.user, step.within, wait, reserved, step.wait, step.reserved)
-			}
-		}
-		time.Sleep(2 * time.Minute)
-		l.reserveLocal("other", 0)
-		if len(l.users) != 1 {
-			t.Errorf("%d users are cached, want only the last one", len(l.users))
-		}
-	})
-}
-
 // Terraform validates any number of registries, ten at a time.
 func TestTenConcurrentCallersAreNeverRefused(t *testing.T) {
 	db := registriestest.New(t, nil).DB
