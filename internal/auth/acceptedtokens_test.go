@@ -181,7 +181,7 @@ func TestRestoredStoreRefusesNewerSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	restored, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	restored, err := newService(t.Context(), db, Config{Now: w.clock.now, hashCost: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestTokensOfACopiedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	service, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap})
+	service, err := newService(t.Context(), db, Config{Now: w.clock.now, hashCost: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}

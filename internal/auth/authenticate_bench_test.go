@@ -22,7 +22,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	s, err := newService(b.Context(), db, Config{testHash: cheap})
+	s, err := newService(b.Context(), db, Config{hashCost: cheap})
 	if err != nil {
 		b.Fatal(err)
 	}

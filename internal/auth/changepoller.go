@@ -288,7 +288,7 @@ func newChanges(last store.Change, list []store.Change) (added []store.Change, c
 
 // restart clears the cache. It reads the position in the list first, so that the next poll finds concurrent changes.
 func (p *changePoller) restart(ctx context.Context) error {
-	last, err := p.readLast(ctx)
+	last, err := store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) { return tx.Changes.Last(ctx) })
 	if err != nil {
 		return err
 	}
@@ -298,8 +298,4 @@ func (p *changePoller) restart(ctx context.Context) error {
 	}
 	p.last, p.Queue = last, changehistory.Queue{}
 	return nil
-}
-
-func (p *changePoller) readLast(ctx context.Context) (store.Change, error) {
-	return store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) { return tx.Changes.Last(ctx) })
 }

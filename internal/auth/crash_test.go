@@ -48,7 +48,7 @@ func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*se
 	if err != nil {
 		panic(err)
 	}
-	service, err := newService(ctx, db, Config{testHash: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
+	service, err := newService(ctx, db, Config{hashCost: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		panic(err)
 	}

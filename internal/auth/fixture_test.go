@@ -30,7 +30,7 @@ const (
 
 var (
 	start  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	cheap  = HashCost{MemoryKiB: 64, Time: 1, Parallelism: 1}
+	cheap  = argonCost{MemoryKiB: 64, Time: 1, Parallelism: 1}
 	origin = audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"}
 )
 
@@ -110,7 +110,7 @@ func mustWorld(t *testing.T, change func(*Config)) *world {
 func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	t.Helper()
 	w := &world{clock: &clock{at: start}, dir: dir, seen: map[string]int64{}}
-	config := Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true}
+	config := Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true}
 	if change != nil {
 		change(&config)
 	}

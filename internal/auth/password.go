@@ -23,18 +23,18 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// HashCost is the cost of one argon2id hash.
-type HashCost struct {
+// argonCost is the cost of one argon2id hash.
+type argonCost struct {
 	MemoryKiB   uint32
 	Time        uint32
 	Parallelism uint8
 }
 
 // defaultHashCost is the OWASP Password Storage minimum (ASVS 5.0 appendix C).
-var defaultHashCost = HashCost{MemoryKiB: 19456, Time: 2, Parallelism: 1}
+var defaultHashCost = argonCost{MemoryKiB: 19456, Time: 2, Parallelism: 1}
 
 // maxHashCost bounds the cost of a stored hash, so that a damaged row cannot exhaust the memory.
-var maxHashCost = HashCost{MemoryKiB: 1 << 20, Time: 64, Parallelism: 16}
+var maxHashCost = argonCost{MemoryKiB: 1 << 20, Time: 64, Parallelism: 16}
 
 const (
 	saltBytes        = 16
@@ -42,11 +42,11 @@ const (
 	maxPasswordBytes = 1024
 )
 
-func (c HashCost) String() string {
+func (c argonCost) String() string {
 	return fmt.Sprintf("m=%d,t=%d,p=%d", c.MemoryKiB, c.Time, c.Parallelism)
 }
 
-func (c HashCost) atLeast(least HashCost) bool {
+func (c argonCost) atLeast(least argonCost) bool {
 	return c.MemoryKiB >= least.MemoryKiB && c.Time >= least.Time && c.Parallelism >= least.Parallelism
 }
 
@@ -66,20 +66,17 @@ func newBulkhead(c Config) *fairqueue.Limiter {
 
 // Passwords hashes and checks passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
 type Passwords struct {
-	cost      HashCost
+	cost      argonCost
 	compute   func(hashing.Input) ([]byte, error)
 	bulk      *fairqueue.Limiter
 	dummyHash phc // verified for an unknown user, at the same cost
 }
 
-func newPasswords(c Config) (*Passwords, error) {
-	if !maxHashCost.atLeast(c.Hash) {
-		return nil, fmt.Errorf("the cost of a password hash must be at most %v", maxHashCost)
-	}
-	dummyHash := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
+func newPasswords(c Config) *Passwords {
+	dummyHash := phc{cost: c.hashCost, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(dummyHash.salt)
 	_, _ = rand.Read(dummyHash.tag)
-	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c), dummyHash: dummyHash}, nil
+	return &Passwords{cost: c.hashCost, compute: c.ComputeHash, bulk: newBulkhead(c), dummyHash: dummyHash}
 }
 
 // Load returns how many passwords are being hashed and how many callers wait.
@@ -141,7 +138,7 @@ func prepared(password secret.String) []byte {
 
 // phc is a parsed argon2id hash in the PHC string format.
 type phc struct {
-	cost      HashCost
+	cost      argonCost
 	salt, tag []byte
 }
 
@@ -156,7 +153,7 @@ func (p *Passwords) hash(password secret.String) (string, error) {
 	return phc{cost: p.cost, salt: salt, tag: tag}.String(), nil
 }
 
-func (p *Passwords) tag(password secret.String, cost HashCost, salt []byte, size uint32) ([]byte, error) {
+func (p *Passwords) tag(password secret.String, cost argonCost, salt []byte, size uint32) ([]byte, error) {
 	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time,
 		Parallelism: cost.Parallelism, Size: size})
 	if err != nil {
@@ -198,7 +195,7 @@ func parsePHC(text string) (phc, error) {
 	if saltErr != nil || tagErr != nil || len(h.salt) < 8 || len(h.salt) > 64 || len(h.tag) < 16 || len(h.tag) > 64 {
 		return phc{}, errNotPHC
 	}
-	least := HashCost{MemoryKiB: 8, Time: 1, Parallelism: 1}
+	least := argonCost{MemoryKiB: 8, Time: 1, Parallelism: 1}
 	if !h.cost.atLeast(least) || !maxHashCost.atLeast(h.cost) {
 		return phc{}, errNotPHC
 	}

@@ -7,21 +7,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func mustPasswords(t *testing.T, cost HashCost) *Passwords {
+func mustPasswords(t *testing.T, cost argonCost) *Passwords {
 	t.Helper()
-	config, err := Config{testHash: cost}.withDefaults()
+	config, err := Config{hashCost: cost}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	passwords, err := newPasswords(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return passwords
+	return newPasswords(config)
 }
 
 func TestRealCostRoundTrip(t *testing.T) {
-	passwords := mustPasswords(t, HashCost{})
+	passwords := mustPasswords(t, argonCost{})
 	hashed, err := passwords.Hash(t.Context(), "org", goodPassword)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +36,7 @@ func TestRealCostRoundTrip(t *testing.T) {
 // argon2id, v=19, t=2, m=65536, p=1.
 func TestForeignHash(t *testing.T) {
 	const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	if matches, _, err := mustPasswords(t, HashCost{}).verify("password", reference); !matches || err != nil {
+	if matches, _, err := mustPasswords(t, argonCost{}).verify("password", reference); !matches || err != nil {
 		t.Errorf("%v, %v", matches, err)
 	}
 }
@@ -72,7 +68,7 @@ func TestAWeakerHashIsUpgradedOnlyByTheRightPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stronger := HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	stronger := argonCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	passwords := mustPasswords(t, stronger)
 	if matches, again, err := passwords.verify("wrong", weak); matches || again != weak || err != nil {
 		t.Errorf("wrong password: %v, %v, changed %v", matches, err, again != weak)

@@ -22,7 +22,7 @@ func (w *world) mustSecond(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	second, err := newService(t.Context(), db, Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true})
+	second, err := newService(t.Context(), db, Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true})
 	if err != nil {
 		t.Fatal(err)
 	}

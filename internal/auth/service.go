@@ -54,7 +54,6 @@ type Config struct {
 	LoginWorkers int           // passwords hashed at once: one per CPU
 	LoginQueue   int           // logins that may wait for a worker: 64
 	LoginWait    time.Duration // maximum wait in the queue: 2 s
-	Hash         HashCost      // may only be stronger than the default
 
 	LoginFreeFailures int           // wrong passwords of one source for one account before it has to wait: 5
 	LoginMaxWait      time.Duration // the longest wait after wrong passwords: 15 minutes
@@ -68,7 +67,7 @@ type Config struct {
 	// WaitNow is the clock of waits after failed logins: Now by default. A server has one that ignores steps of its machine's clock.
 	WaitNow func() time.Time
 
-	testHash HashCost // only for tests of this package, to hash fast
+	hashCost argonCost // defaultHashCost; only for tests of this package, to hash fast
 }
 
 // withDefaults fills zero values and returns all problems of the others.
@@ -81,7 +80,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.LoginWorkers = cmp.Or(c.LoginWorkers, runtime.GOMAXPROCS(0))
 	c.LoginQueue = cmp.Or(c.LoginQueue, defaultLoginQueue)
 	c.LoginWait = cmp.Or(c.LoginWait, defaultLoginWait)
-	c.Hash = cmp.Or(c.Hash, defaultHashCost)
+	c.hashCost = cmp.Or(c.hashCost, defaultHashCost)
 	c.LoginFreeFailures = cmp.Or(c.LoginFreeFailures, defaultFreeFailures)
 	c.LoginMaxWait = cmp.Or(c.LoginMaxWait, defaultLoginMaxWait)
 	if c.ComputeHash == nil {
@@ -105,14 +104,10 @@ func (c Config) withDefaults() (Config, error) {
 		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
 		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a login must be 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed logins must be 1s to 24h"},
-		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the cost of the password hash must be at least %v", defaultHashCost)},
 	} {
 		if rule.broken {
 			problems = append(problems, errors.New(rule.problem))
 		}
-	}
-	if c.testHash != (HashCost{}) {
-		c.Hash = c.testHash
 	}
 	return c, errors.Join(problems...)
 }
@@ -136,11 +131,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings of login and sessions: %w", err)
 	}
-	passwords, err := newPasswords(config)
-	if err != nil {
-		return nil, err
-	}
-	now, waitNow, cache := config.Now, config.WaitNow, newCredentialCache()
+	now, waitNow, cache, passwords := config.Now, config.WaitNow, newCredentialCache(), newPasswords(config)
 	keys := &Keys{db: db, now: now, sessionMax: config.SessionMax}
 	changes := newChangePoller(db, cache, keys.reload)
 	tokens := &tokens{issuer: config.Issuer, lifetime: config.TokenLifetime, now: now, keys: keys, changes: changes}

@@ -58,9 +58,9 @@ func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
 }
 
 // mustRefusalWorld returns a world and the credentials of each kind of refusal.
-func mustRefusalWorld(t *testing.T, cost HashCost) (*world, []Credentials) {
+func mustRefusalWorld(t *testing.T, cost argonCost) (*world, []Credentials) {
 	t.Helper()
-	w := mustWorld(t, func(c *Config) { c.testHash = cost })
+	w := mustWorld(t, func(c *Config) { c.hashCost = cost })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
 	return w, []Credentials{{Email: goodEmail, Org: "unknown", Password: "x"}, {Email: "unknown@example.com", Org: goodOrg, Password: "x"},
 		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: "disabled@example.com", Org: goodOrg, Password: goodPassword}}
@@ -114,7 +114,7 @@ func distinguishable(t *testing.T, times [][]time.Duration, limit float64) (pair
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
 	const hashCost = 4096 // KiB: a few milliseconds, about as long as the rest of a login
-	w, credentials := mustRefusalWorld(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
+	w, credentials := mustRefusalWorld(t, argonCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
 		w.passwords.dummyHash.cost.MemoryKiB = 8
 	}
