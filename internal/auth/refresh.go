@@ -199,10 +199,11 @@ func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expir
 		}
 		if isFirst {
 			live, err := tx.Sessions.Use(ctx, c.Session, now, now.Add(s.config.SessionIdle))
-			if live && err == nil { // as it is in the locked row
-				session, err = tx.Sessions.Get(ctx, c.Session)
+			if err != nil || !live { // a concurrent transaction has ended it
+				return session, first, ReasonRevoked, err
 			}
-			return session, first, advanceIf(live), err
+			session, err = tx.Sessions.Get(ctx, c.Session) // as it is in the locked row
+			return session, first, advance, err
 		}
 	}
 	consumed, err := tx.Sessions.ConsumedJTI(ctx, c.ID)
@@ -217,14 +218,6 @@ func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expir
 		return session, none, "", err
 	}
 	return session, consumed, decideExchange(consumed, err == nil, now, s.config.RefreshGrace), nil
-}
-
-// advanceIf decides about a first exchange, whose session may have been ended by a concurrent transaction.
-func advanceIf(live bool) refreshDecision {
-	if live {
-		return advance
-	}
-	return ReasonRevoked
 }
 
 // exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones, also from a server that
