@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
 )
 
@@ -41,6 +42,42 @@ func TestHelpHasExitCodesAndExamples(t *testing.T) {
 		path, _, _ := strings.Cut(section, "\n")
 		if cmd, _, err := root.Find(strings.Fields(path)); err != nil || command.ShortPath(cmd) != path {
 			t.Errorf("help.txt describes %q, which does not exist", path)
+		}
+	}
+}
+
+// A root that has only the branch of a command line must treat that command as the whole root does.
+func TestEachBranchIsTheSameAlone(t *testing.T) {
+	for _, b := range branches(cli.Program{NewLocal: newLocal}) {
+		whole, _, _ := newRoot().Find([]string{b.name})
+		root := newRoot(b.name, "--help")
+		if only := root.Commands(); len(only) != 1 || only[0].Name() != b.name {
+			t.Fatalf("%s: the root has %d commands", b.name, len(only))
+		}
+		if got, want := helpOf(root.Commands()[0]), helpOf(whole); got != want {
+			t.Errorf("%s: alone its help is\n%s\nand with the others\n%s", b.name, got, want)
+		}
+	}
+}
+
+// helpOf returns the help of a command and of those below it.
+func helpOf(cmd *cobra.Command) string {
+	text := cmd.CommandPath() + "\n" + cmd.Long + cmd.UsageString()
+	for _, sub := range cmd.Commands() {
+		text += helpOf(sub)
+	}
+	return text
+}
+
+func TestBranchOfACommandLine(t *testing.T) {
+	all := branches(cli.Program{NewLocal: newLocal})
+	for line, want := range map[string]string{
+		"version": "version", "registry list --org a": "registry", "__complete registry list ": "registry", "__completeNoDesc user ": "user",
+		"": "", "help version": "", "--help version": "", "versoin": "", "__complete": "", "__complete ver": "", "__complete version": "", "__complete help ": "",
+	} {
+		got := namedBy(strings.Split(line, " "), all)
+		if want == "" && len(got) != len(all) || want != "" && (len(got) != 1 || got[0].name != want) {
+			t.Errorf("%q: %d branches, the first of them %s", line, len(got), got[0].name)
 		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
@@ -39,7 +37,7 @@ func main() {
 func run(args []string) int {
 	ctx, stop := command.UntilSignal()
 	defer stop()
-	root := newRoot()
+	root := newRoot(args...)
 	root.SetArgs(args)
 	root.SetIn(command.StdinUntil(ctx))
 	err := root.ExecuteContext(ctx)
@@ -99,40 +97,4 @@ func messageOf(err error) string {
 		text += "\n  cause: " + f.Cause.Error()
 	}
 	return text
-}
-
-func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "regwarden",
-		Short: "Authorization tokens, and checks of OCI registry definitions",
-		Long: "regwarden issues 15-minute authorization tokens and checks OCI registry definitions by actually using the registry.\n" +
-			"For a definition that is not valid it reports which stage failed, which field is at fault and how to fix it.",
-		Version:       currentVersion().Version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          command.KnownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	manage := cli.Program{NewLocal: newLocal, Version: currentVersion().Version}
-	audit := manage.Audit()
-	audit.AddCommand(newAuditVerify())
-	root.SetFlagErrorFunc(command.FlagError)
-	root.SetVersionTemplate(currentVersion().String())
-	addGroup(root, "Registry Commands:", newCheck(), newScan(), manage.Registry(), manage.Import(&sourceFlags{}, somePaths), manage.Alert())
-	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
-	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
-	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), audit)
-	root.AddCommand(newHashPasswords(), newReadFile(), newVersion())
-	addCompletions(root, manage.FlagNames())
-	addHelp(root)
-	return root
-}
-
-// addGroup adds commands that help lists under a title.
-func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: title, Title: title})
-	for _, cmd := range commands {
-		cmd.GroupID = title
-	}
-	root.AddCommand(commands...)
 }
