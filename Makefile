@@ -151,6 +151,9 @@ bench-engine: ## Checks of registries: processor time, allocations, 64 at once
 bench-scan: ## Reading 5,000 definitions in 1,000 files; 500 checks compared with their round trips
 	$(bench_run) Scan $(BENCH)
 
+bench-start: ## What a command costs before it does anything: time and memory of regwarden version
+	$(bench_run) Start $(BENCH)
+
 bench-scan-cost: ## CPU time and memory of reading hostile files, per MiB, for every format
 	$(GO) test -vet=off -count=1 -timeout 30m ./definitions -run TestCost -costs -v | grep -E 'MiB|^(ok|FAIL)'
 
@@ -201,4 +204,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-claims bench-users bench-tokens bench-onetoken bench-engine bench-scan-cost bench-growth bench-pages screenshots profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-connections bench-claims bench-users bench-tokens bench-onetoken bench-engine bench-start bench-scan-cost bench-growth bench-pages screenshots profile clean

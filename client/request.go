@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -189,12 +189,12 @@ func (r request) verb() string {
 func (c *Client) name(r request) string { return r.verb() + " " + c.base.String() + r.path }
 
 // parameter is a name in a path of package api.
-var parameter = regexp.MustCompile(`\{[a-zA-Z]+\}`)
+var parameter = lazyregexp.New(`\{[a-zA-Z]+\}`)
 
 // target returns the URL of a request. A slash in an argument is sent as %2F.
 func (c *Client) target(r request) (*url.URL, error) {
 	args, bad := r.args, false
-	escaped := parameter.ReplaceAllStringFunc(r.path, func(string) string {
+	escaped := parameter.Get().ReplaceAllStringFunc(r.path, func(string) string {
 		value := args[0]
 		args = args[1:]
 		// A proxy would remove these segments, and the request would be about something else.

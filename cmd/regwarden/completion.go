@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -14,27 +15,29 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// flagValues are the closed lists of values of flags. A flag has the same values in every command.
-var flagValues = map[string][]string{
-	"action":               asStrings(audit.Actions),
-	"as":                   model.ConsumerNames(),
-	"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
-	"egress-profile":       {"private", "public"},
-	"egress-proxy":         {proxyFromEnvironment, noProxy},
-	"egress-proxy-connect": {"address", "name"},
-	"fail-on":              asStrings(scan.Levels),
-	"format":               definitions.FormatNames(),
-	"log-format":           {"text", "json"},
-	"log-level":            {"debug", "info", "warn", "error"},
-	"login-isolation":      {isolateProcess, isolateNothing},
-	"outcome":              asStrings(audit.Outcomes),
-	"output":               {"text", "json"},
-	"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
-	"template":             cli.AlertTemplates,
-	"component":            cli.AlertComponents,
-	"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
-	"smtp-tls":             {"starttls", "tls", "none"},
-}
+// flagValues returns the closed lists of values of flags. A flag has the same values in every command.
+var flagValues = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"action":               asStrings(audit.Actions),
+		"as":                   model.ConsumerNames(),
+		"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
+		"egress-profile":       {"private", "public"},
+		"egress-proxy":         {proxyFromEnvironment, noProxy},
+		"egress-proxy-connect": {"address", "name"},
+		"fail-on":              asStrings(scan.Levels),
+		"format":               definitions.FormatNames(),
+		"log-format":           {"text", "json"},
+		"log-level":            {"debug", "info", "warn", "error"},
+		"login-isolation":      {isolateProcess, isolateNothing},
+		"outcome":              asStrings(audit.Outcomes),
+		"output":               {"text", "json"},
+		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
+		"template":             cli.AlertTemplates,
+		"component":            cli.AlertComponents,
+		"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
+		"smtp-tls":             {"starttls", "tls", "none"},
+	}
+})
 
 func asStrings[T ~string](values []T) []string {
 	list := make([]string, len(values))
@@ -49,7 +52,7 @@ func addCompletions(cmd *cobra.Command, ofService map[string]cobra.CompletionFun
 	if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "PATH") {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	for flag, values := range flagValues {
+	for flag, values := range flagValues() {
 		completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	for flag, complete := range ofService {

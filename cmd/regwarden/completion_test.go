@@ -13,7 +13,7 @@ import (
 // Each value that is completed for a setting is one that the setting accepts.
 func TestCompletedValuesAreAccepted(t *testing.T) {
 	tried := 0
-	for flag, values := range flagValues {
+	for flag, values := range flagValues() {
 		for _, value := range values {
 			s := newSettings()
 			s.MasterKeyFile, s.SMTPHost, s.SMTPFrom = "key", "mail.example.com", "regwarden@example.com"
@@ -49,7 +49,7 @@ func TestEachCompletionHasAFlag(t *testing.T) {
 		}
 	}
 	visit(newRoot())
-	for flag := range flagValues {
+	for flag := range flagValues() {
 		if !slices.Contains(flags, flag) {
 			t.Errorf("no command has --%s", flag)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/program"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
@@ -130,7 +130,7 @@ func (m *messages) Write(b []byte) (int, error) {
 }
 
 // keyPattern matches 32 bytes in base64.
-var keyPattern = regexp.MustCompile(`[A-Za-z0-9+/]{43}=`)
+var keyPattern = lazyregexp.New(`[A-Za-z0-9+/]{43}=`)
 
 // minSecretWord is the length from which a word of the output is masked in messages.
 const minSecretWord = 8
@@ -141,7 +141,7 @@ func (m *messages) without(output []byte) string {
 	if len(text) == maxMessages { // the last word may be the beginning of a key
 		text = text[:bytes.LastIndexAny(text, " \t\n")+1]
 	}
-	text = keyPattern.ReplaceAllLiteral(text, []byte(secret.Mask))
+	text = keyPattern.Get().ReplaceAllLiteral(text, []byte(secret.Mask))
 	for word := range bytes.FieldsSeq(output) {
 		if len(word) >= minSecretWord {
 			text = bytes.ReplaceAll(text, word, []byte(secret.Mask))

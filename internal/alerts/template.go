@@ -2,18 +2,18 @@ package alerts
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/alertbodies"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // maxUnknown is how many unknown placeholders an error names.
 const maxUnknown = 5
 
-var placeholder = regexp.MustCompile(`\{\{[^{}]{0,64}\}\}`)
+var placeholder = lazyregexp.New(`\{\{[^{}]{0,64}\}\}`)
 
 // values returns the placeholders of a template with their values.
 func values(n payload) [][2]string {
@@ -56,7 +56,7 @@ func checkTemplate(template string, found *problems) {
 	for _, p := range values(payload{}) {
 		known = append(known, p[0])
 	}
-	for _, used := range placeholder.FindAllString(template, -1) {
+	for _, used := range placeholder.Get().FindAllString(template, -1) {
 		if !slices.Contains(known, used) && !slices.Contains(unknown, used) && len(unknown) < maxUnknown {
 			unknown = append(unknown, used)
 		}

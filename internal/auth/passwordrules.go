@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -61,7 +62,7 @@ const (
 )
 
 var (
-	withoutBlocked    = strings.NewReplacer(blockList()...)
+	withoutBlocked    = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(blockList()...) })
 	leetSubstitutions = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
@@ -87,8 +88,8 @@ func blockList() (pairs []string) {
 
 // unpredictableChars counts the different characters of a password outside of blocked parts.
 func unpredictableChars(password string) int {
-	rest := withoutBlocked.Replace(strings.ToLower(password))
-	rest = withoutBlocked.Replace(leetSubstitutions.Replace(rest))
+	rest := withoutBlocked().Replace(strings.ToLower(password))
+	rest = withoutBlocked().Replace(leetSubstitutions.Replace(rest))
 	different := map[rune]bool{}
 	for _, r := range rest {
 		if !unicode.IsSpace(r) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/flagvalue"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // NoArgs refuses arguments. Where a flag takes what was typed, the error names it.
@@ -158,11 +158,11 @@ func NameFlags(cmd *cobra.Command, err error) error {
 }
 
 // plainWord matches a word that means itself in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // ShellQuote returns text as one word of a POSIX shell, quoted if it has to be.
 func ShellQuote(text string) string {
-	if plainWord.MatchString(text) {
+	if plainWord.Get().MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

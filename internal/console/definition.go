@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/regcheck"
@@ -128,11 +129,9 @@ func optionLabel(name string, value any) (string, error) {
 }
 
 // inLabels returns a text about a definition with labels of the form instead of JSON paths.
-func inLabels(text string) string { return pathLabels.Replace(text) }
+func inLabels(text string) string { return pathLabels().Replace(text) }
 
-var pathLabels = newPathLabels()
-
-func newPathLabels() *strings.Replacer {
+var pathLabels = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{" and auth.tls.enabled to true", ""} // the form has no such field: it follows from the others
 	for _, f := range definitionFields(regcheck.Definition{}) {
 		for path, name := range definitionPaths {
@@ -145,4 +144,4 @@ func newPathLabels() *strings.Replacer {
 		}
 	}
 	return strings.NewReplacer(append(pairs, "auth.tls", "the TLS settings")...)
-}
+})

@@ -4,12 +4,13 @@ package flagvalue
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // number is a whole number from least to most.
@@ -59,10 +60,10 @@ func Duration(flags *pflag.FlagSet, value *time.Duration, name string, standard,
 	flags.Var(&duration{value, least, most, zero}, name, usage)
 }
 
-var leadingDays = regexp.MustCompile(`^(?:(\d{1,3})w)?(?:(\d{1,4})d)?`)
+var leadingDays = lazyregexp.New(`^(?:(\d{1,3})w)?(?:(\d{1,4})d)?`)
 
 func (d *duration) Set(text string) error {
-	parts := leadingDays.FindStringSubmatch(text)
+	parts := leadingDays.Get().FindStringSubmatch(text)
 	weeks, _ := strconv.Atoi(parts[1]) // "" is 0
 	days, _ := strconv.Atoi(parts[2])
 	parsed := time.Duration(weeks)*Week + time.Duration(days)*Day

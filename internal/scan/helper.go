@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/program"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -21,12 +21,12 @@ type Helpers struct {
 	Timeout time.Duration // of one program; default 30 s
 }
 
-var helperName = regexp.MustCompile(`^docker-credential-[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var helperName = lazyregexp.New(`^docker-credential-[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Check returns an error for names that are not those of credential helpers.
 func (h Helpers) Check() error {
 	for _, name := range h.Allowed {
-		if !helperName.MatchString(name) {
+		if !helperName.Get().MatchString(name) {
 			return fmt.Errorf("must be the name of a credential helper, such as docker-credential-pass, not %q", name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -73,7 +74,7 @@ func (c *cleaner) forUser(r model.Registry, show bool) *cleaner {
 
 // userPattern matches the username of a definition with what is around it. It is nil if there is none, or one that is a word of our own texts.
 func userPattern(r model.Registry) *regexp.Regexp {
-	if r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords[r.Definition.Auth.Username] {
+	if r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords()[r.Definition.Auth.Username] {
 		return nil
 	}
 	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(printable(r.Definition.Auth.Username)) + `($|[^\pL\pN])`)
@@ -128,10 +129,10 @@ func printable(s string) string {
 }
 
 // userInfo is user:password@, also without a scheme. The @ of a digest follows a name with a tag, which looks like it.
-var userInfo = regexp.MustCompile(`(://[^/?#\s"']*|(?:^|[\s"'])[^\s"'/@:]+:[^\s"'/@]+)@(sha(?:256|512):)?`)
+var userInfo = lazyregexp.New(`(://[^/?#\s"']*|(?:^|[\s"'])[^\s"'/@:]+:[^\s"'/@]+)@(sha(?:256|512):)?`)
 
 func withoutUserInfo(s string) string {
-	return userInfo.ReplaceAllStringFunc(s, func(found string) string {
+	return userInfo.Get().ReplaceAllStringFunc(s, func(found string) string {
 		switch {
 		case strings.HasSuffix(found, ":"):
 			return found

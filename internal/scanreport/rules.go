@@ -2,6 +2,7 @@ package scanreport
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/regwarden/regwarden/definitions/model"
@@ -22,7 +23,7 @@ type rule struct{ id, name, sentence, fix, page string }
 // ruleOf returns the rule of a code and its reason, or of a kind and its word.
 func ruleOf(kind, word string) rule {
 	id := strings.Trim(kind+"/"+word, "/")
-	if r, ok := rules[id]; ok {
+	if r, ok := rules()[id]; ok {
 		return r
 	}
 	id = "other/" + strings.Map(func(r rune) rune {
@@ -34,10 +35,8 @@ func ruleOf(kind, word string) rule {
 	return rule{id: id, name: pascalCase(id), sentence: "The documentation has no entry for this code.", page: docs + "codes.md"}
 }
 
-// rules are all rules by id.
-var rules = makeRules()
-
-func makeRules() map[string]rule {
+// rules returns all rules by id.
+var rules = sync.OnceValue(func() map[string]rule {
 	all := map[string]rule{}
 	add := func(kind, word string, r rule) {
 		r.id = strings.Trim(kind+"/"+word, "/")
@@ -68,7 +67,7 @@ func makeRules() map[string]rule {
 		add("", word, rule{sentence: sentence, page: docs + "scan.md"})
 	}
 	return all
-}
+})
 
 // pascalCase returns the name of a rule, such as ProblemInvalidBase64 for problem/invalidBase64.
 func pascalCase(id string) string {
@@ -83,15 +82,13 @@ func pascalCase(id string) string {
 	return name.String()
 }
 
-// ownWords are the words of our own texts. A username that is one of them is not masked: it would make the texts unreadable.
-var ownWords = makeWords()
-
-func makeWords() map[string]bool {
+// ownWords returns the words of our own texts. A username that is one of them is not masked: it would make the texts unreadable.
+var ownWords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
-	for _, r := range rules {
+	for _, r := range rules() {
 		for _, word := range strings.FieldsFunc(r.sentence+" "+r.fix, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			words[word] = true
 		}
 	}
 	return words
-}
+})

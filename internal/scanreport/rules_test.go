@@ -9,11 +9,11 @@ import (
 
 // A rule has everything that viewers show, and the page that it links to has the heading.
 func TestRules(t *testing.T) {
-	if len(rules) < 90 {
-		t.Errorf("%d rules", len(rules))
+	if len(rules()) < 90 {
+		t.Errorf("%d rules", len(rules()))
 	}
 	anchors := map[string]map[string]bool{"codes.md": headings(t, "codes.md"), "scan.md": headings(t, "scan.md")}
-	for id, r := range rules {
+	for id, r := range rules() {
 		if r.id != id || r.sentence == "" || !regexp.MustCompile(`^[A-Z][A-Za-z0-9]+$`).MatchString(r.name) {
 			t.Errorf("%q: %+v", id, r)
 		}
@@ -31,7 +31,7 @@ func TestRules(t *testing.T) {
 		"problem/notYAML":                "The file is not valid YAML.",
 		"notice/suspended":               "The object is suspended.",
 	} {
-		if got := rules[id].sentence; got != sentence {
+		if got := rules()[id].sentence; got != sentence {
 			t.Errorf("%s: %q, want %q", id, got, sentence)
 		}
 	}

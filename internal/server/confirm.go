@@ -3,6 +3,7 @@ package server
 import (
 	"html/template"
 	"net/http"
+	"sync"
 
 	"github.com/regwarden/regwarden/internal/alerts"
 )
@@ -13,7 +14,8 @@ var htmlType = []string{"text/html; charset=utf-8"}
 // requires.
 type page alerts.Confirmation
 
-var confirmationPage = template.Must(template.New("confirmation").Parse(`<!DOCTYPE html>
+var confirmationPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("confirmation").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Alerts of regwarden</title></head>
 <body>
@@ -24,10 +26,11 @@ var confirmationPage = template.Must(template.New("confirmation").Parse(`<!DOCTY
 {{end}}</body>
 </html>
 `))
+})
 
 func (p page) writeTo(out *outgoing) error {
 	out.contentType = htmlType
-	return confirmationPage.Execute(out, p)
+	return confirmationPage().Execute(out, p)
 }
 
 // showConfirmation is GET /v1/alerts/confirmations/{token}.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"iter"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // maxUnknown is the maximum number of unknown members listed, so that a response is not many times larger than its request.
@@ -25,7 +26,7 @@ func Unknown(data []byte, v any, ignored ...string) (unknown, known []string) {
 	return r.unknown, knownPaths(t, "")
 }
 
-var index = regexp.MustCompile(`\[[0-9]+\]`)
+var index = lazyregexp.New(`\[[0-9]+\]`)
 
 // unknownReader lists the members that the type of a value does not have. Its methods report whether there is more to read.
 type unknownReader struct {
@@ -73,7 +74,7 @@ func (r *unknownReader) member(t reflect.Type) bool {
 	if member, known := r.members[t][name.String()]; known {
 		return r.value(member)
 	}
-	if at := path(r.dec.StackPointer()); !slices.Contains(r.ignored, index.ReplaceAllString(at, "[]")) {
+	if at := path(r.dec.StackPointer()); !slices.Contains(r.ignored, index.Get().ReplaceAllString(at, "[]")) {
 		r.unknown = append(r.unknown, at)
 	}
 	return len(r.unknown) < maxUnknown && r.dec.SkipValue() == nil

@@ -2,18 +2,19 @@
 package inspect
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 var (
 	// template is what shells, Go, Helm and CI systems replace before use.
-	template = regexp.MustCompile(`\$\{[^}]*\}|\{\{.*\}\}|\$\([^)]*\)|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$`)
+	template = lazyregexp.New(`\$\{[^}]*\}|\{\{.*\}\}|\$\([^)]*\)|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$`)
 	// bracketed is a value such as <password> or [token].
-	bracketed = regexp.MustCompile(`^(<[^<>]+>|\[[^\[\]]+\])$`)
+	bracketed = lazyregexp.New(`^(<[^<>]+>|\[[^\[\]]+\])$`)
 	// repeated is a value such as xxxx or ****.
-	repeated = regexp.MustCompile(`^([xX]{3,}|\*{3,}|\.{3,}|…)$`)
+	repeated = lazyregexp.New(`^([xX]{3,}|\*{3,}|\.{3,}|…)$`)
 )
 
 var placeholders = []string{"changeme", "replaceme", "password", "yourpassword", "mypassword", "token", "yourtoken", "mytoken", "todo", "fixme", "redacted",
@@ -23,12 +24,12 @@ var placeholders = []string{"changeme", "replaceme", "password", "yourpassword",
 var separators = strings.NewReplacer("-", "", "_", "", " ", "")
 
 // IsTemplate reports whether a value has an expression that some program replaces.
-func IsTemplate(value string) bool { return template.MatchString(value) }
+func IsTemplate(value string) bool { return template.Get().MatchString(value) }
 
 // IsPlaceholder reports whether a value looks as if it was never filled in.
 func IsPlaceholder(value string) bool {
 	value = strings.TrimSpace(value)
-	if bracketed.MatchString(value) || repeated.MatchString(value) {
+	if bracketed.Get().MatchString(value) || repeated.Get().MatchString(value) {
 		return true
 	}
 	return slices.Contains(placeholders, separators.Replace(strings.ToLower(value)))

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // YAML reads all documents of a file, without empty ones. Documents that cannot be read are a SyntaxErrors; the others are returned with it.
@@ -172,12 +173,12 @@ func blank(b byte) bool {
 
 func flow(b byte) bool { return strings.IndexByte(`"'[]{},?:`, b) >= 0 }
 
-var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlErrorLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // syntaxError returns an error of the parser with the line of the file, and without text of the file. before is the number of lines that precede the document.
 func syntaxError(err error, before int) *SyntaxError {
 	message := err.Error()
-	found := yamlErrorLine.FindStringSubmatch(message)
+	found := yamlErrorLine.Get().FindStringSubmatch(message)
 	line, _ := strconv.Atoi(found[1]) // no line is the first
 	message = message[len(found[0]):]
 	if strings.HasPrefix(message, "unknown anchor") {

@@ -2,7 +2,6 @@ package projects
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -88,7 +88,7 @@ func helmDependency(f *scanner.File, n *node.Node) {
 var helmAnonymous = model.Notice{Code: model.NoticeNoMatchingCredentials, Message: "Helm takes the credentials of a chart from its own configuration (helm registry login), which is not part of this file. The check connects without credentials."}
 
 // helmfileTemplate matches the text of a helmfile that is YAML only after its template has been rendered.
-var helmfileTemplate = regexp.MustCompile(`(?m)^(repositories|releases|helmDefaults):`)
+var helmfileTemplate = lazyregexp.New(`(?m)^(repositories|releases|helmDefaults):`)
 
 // helmfile is the state of one file. Its documents are merged.
 type helmfile struct {
@@ -111,7 +111,7 @@ type chartRepository struct {
 func isHelmfile(f *scanner.File) bool {
 	documents, err := f.Nodes()
 	if err != nil {
-		return bytes.Contains(f.Data, []byte("{{")) && helmfileTemplate.Match(f.Data)
+		return bytes.Contains(f.Data, []byte("{{")) && helmfileTemplate.Get().Match(f.Data)
 	}
 	return slices.ContainsFunc(documents, func(n *node.Node) bool {
 		return n.Get("kind") == nil && n.Get("jobs") == nil &&

@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"encoding/base64"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -140,7 +140,7 @@ func (r *hostRule) matches(url, host string) bool {
 
 // notRegistry recognizes hosts for which rules without a type are common, and which are not OCI registries: those of Git, and package indexes by
 // the name of their language.
-var notRegistry = regexp.MustCompile(`^((api\.)?github\.com|raw\.githubusercontent\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$|\b(npm|npmjs|pypi|maven|nuget|rubygems|packagist|crates)\b`)
+var notRegistry = lazyregexp.New(`^((api\.)?github\.com|raw\.githubusercontent\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$|\b(npm|npmjs|pypi|maven|nuget|rubygems|packagist|crates)\b`)
 
 // skipHostRule skips what is not a rule for one registry with credentials.
 func skipHostRule(f *scanner.File, r hostRule) bool {
@@ -149,7 +149,7 @@ func skipHostRule(f *scanner.File, r hostRule) bool {
 	switch {
 	case r.hostType == "helm":
 		f.Scanner.Skip(at, model.SkipClassicHelm, "Renovate uses rules of the type helm for classic repositories with an index.yaml. Set hostType to docker for OCI registries.")
-	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && notRegistry.MatchString(host):
+	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && notRegistry.Get().MatchString(host):
 		f.Scanner.Skip(at, model.SkipNotARegistry, "The rule is not for an OCI registry.")
 	case r.node.Get("enabled") != nil && !r.node.Get("enabled").Bool():
 		f.Scanner.Skip(at, model.SkipBlocked, "Renovate does not connect to this host: enabled is false.")

@@ -2,12 +2,12 @@ package projects
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -17,11 +17,11 @@ var TerraformFormats = []scanner.Reader{{Name: model.Terraform, Is: isTerraform,
 	"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
 
 // terraformFile matches the beginning of a block that defines a registry.
-var terraformFile = regexp.MustCompile(`(?m)^[ \t]*(resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry)"?[ \t]|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
+var terraformFile = lazyregexp.New(`(?m)^[ \t]*(resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry)"?[ \t]|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
 
 func isTerraform(f *scanner.File) bool {
 	if !f.LooksLikeJSON() {
-		return bytes.Contains(f.Data, []byte("registr")) && terraformFile.Match(f.Data)
+		return bytes.Contains(f.Data, []byte("registr")) && terraformFile.Get().Match(f.Data)
 	}
 	root := f.Root()
 	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {

@@ -3,11 +3,11 @@ package runtimeconf
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // Registries is registries.conf of podman, skopeo, buildah and CRI-O, in version 2 and 1.
@@ -206,20 +206,20 @@ const (
 )
 
 var (
-	domainPattern = regexp.MustCompile(`^(` + domainLabel + `(\.` + domainLabel + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?$`)
-	pathPattern   = regexp.MustCompile(`^` + pathPart + `(/` + pathPart + `)*$`)
+	domainPattern = lazyregexp.New(`^(` + domainLabel + `(\.` + domainLabel + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?$`)
+	pathPattern   = lazyregexp.New(`^` + pathPart + `(/` + pathPart + `)*$`)
 )
 
 // isDomain reports whether a text is a host with or without a port, or empty.
-func isDomain(host string) bool { return domainPattern.MatchString(host) }
+func isDomain(host string) bool { return domainPattern.Get().MatchString(host) }
 
 // isShortName reports whether an image's name has no registry.
 func isShortName(name string) bool {
 	first, _, hasPath := strings.Cut(name, "/")
-	return pathPattern.MatchString(name) && !(hasPath && (strings.Contains(first, ".") || first == "localhost"))
+	return pathPattern.Get().MatchString(name) && !(hasPath && (strings.Contains(first, ".") || first == "localhost"))
 }
 
 func isRepository(name string) bool {
 	host, repository, found := strings.Cut(name, "/")
-	return found && (strings.ContainsAny(host, ".:") || host == "localhost") && isDomain(host) && pathPattern.MatchString(repository)
+	return found && (strings.ContainsAny(host, ".:") || host == "localhost") && isDomain(host) && pathPattern.Get().MatchString(repository)
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -248,13 +248,13 @@ func (r hostsReader) directoryHost(t runtimeconf.HostTable, add func(*model.Regi
 	}
 }
 
-var directoryWithPort = regexp.MustCompile(`^(.+)_(\d+)_$`)
+var directoryWithPort = lazyregexp.New(`^(.+)_(\d+)_$`)
 
 // certsHost returns the host that the directory of the file is named after.
 func certsHost(f *scanner.File) (host string, ok bool) {
 	name := path.Base(path.Dir(f.Path))
 	above := path.Base(path.Dir(path.Dir(f.Path)))
-	withPort := directoryWithPort.FindStringSubmatch(name)
+	withPort := directoryWithPort.Get().FindStringSubmatch(name)
 	switch {
 	case name == "_default":
 		f.Scanner.Skip(f.At(0, ""), model.SkipWildcard, "The directory _default is for all registries without a directory of their own.")

@@ -2,20 +2,20 @@ package scanner
 
 import (
 	"encoding/pem"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
 const maxPEM = 256 << 10
 
-var variablePattern = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
+var variablePattern = lazyregexp.New(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsTemplate reports whether another program puts in the value before the file is used.
 func IsTemplate(text string) bool {
@@ -24,7 +24,7 @@ func IsTemplate(text string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(text, "ref+") || variablePattern.MatchString(text)
+	return strings.HasPrefix(text, "ref+") || variablePattern.Get().MatchString(text)
 }
 
 // HasVariable reports whether a text has a part such as ${NAME}, which another program replaces.

@@ -3,16 +3,17 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
-var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+var pathParameter = lazyregexp.New(`\{(\w+)\}`)
 
 // curl returns a command that sends the smallest request. Parts of the path are variables of the shell.
 func (r *reader) curl(o Operation, content ordered[media]) string {
-	command := []string{fmt.Sprintf(`curl -sS --fail-with-body -X %s "$REGWARDEN_SERVER%s"`, o.Method, pathParameter.ReplaceAllString(o.Path, "$$$1"))}
+	command := []string{fmt.Sprintf(`curl -sS --fail-with-body -X %s "$REGWARDEN_SERVER%s"`, o.Method, pathParameter.Get().ReplaceAllString(o.Path, "$$$1"))}
 	if !o.Anonymous {
 		command = append(command, `-H "ApiKey: $REGWARDEN_API_KEY"`)
 	}

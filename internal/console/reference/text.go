@@ -1,8 +1,9 @@
 package reference
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // Text is a description: paragraphs of plain text and code.
@@ -14,11 +15,11 @@ type Span struct {
 	Code bool
 }
 
-var blankLines = regexp.MustCompile(`\n\s*\n`)
+var blankLines = lazyregexp.New(`\n\s*\n`)
 
 // textOf reads the only markup that descriptions have: blank lines, and backticks around code.
 func textOf(description string) (text Text) {
-	for _, paragraph := range blankLines.Split(strings.TrimSpace(description), -1) {
+	for _, paragraph := range blankLines.Get().Split(strings.TrimSpace(description), -1) {
 		var spans []Span
 		for i, part := range strings.Split(paragraph, "`") {
 			if part != "" {

@@ -12,12 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -43,14 +43,14 @@ type partition struct {
 	lower, upper int64 // milliseconds; lower is the least number in the first one
 }
 
-var boundText = regexp.MustCompile(`^FOR VALUES FROM \((MINVALUE|'-?\d+')\) TO \('(-?\d+)'\)$`)
+var boundText = lazyregexp.New(`^FOR VALUES FROM \((MINVALUE|'-?\d+')\) TO \('(-?\d+)'\)$`)
 
 // partitionsOf lists the partitions but the default one, none if the table is not divided.
 func partitionsOf(ctx context.Context, q sqldb.Querier) (list []partition, err error) {
 	err = q.Each(ctx, sqlPartitions, nil, func(row sqldb.Scanner) error {
 		var name, bound string
 		err := row.Scan(&name, &bound)
-		if found := boundText.FindStringSubmatch(bound); found != nil {
+		if found := boundText.Get().FindStringSubmatch(bound); found != nil {
 			list = append(list, partition{name, numberOr(found[1], math.MinInt64), numberOr(found[2], math.MaxInt64)})
 		}
 		return err

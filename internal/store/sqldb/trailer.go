@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
@@ -20,7 +20,7 @@ const (
 	trailerSize   = len("\nregwarden-backup-v1 2006-01-02T15:04:05Z key 0123456789abcdef hmac-sha256 \n") + 64
 )
 
-var trailerPattern = regexp.MustCompile(`^\nregwarden-backup-v1 (\S{20}) key ([0-9a-f]{16}) hmac-sha256 ([0-9a-f]{64})\n$`)
+var trailerPattern = lazyregexp.New(`^\nregwarden-backup-v1 (\S{20}) key ([0-9a-f]{16}) hmac-sha256 ([0-9a-f]{64})\n$`)
 
 // appendTrailer authenticates the content of a file with a key.
 func appendTrailer(file *os.File, key seal.MasterKey, now time.Time) error {
@@ -58,7 +58,7 @@ func readTrailer(file *os.File) (*trailer, error) {
 	if _, err := file.ReadAt(line, t.content); err != nil {
 		return nil, err
 	}
-	match := trailerPattern.FindSubmatch(line)
+	match := trailerPattern.Get().FindSubmatch(line)
 	if match == nil {
 		return nil, nil
 	}

@@ -1,10 +1,11 @@
 package oci
 
 import (
-	"regexp"
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // Newer reports whether a tag is newer than another one by its name: by the order of versions (SemVer 11) if both are versions, and a
@@ -30,13 +31,13 @@ const (
 
 // attached matches tags of what belongs to the artifact with a digest: signatures of cosign, and referrers (distribution
 // specification, "Referrers Tag Schema").
-var attached = regexp.MustCompile(`^sha256-[0-9a-f]{64}(\.[a-z]+)?$`)
+var attached = lazyregexp.New(`^sha256-[0-9a-f]{64}(\.[a-z]+)?$`)
 
 func rank(tag string) int {
 	switch {
 	case tag == "":
 		return rankNone
-	case attached.MatchString(tag):
+	case attached.Get().MatchString(tag):
 		return rankAttached
 	case semver.IsValid(version(tag)):
 		return rankVersion

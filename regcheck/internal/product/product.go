@@ -2,10 +2,10 @@
 package product
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -91,7 +91,7 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 		return ChartRepo(better)
 	}
 	text := string(a.Body[:min(len(a.Body), 4096)])
-	switch project := harborProject.FindStringSubmatch(text); {
+	switch project := harborProject.Get().FindStringSubmatch(text); {
 	case project != nil:
 		return message.Of("Correct the project in {baseContentPath}, or create it: the registry has no project %s.", a.Text(project[1]))
 	case strings.Contains(text, "ecr:"):
@@ -108,7 +108,7 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 }
 
 // harborProject is in Harbor's response for a project that does not exist.
-var harborProject = regexp.MustCompile(`project ([^\s"]{1,255}) not found`)
+var harborProject = lazyregexp.New(`project ([^\s"]{1,255}) not found`)
 
 // WithoutChartRepo returns a path without the prefix of ChartMuseum, which Harbor had before 2.8.
 func WithoutChartRepo(path string) (better string, ok bool) {
