@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
@@ -20,30 +21,36 @@ var shownComponents = sync.OnceValue(func() api.AlertComponents {
 })
 
 // alertComponents is GET /v1/projects/alerts.
-func (s *Server) alertComponents(*call) (response, error) {
+func alertComponents(*call) (response, error) {
 	return response{http.StatusOK, shownComponents()}, nil
+}
+
+// alertHandlers handles the routes of alert channels.
+type alertHandlers struct {
+	alerts    *alerts.Service
+	directory *directory.Directory
 }
 
 // scope returns the owner of the channels that the path names. It hides the alerts of a project that the caller may not
 // see.
-func (s *Server) scope(c *call) (alerts.Scope, error) {
-	project, err := s.projectOfPath(c)
+func (h alertHandlers) scope(c *call) (alerts.Scope, error) {
+	project, err := projectOfPath(c, h.directory)
 	return alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, err
 }
 
 // listChannels is GET /v1/projects/{uid}/alerts/{component}.
-func (s *Server) listChannels(c *call) (response, error) {
-	in, err := s.scope(c)
+func (h alertHandlers) listChannels(c *call) (response, error) {
+	in, err := h.scope(c)
 	if err != nil {
 		return response{}, err
 	}
-	alert, err := s.alert(c, in)
+	alert, err := shownAlert(c, h.alerts, in)
 	return response{http.StatusOK, alert}, err
 }
 
-// alert returns the channels of a component.
-func (s *Server) alert(c *call, in alerts.Scope) (api.Alert, error) {
-	list, err := s.Alerts.Channels(c.Context(), in)
+// shownAlert returns the channels of a component.
+func shownAlert(c *call, stored *alerts.Service, in alerts.Scope) (api.Alert, error) {
+	list, err := stored.Channels(c.Context(), in)
 	shown := make([]api.AlertChannel, len(list))
 	for i, channel := range list {
 		shown[i] = alertChannel(channel)
@@ -52,12 +59,12 @@ func (s *Server) alert(c *call, in alerts.Scope) (api.Alert, error) {
 }
 
 // getChannel is GET /v1/projects/{uid}/alerts/{component}/{alertUid}.
-func (s *Server) getChannel(c *call) (response, error) {
-	in, err := s.scope(c)
+func (h alertHandlers) getChannel(c *call) (response, error) {
+	in, err := h.scope(c)
 	if err != nil {
 		return response{}, err
 	}
-	channel, err := s.Alerts.Channel(c.Context(), in, c.PathValue("alertUid"))
+	channel, err := h.alerts.Channel(c.Context(), in, c.PathValue("alertUid"))
 	return response{http.StatusOK, alertChannel(channel)}, err
 }
 
@@ -74,35 +81,35 @@ func alertChannel(c alerts.Channel) api.AlertChannel {
 }
 
 // createChannel is POST /v1/projects/{uid}/alerts/{component}.
-func (s *Server) createChannel(c *call) (response, error) {
-	in, input, err := s.readChannel(c)
+func (h alertHandlers) createChannel(c *call) (response, error) {
+	in, input, err := h.readChannel(c)
 	if err != nil {
 		return response{}, err
 	}
-	uid, signing, err := s.Alerts.Create(c.Context(), c.principal, c.origin, in, input)
+	uid, signing, err := h.alerts.Create(c.Context(), c.principal, c.origin, in, input)
 	return response{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
 }
 
 // updateChannel is PUT /v1/projects/{uid}/alerts/{component}/{alertUid}.
-func (s *Server) updateChannel(c *call) (response, error) {
-	in, input, err := s.readChannel(c)
+func (h alertHandlers) updateChannel(c *call) (response, error) {
+	in, input, err := h.readChannel(c)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), input)
+	return response{status: http.StatusNoContent}, h.alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), input)
 }
 
-func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
+func (h alertHandlers) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
 	var body api.AlertChannelRequest
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return alerts.Scope{}, alerts.Channel{}, err
 	}
-	in, err := s.scope(c)
+	in, err := h.scope(c)
 	return in, channelInput(body), err
 }
 
 // replaceChannels is PUT /v1/projects/{uid}/alerts/{component}.
-func (s *Server) replaceChannels(c *call) (response, error) {
+func (h alertHandlers) replaceChannels(c *call) (response, error) {
 	var body api.AlertRequest
 	if err := c.read(&body, func() []fault.Field {
 		if body.Channels == nil { // an empty list deletes all channels; a missing one is probably a mistake
@@ -112,7 +119,7 @@ func (s *Server) replaceChannels(c *call) (response, error) {
 	}); err != nil {
 		return response{}, err
 	}
-	in, err := s.scope(c)
+	in, err := h.scope(c)
 	if err != nil {
 		return response{}, err
 	}
@@ -121,16 +128,16 @@ func (s *Server) replaceChannels(c *call) (response, error) {
 		input[i] = channelInput(channel)
 		input[i].UID = channel.UID
 	}
-	return response{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, input)
+	return response{status: http.StatusNoContent}, h.alerts.Replace(c.Context(), c.principal, c.origin, in, input)
 }
 
 // testChannel is POST /v1/projects/{uid}/alerts/{component}/{alertUid}/test.
-func (s *Server) testChannel(c *call) (response, error) {
-	in, err := s.scope(c)
+func (h alertHandlers) testChannel(c *call) (response, error) {
+	in, err := h.scope(c)
 	if err != nil {
 		return response{}, err
 	}
-	t, err := s.Alerts.Test(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	t, err := h.alerts.Test(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
 	return response{http.StatusOK, api.AlertTest{Delivered: t.Delivered, Status: t.Status, Response: t.Response, DurationMS: t.Duration.Milliseconds(), Error: t.Error, Hint: t.Hint}}, err
 }
 
@@ -144,10 +151,10 @@ func channelInput(body api.AlertChannelRequest) alerts.Channel {
 }
 
 // deleteChannels is DELETE /v1/projects/{uid}/alerts/{component} and …/{alertUid}.
-func (s *Server) deleteChannels(c *call) (response, error) {
-	in, err := s.scope(c)
+func (h alertHandlers) deleteChannels(c *call) (response, error) {
+	in, err := h.scope(c)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	return response{status: http.StatusNoContent}, h.alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
 }

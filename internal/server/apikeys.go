@@ -10,18 +10,21 @@ import (
 
 var apiKeyFields = fieldNames{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
 
+// apiKeyHandlers handles the routes of API keys.
+type apiKeyHandlers struct{ auth *auth.Service }
+
 // createAPIKey is POST /v1/apiKeys.
-func (s *Server) createAPIKey(c *call) (response, error) {
-	input, err := s.readAPIKey(c)
+func (h apiKeyHandlers) createAPIKey(c *call) (response, error) {
+	input, err := h.readAPIKey(c)
 	if err != nil {
 		return response{}, err
 	}
-	created, key, err := s.Auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
+	created, key, err := h.auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: created.UID}}, apiKeyFields.err(err)
 }
 
 // readAPIKey reads the request. The uid of the tenant in place of a user's means the caller: a public client sends it.
-func (s *Server) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
+func (h apiKeyHandlers) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 	var body api.APIKeyRequest
 	err = c.read(&body, func() []fault.Field {
 		expires, problems := moment("spec.expiry", body.Spec.Expiry)
@@ -29,21 +32,21 @@ func (s *Server) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 		if input.User == c.principal.OrgUID {
 			input.User = ""
 		}
-		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeys.Problems(c.principal, input)))
+		return fault.Join(problems, apiKeyFields.in(h.auth.APIKeys.Problems(c.principal, input)))
 	})
 	return input, err
 }
 
 // listAPIKeys is GET /v1/apiKeys.
-func (s *Server) listAPIKeys(c *call) (response, error) {
+func (h apiKeyHandlers) listAPIKeys(c *call) (response, error) {
 	return listOf(http.StatusOK, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
-		return s.Auth.APIKeys.List(c.Context(), c.principal, "", after)
+		return h.auth.APIKeys.List(c.Context(), c.principal, "", after)
 	}, func(key auth.APIKey) any { return apiKey(key) })
 }
 
 // getAPIKey is GET /v1/apiKeys/{uid}.
-func (s *Server) getAPIKey(c *call) (response, error) {
-	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h apiKeyHandlers) getAPIKey(c *call) (response, error) {
+	key, err := h.auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	return response{http.StatusOK, apiKey(key)}, err
 }
 
@@ -57,7 +60,7 @@ func apiKey(k auth.APIKey) api.APIKey {
 
 // updateAPIKey is PUT /v1/apiKeys/{uid}: name, expiry or both. Public clients send fields that they do not change as
 // empty, or not at all.
-func (s *Server) updateAPIKey(c *call) (response, error) {
+func (h apiKeyHandlers) updateAPIKey(c *call) (response, error) {
 	var body api.APIKeyRequest
 	var change auth.APIKeyChange
 	err := c.read(&body, func() []fault.Field {
@@ -71,38 +74,38 @@ func (s *Server) updateAPIKey(c *call) (response, error) {
 		if change == (auth.APIKeyChange{}) {
 			problems = fault.Join(problems, fault.FieldProblem("metadata.name", "or spec.expiry is required"))
 		}
-		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeys.ChangeProblems(change)))
+		return fault.Join(problems, apiKeyFields.in(h.auth.APIKeys.ChangeProblems(change)))
 	})
 	if err != nil {
 		return response{}, err
 	}
-	return s.changeAPIKey(c, change)
+	return h.changeAPIKey(c, change)
 }
 
 // setAPIKeyState is PATCH /v1/apiKeys/{uid} and PUT /v1/apiKeys/{uid}/state.
-func (s *Server) setAPIKeyState(c *call) (response, error) {
+func (h apiKeyHandlers) setAPIKeyState(c *call) (response, error) {
 	var body api.APIKeyState
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return s.changeAPIKey(c, auth.APIKeyChange{Active: &body.IsActive})
+	return h.changeAPIKey(c, auth.APIKeyChange{Active: &body.IsActive})
 }
 
-func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
-	_, err := s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
+func (h apiKeyHandlers) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
+	_, err := h.auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
 	return response{status: http.StatusNoContent}, apiKeyFields.err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.
-func (s *Server) deleteAPIKey(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.APIKeys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (h apiKeyHandlers) deleteAPIKey(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, h.auth.APIKeys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeAPIKey is POST /v1/apiKeys/revoke, which needs no credentials.
-func (s *Server) revokeAPIKey(c *call) (response, error) {
+func (h apiKeyHandlers) revokeAPIKey(c *call) (response, error) {
 	var body api.APIKeyRevocation
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Auth.APIKeys.RevokePresented(c.Context(), c.origin, body.APIKey)
+	return response{status: http.StatusNoContent}, h.auth.APIKeys.RevokePresented(c.Context(), c.origin, body.APIKey)
 }

@@ -11,14 +11,17 @@ import (
 	"github.com/regwarden/regwarden/internal/paging"
 )
 
+// auditHandlers handles the routes of audit records.
+type auditHandlers struct{ directory *directory.Directory }
+
 // listAudits is GET /v1/audits.
-func (s *Server) listAudits(c *call) (response, error) {
+func (h auditHandlers) listAudits(c *call) (response, error) {
 	query, problems := auditQuery(c.URL.RawQuery, c.principal)
 	if err := invalid(fault.Join(problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[audit.Record], error) {
-		return s.Directory.Audits(c.Context(), c.principal, query)
+		return h.directory.Audits(c.Context(), c.principal, query)
 	}, func(record audit.Record) any { return auditRecord(record) })}, nil
 }
 
@@ -41,8 +44,8 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 }
 
 // getAudit is GET /v1/audits/{uid}.
-func (s *Server) getAudit(c *call) (response, error) {
-	record, err := s.Directory.Audit(c.Context(), c.principal, c.PathValue("uid"))
+func (h auditHandlers) getAudit(c *call) (response, error) {
+	record, err := h.directory.Audit(c.Context(), c.principal, c.PathValue("uid"))
 	return response{http.StatusOK, auditRecord(record)}, err
 }
 

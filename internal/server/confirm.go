@@ -33,14 +33,17 @@ func (p page) writeTo(out *outgoing) error {
 	return confirmationPage().Execute(out, p)
 }
 
+// confirmationHandlers handles the links by which people agree to alerts.
+type confirmationHandlers struct{ alerts *alerts.Service }
+
 // showConfirmation is GET /v1/alerts/confirmations/{token}.
-func (s *Server) showConfirmation(c *call) (response, error) {
-	confirmation, err := s.Alerts.Confirmation(c.Context(), c.PathValue("token"))
+func (h confirmationHandlers) showConfirmation(c *call) (response, error) {
+	confirmation, err := h.alerts.Confirmation(c.Context(), c.PathValue("token"))
 	return response{http.StatusOK, page(confirmation)}, err
 }
 
 // confirmAddress is POST /v1/alerts/confirmations/{token}.
-func (s *Server) confirmAddress(c *call) (response, error) {
-	confirmed, err := s.Alerts.Confirm(c.Context(), c.origin, c.PathValue("token"))
+func (h confirmationHandlers) confirmAddress(c *call) (response, error) {
+	confirmed, err := h.alerts.Confirm(c.Context(), c.origin, c.PathValue("token"))
 	return response{http.StatusOK, page(confirmed)}, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/budget"
+	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
@@ -103,7 +104,7 @@ func (s *Server) run(c *call, route route) (response, error) {
 			return response{}, err
 		}
 		if !route.recordsRefusals {
-			if err := s.findProject(c); err != nil {
+			if err := findProject(c, s.Directory); err != nil {
 				return response{}, err
 			}
 		}
@@ -137,11 +138,11 @@ func (s *Server) identify(c *call, route route) error {
 }
 
 // findProject checks that the caller may see the project of the request.
-func (s *Server) findProject(c *call) error {
+func findProject(c *call, in *directory.Directory) error {
 	if c.project == "" {
 		return nil
 	}
-	_, err := s.Directory.Project(c.Context(), c.principal, c.project)
+	_, err := in.Project(c.Context(), c.principal, c.project)
 	return err
 }
 

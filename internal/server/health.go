@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -11,14 +12,17 @@ import (
 // readyRetry is when to retry after "not ready".
 const readyRetry = 2 * time.Second
 
+// healthHandlers handles the routes that tell the state of the server.
+type healthHandlers struct{ isReady func(context.Context) error }
+
 // health is GET /healthz: the process runs, whatever the state of the store.
-func (s *Server) health(*call) (response, error) {
+func (healthHandlers) health(*call) (response, error) {
 	return response{http.StatusOK, api.Status{Status: "ok"}}, nil
 }
 
 // ready is GET /readyz: the server accepts requests.
-func (s *Server) ready(c *call) (response, error) {
-	if err := s.Ready(c.Context()); err != nil {
+func (h healthHandlers) ready(c *call) (response, error) {
+	if err := h.isReady(c.Context()); err != nil {
 		f := fault.Busy("The service is not ready.", readyRetry)
 		f.Cause = err
 		return response{}, f

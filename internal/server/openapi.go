@@ -29,7 +29,7 @@ func (e encoded) writeTo(out *outgoing) error {
 }
 
 // openAPI is GET /v1/openapi.json.
-func (s *Server) openAPI(*call) (response, error) {
+func openAPI(*call) (response, error) {
 	document, err := OpenAPI()
 	return response{http.StatusOK, encoded(document)}, err
 }

@@ -13,13 +13,19 @@ import (
 
 var projectFields = fieldNames{"name": "metadata.name", "annotations": "metadata.annotations", "labels": "metadata.labels"}
 
+// projectHandlers handles the routes of projects.
+type projectHandlers struct {
+	directory *directory.Directory
+	alerts    *alerts.Service
+}
+
 // createProject is POST /v1/projects.
-func (s *Server) createProject(c *call) (response, error) {
+func (h projectHandlers) createProject(c *call) (response, error) {
 	input, err := c.readProject()
 	if err != nil {
 		return response{}, err
 	}
-	created, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, input)
+	created, err := h.directory.CreateProject(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
 }
 
@@ -33,14 +39,14 @@ func (c *call) readProject() (input directory.NewProject, err error) {
 }
 
 // getProject is GET /v1/projects/{uid}. Public clients read the alert channels in it.
-func (s *Server) getProject(c *call) (response, error) {
-	p, err := s.projectOfPath(c)
+func (h projectHandlers) getProject(c *call) (response, error) {
+	p, err := projectOfPath(c, h.directory)
 	if err != nil {
 		return response{}, err
 	}
 	shown := api.Project{Metadata: projectMetadata(p), Spec: api.ProjectSpec{Alerts: []api.Alert{}}}
 	for _, component := range alerts.Components() {
-		alert, err := s.alert(c, alerts.Scope{OrgUID: p.OrgUID, ProjectUID: p.UID, Component: component.Name})
+		alert, err := shownAlert(c, h.alerts, alerts.Scope{OrgUID: p.OrgUID, ProjectUID: p.UID, Component: component.Name})
 		if err != nil {
 			return response{}, err
 		}
@@ -52,8 +58,8 @@ func (s *Server) getProject(c *call) (response, error) {
 }
 
 // projectOfPath returns the project that the path names. Public clients take ResourceNotFound for "deleted".
-func (s *Server) projectOfPath(c *call) (directory.Project, error) {
-	p, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("uid"))
+func projectOfPath(c *call, in *directory.Directory) (directory.Project, error) {
+	p, err := in.Project(c.Context(), c.principal, c.PathValue("uid"))
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.CodeProjectNotFound {
 		err = fault.ProjectNotFound(fault.CodeResourceNotFound)
 	}
@@ -61,17 +67,17 @@ func (s *Server) projectOfPath(c *call) (directory.Project, error) {
 }
 
 // replaceProject is PUT /v1/projects/{uid}.
-func (s *Server) replaceProject(c *call) (response, error) {
+func (h projectHandlers) replaceProject(c *call) (response, error) {
 	input, err := c.readProject()
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
+	return response{status: http.StatusNoContent}, h.directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
 // deleteProject is DELETE /v1/projects/{uid}. A request to also delete the contents of the project gets a 400, which
 // clients do not retry: ignoring the parameter would look like success.
-func (s *Server) deleteProject(c *call) (response, error) {
+func (h projectHandlers) deleteProject(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	cascade := query.boolean("cascade")
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
@@ -83,20 +89,20 @@ func (s *Server) deleteProject(c *call) (response, error) {
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
-	err := s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
+	err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
 	return response{status: http.StatusNoContent}, err
 }
 
 // listProjects is GET /v1/projects.
-func (s *Server) listProjects(c *call) (response, error) {
-	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
+func (h projectHandlers) listProjects(c *call) (response, error) {
+	return listOf(http.StatusOK, h.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: projectMetadata(p)}
 	})
 }
 
-func (s *Server) projectPages(c *call) func(directory.Project) ([]directory.Project, bool, error) {
+func (h projectHandlers) projectPages(c *call) func(directory.Project) ([]directory.Project, bool, error) {
 	return func(after directory.Project) ([]directory.Project, bool, error) {
-		return s.Directory.ListProjects(c.Context(), c.principal, "", after)
+		return h.directory.ListProjects(c.Context(), c.principal, "", after)
 	}
 }
 
@@ -105,17 +111,20 @@ func projectMetadata(p directory.Project) api.Metadata {
 }
 
 // listProjectNames is GET /v1/dashboard/projects/metadata, which public clients request at every start.
-func (s *Server) listProjectNames(c *call) (response, error) {
-	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
+func (h projectHandlers) listProjectNames(c *call) (response, error) {
+	return listOf(http.StatusOK, h.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
 	})
 }
 
 var orgFields = fieldNames{"name": "metadata.name"}
 
+// orgHandlers handles the routes of organizations.
+type orgHandlers struct{ directory *directory.Directory }
+
 // listOrgs is GET /v1/orgs.
-func (s *Server) listOrgs(c *call) (response, error) {
-	list, err := s.Directory.ListOrgs(c.Context(), c.principal)
+func (h orgHandlers) listOrgs(c *call) (response, error) {
+	list, err := h.directory.ListOrgs(c.Context(), c.principal)
 	shown := make([]api.Org, len(list))
 	for i, o := range list {
 		shown[i] = api.Org{Metadata: api.Metadata{UID: o.UID, Name: o.Name, CreationTimestamp: o.CreatedAt}}
@@ -124,23 +133,23 @@ func (s *Server) listOrgs(c *call) (response, error) {
 }
 
 // createOrg is POST /v1/orgs.
-func (s *Server) createOrg(c *call) (response, error) {
+func (h orgHandlers) createOrg(c *call) (response, error) {
 	var body api.OrgRequest
 	if err := c.read(&body, func() []fault.Field {
 		return orgFields.in(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
 	}); err != nil {
 		return response{}, err
 	}
-	created, err := s.Directory.CreateOrg(c.Context(), c.principal, c.origin, body.Metadata.Name)
+	created, err := h.directory.CreateOrg(c.Context(), c.principal, c.origin, body.Metadata.Name)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
 }
 
 // deleteOrg is DELETE /v1/orgs/{uid}.
-func (s *Server) deleteOrg(c *call) (response, error) {
+func (h orgHandlers) deleteOrg(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	cascade := query.boolean("cascade")
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.DeleteOrg(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
+	return response{status: http.StatusNoContent}, h.directory.DeleteOrg(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
 }

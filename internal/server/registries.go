@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/paging"
@@ -17,25 +18,31 @@ import (
 
 // Stored registry definitions in the format of public clients.
 
+// registryHandlers handles the routes of stored registries.
+type registryHandlers struct {
+	registries *registries.Service
+	scanBytes  int64
+}
+
 // createRegistry is POST /v1/registries/oci/basic.
-func (s *Server) createRegistry(c *call) (response, error) {
+func (h registryHandlers) createRegistry(c *call) (response, error) {
 	input, err := c.decodeRegistry()
 	if err != nil {
 		return response{}, err
 	}
 	input.ProjectUID = c.project
-	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, input)
+	uid, err := h.registries.Create(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: uid}}, err
 }
 
 // importRegistries is POST /v1/registries/oci/basic/import. The body may be as large as a file to scan, from which its definitions are.
-func (s *Server) importRegistries(c *call) (response, error) {
+func (h registryHandlers) importRegistries(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	input := registries.ImportInput{ProjectUID: c.project, DryRun: query.boolean("dryRun")}
 	if err := c.checkContentType(); err != nil {
 		return response{}, err
 	}
-	data, err := c.readBody(cmp.Or(s.ScanBytes, maxBody))
+	data, err := c.readBody(cmp.Or(h.scanBytes, maxBody))
 	if err != nil {
 		return response{}, err
 	}
@@ -45,7 +52,7 @@ func (s *Server) importRegistries(c *call) (response, error) {
 		return response{}, err
 	}
 	input.Definitions = body.Items
-	list, err := s.Registries.Import(c.Context(), c.principal, c.origin, input)
+	list, err := h.registries.Import(c.Context(), c.principal, c.origin, input)
 	items := make([]api.ImportedRegistry, len(list))
 	for i, r := range list {
 		items[i] = api.ImportedRegistry{Result: string(r.Result), Name: r.Name, UID: r.UID, Detail: r.Detail}
@@ -54,12 +61,12 @@ func (s *Server) importRegistries(c *call) (response, error) {
 }
 
 // replaceRegistry is PUT /v1/registries/oci/{uid}/basic.
-func (s *Server) replaceRegistry(c *call) (response, error) {
+func (h registryHandlers) replaceRegistry(c *call) (response, error) {
 	input, err := c.decodeRegistry()
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
+	return response{status: http.StatusNoContent}, h.registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
 // decodeRegistry leaves decoding problems to the domain, which reports them together with its own: these depend on what
@@ -80,13 +87,13 @@ func (c *call) decodeRegistry() (registries.RegistryInput, error) {
 }
 
 // deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
-func (s *Server) deleteRegistry(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (h registryHandlers) deleteRegistry(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, h.registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getRegistry is GET /v1/registries/oci/{uid}/basic.
-func (s *Server) getRegistry(c *call) (response, error) {
-	stored, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h registryHandlers) getRegistry(c *call) (response, error) {
+	stored, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return response{}, err
 	}
@@ -146,48 +153,48 @@ func orNull[T comparable](value *T) *T {
 }
 
 // listRegistries is GET /v1/registries/oci/summary. Public clients use no query, and read all registries in one response.
-func (s *Server) listRegistries(c *call) (response, error) {
+func (h registryHandlers) listRegistries(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	if query.hasAny("name", "health", "sort", "limit", "continue") {
-		return s.searchRegistries(c, query)
+		return h.searchRegistries(c, query)
 	}
 	var shown api.OCIRegistrySummary
-	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
+	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
 		shown = registrySummary(r)
 		return &shown
 	})
 }
 
 // searchRegistries returns a page of the registries that match a query.
-func (s *Server) searchRegistries(c *call, q *queryValues) (response, error) {
+func (h registryHandlers) searchRegistries(c *call, q *queryValues) (response, error) {
 	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
 		Request: q.page()}
 	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[registries.Summary], error) {
-		return s.Registries.Search(c.Context(), c.principal, "", query)
+		return h.registries.Search(c.Context(), c.principal, "", query)
 	}, func(r registries.Summary) any { return registrySummary(r) })}, nil
 }
 
 // countRegistryHealth is GET /v1/registries/oci/summary/health.
-func (s *Server) countRegistryHealth(c *call) (response, error) {
-	counts, err := s.Registries.CountHealth(c.Context(), c.principal, "")
+func (h registryHandlers) countRegistryHealth(c *call) (response, error) {
+	counts, err := h.registries.CountHealth(c.Context(), c.principal, "")
 	return response{http.StatusOK, api.RegistryHealthCounts(counts)}, err
 }
 
-func (s *Server) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {
+func (h registryHandlers) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {
 	var buffer []registries.Summary
 	return func(after registries.Summary) (page []registries.Summary, more bool, err error) {
-		page, more, err = s.Registries.List(c.Context(), c.principal, "", after, buffer)
+		page, more, err = h.registries.List(c.Context(), c.principal, "", after, buffer)
 		buffer = page
 		return page, more, err
 	}
 }
 
 // getRegistryEntity is GET /v1/registries/oci/{uid}.
-func (s *Server) getRegistryEntity(c *call) (response, error) {
-	r, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h registryHandlers) getRegistryEntity(c *call) (response, error) {
+	r, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return response{}, err
 	}
@@ -209,38 +216,44 @@ func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 }
 
 // listRegistryNames is GET /v1/registries/metadata.
-func (s *Server) listRegistryNames(c *call) (response, error) {
-	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
+func (h registryHandlers) listRegistryNames(c *call) (response, error) {
+	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
 		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r.Scope), IsPrivate: r.Private}
 	})
 }
 
 // listUnsupportedKind is GET /v1/registries/helm and GET /v1/registries/pack, and their summaries.
-func (s *Server) listUnsupportedKind(*call) (response, error) {
+func listUnsupportedKind(*call) (response, error) {
 	return response{http.StatusOK, api.NoRegistries{Items: []struct{}{}}}, nil
 }
 
 // unsupportedKind returns 404 for kinds of registries that are not supported. Clients that import a registry request
 // /ecr first, and try the other paths only after this code.
-func (s *Server) unsupportedKind(*call) (response, error) {
+func unsupportedKind(*call) (response, error) {
 	return response{}, fault.ResourceNotFound("Registries of this kind are not supported.")
 }
 
+// watchHandlers handles the routes of the checks of stored registries.
+type watchHandlers struct {
+	watch  *watch.Service
+	checks *checks.Service
+}
+
 // checkRegistry is POST /v1/registries/oci/{uid}/check.
-func (s *Server) checkRegistry(c *call) (response, error) {
+func (h watchHandlers) checkRegistry(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	wait := query.boolean("wait")
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
 	if !wait {
-		_, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
+		_, err := h.watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
 		return pending("The registry is due for a check."), err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 	}
-	report, reason, err := s.Watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), s.Checks.ReserveWait)
+	report, reason, err := h.watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), h.checks.ReserveWait)
 	if report == nil {
 		return pending(reason), err
 	}
@@ -258,7 +271,7 @@ const (
 )
 
 // registryHistory is GET /v1/registries/oci/{uid}/basic/history.
-func (s *Server) registryHistory(c *call) (response, error) {
+func (h watchHandlers) registryHistory(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	limit := query.limit()
 	if limit < 0 || limit > maxHistoryPage {
@@ -271,7 +284,7 @@ func (s *Server) registryHistory(c *call) (response, error) {
 	var status watch.HealthStatus
 	return response{http.StatusOK, items[watch.HistoryEntry]{
 		read: limitedPages(limit, historyPage, func(limit int, after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
-			status, entries, err = s.Watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
+			status, entries, err = h.watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
 			return entries, len(entries) == limit, err
 		}),
 		show: func(r watch.HistoryEntry) any { return healthPeriod(r) },

@@ -4,12 +4,16 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
+// sessionHandlers handles the routes of sessions.
+type sessionHandlers struct{ auth *auth.Service }
+
 // listSessions is GET /v1/users/me/sessions.
-func (s *Server) listSessions(c *call) (response, error) {
-	sessions, err := s.Auth.Sessions.List(c.Context(), c.principal)
+func (h sessionHandlers) listSessions(c *call) (response, error) {
+	sessions, err := h.auth.Sessions.List(c.Context(), c.principal)
 	items := make([]api.Session, len(sessions))
 	for i, one := range sessions {
 		items[i] = api.Session{
@@ -21,15 +25,15 @@ func (s *Server) listSessions(c *call) (response, error) {
 }
 
 // endSession is DELETE /v1/users/me/sessions/{uid}.
-func (s *Server) endSession(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (h sessionHandlers) endSession(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, h.auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeTokens is POST /v1/users/auth/tokens/revoke.
-func (s *Server) revokeTokens(c *call) (response, error) {
+func (h sessionHandlers) revokeTokens(c *call) (response, error) {
 	var body api.RevokeTokens
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Auth.Sessions.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
+	return response{status: http.StatusNoContent}, h.auth.Sessions.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
 }

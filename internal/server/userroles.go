@@ -24,13 +24,13 @@ func tenantRoles(u directory.User) []api.Ref {
 }
 
 // getUserRoles is GET /v1/users/{uid}/roles.
-func (s *Server) getUserRoles(c *call) (response, error) {
-	found, err := s.userOfPath(c)
+func (h userHandlers) getUserRoles(c *call) (response, error) {
+	found, err := h.userOfPath(c)
 	return response{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
 }
 
 // setUserRoles is PUT /v1/users/{uid}/roles.
-func (s *Server) setUserRoles(c *call) (response, error) {
+func (h userHandlers) setUserRoles(c *call) (response, error) {
 	var body api.UserRoles
 	var role auth.Role
 	err := c.read(&body, func() (problems []fault.Field) {
@@ -43,13 +43,13 @@ func (s *Server) setUserRoles(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	err = s.Directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
+	err = h.directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
 	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.err(err)
 }
 
 // getUserProjects is GET /v1/users/{uid}/projects.
-func (s *Server) getUserProjects(c *call) (response, error) {
-	found, err := s.userOfPath(c)
+func (h userHandlers) getUserProjects(c *call) (response, error) {
+	found, err := h.userOfPath(c)
 	projects := make([]api.ProjectRoles, len(found.Projects))
 	for i, p := range found.Projects {
 		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(auth.RoleMember)}
@@ -58,7 +58,7 @@ func (s *Server) getUserProjects(c *call) (response, error) {
 }
 
 // setUserProjects is PUT /v1/users/{uid}/projects.
-func (s *Server) setUserProjects(c *call) (response, error) {
+func (h userHandlers) setUserProjects(c *call) (response, error) {
 	var body api.UserProjects
 	var projects []string
 	err := c.read(&body, func() (problems []fault.Field) {
@@ -68,7 +68,7 @@ func (s *Server) setUserProjects(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
+	return response{status: http.StatusNoContent}, h.directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
 }
 
 // memberships returns the projects of a request. Public clients remove a user from all projects by null, and from one
@@ -91,13 +91,13 @@ func memberships(sent []api.UserProject) (projects []string, problems []fault.Fi
 }
 
 // getUserResourceRoles is GET /v1/users/{uid}/resourceRoles. The list is always empty; clients read it with a user.
-func (s *Server) getUserResourceRoles(c *call) (response, error) {
-	_, err := s.userOfPath(c)
+func (h userHandlers) getUserResourceRoles(c *call) (response, error) {
+	_, err := h.userOfPath(c)
 	return response{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
 }
 
 // getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles. The lists are always empty.
-func (s *Server) getUserWorkspaceRoles(c *call) (response, error) {
-	_, err := s.userOfPath(c)
+func (h userHandlers) getUserWorkspaceRoles(c *call) (response, error) {
+	_, err := h.userOfPath(c)
 	return response{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err
 }

@@ -14,17 +14,23 @@ import (
 var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
 	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
 
+// userHandlers handles the routes of users.
+type userHandlers struct {
+	directory *directory.Directory
+	auth      *auth.Service
+}
+
 // userInfo is GET /v1/users/info, about the caller.
-func (s *Server) userInfo(c *call) (response, error) {
+func (h userHandlers) userInfo(c *call) (response, error) {
 	p := c.principal
 	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID, Email: p.Email, Role: string(p.Role)}}, nil
 }
 
 // listUsers is GET /v1/users. All users are on one page.
-func (s *Server) listUsers(c *call) (response, error) {
+func (h userHandlers) listUsers(c *call) (response, error) {
 	count := 0
 	return response{http.StatusOK, items[directory.User]{
-		read: s.userPages(c),
+		read: h.userPages(c),
 		show: func(u directory.User) any {
 			count++
 			return user(u)
@@ -41,15 +47,15 @@ type listTail struct {
 	Status   *api.SyncStatus `json:"status,omitempty"`
 }
 
-func (s *Server) userPages(c *call) func(directory.User) ([]directory.User, bool, error) {
+func (h userHandlers) userPages(c *call) func(directory.User) ([]directory.User, bool, error) {
 	return func(after directory.User) ([]directory.User, bool, error) {
-		return s.Directory.ListUsers(c.Context(), c.principal, "", after)
+		return h.directory.ListUsers(c.Context(), c.principal, "", after)
 	}
 }
 
 // getUser is GET /v1/users/{uid}.
-func (s *Server) getUser(c *call) (response, error) {
-	found, err := s.userOfPath(c)
+func (h userHandlers) getUser(c *call) (response, error) {
+	found, err := h.userOfPath(c)
 	body := user(found.User)
 	body.Spec.Projects = make([]api.Ref, len(found.Projects))
 	for i, p := range found.Projects {
@@ -59,12 +65,12 @@ func (s *Server) getUser(c *call) (response, error) {
 }
 
 // userOfPath returns the user that the path names; "me" is the caller.
-func (s *Server) userOfPath(c *call) (directory.UserWithProjects, error) {
+func (h userHandlers) userOfPath(c *call) (directory.UserWithProjects, error) {
 	ref := c.user()
 	if ref.User == "me" {
 		ref.User = c.principal.UserUID
 	}
-	return s.Directory.User(c.Context(), c.principal, ref)
+	return h.directory.User(c.Context(), c.principal, ref)
 }
 
 func user(u directory.User) api.User {
@@ -84,7 +90,7 @@ func userStatus(u directory.User) api.UserStatus {
 }
 
 // createUser is POST /v1/users. Public clients send no password.
-func (s *Server) createUser(c *call) (response, error) {
+func (h userHandlers) createUser(c *call) (response, error) {
 	var body api.NewUser
 	var input directory.NewUser
 	err := c.read(&body, func() []fault.Field {
@@ -96,12 +102,12 @@ func (s *Server) createUser(c *call) (response, error) {
 			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role, Projects: body.Spec.Projects,
 			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
 		}
-		return fault.Join(problems, userFields.in(s.Directory.UserProblems(c.principal, input)))
+		return fault.Join(problems, userFields.in(h.directory.UserProblems(c.principal, input)))
 	})
 	if err != nil {
 		return response{}, err
 	}
-	created, err := s.Directory.CreateUser(c.Context(), c.principal, c.origin, input)
+	created, err := h.directory.CreateUser(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.err(err)
 }
 
@@ -121,7 +127,7 @@ func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 func (c *call) user() directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
 
 // updateUser is PUT /v1/users/{uid}. Roles and projects have separate paths.
-func (s *Server) updateUser(c *call) (response, error) {
+func (h userHandlers) updateUser(c *call) (response, error) {
 	var body api.UserUpdate
 	var change directory.UserChange
 	err := c.read(&body, func() []fault.Field {
@@ -132,25 +138,25 @@ func (s *Server) updateUser(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
+	return response{status: http.StatusNoContent}, h.directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
 }
 
 // deleteUser is DELETE /v1/users/{uid}.
-func (s *Server) deleteUser(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
+func (h userHandlers) deleteUser(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, h.directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
 }
 
 // setUserPassword is PUT /v1/users/{uid}/password.
-func (s *Server) setUserPassword(c *call) (response, error) {
+func (h userHandlers) setUserPassword(c *call) (response, error) {
 	var body api.NewPassword
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
+	return response{status: http.StatusNoContent}, h.directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
 }
 
 // setUserState is PUT /v1/users/{uid}/state.
-func (s *Server) setUserState(c *call) (response, error) {
+func (h userHandlers) setUserState(c *call) (response, error) {
 	var body api.UserState
 	err := c.read(&body, func() []fault.Field {
 		if body.IsActive == nil {
@@ -161,33 +167,33 @@ func (s *Server) setUserState(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	change := s.Directory.DisableUser
+	change := h.directory.DisableUser
 	if *body.IsActive {
-		change = s.Directory.EnableUser
+		change = h.directory.EnableUser
 	}
 	return response{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.user())
 }
 
 // changePassword is PATCH /v1/users/me/password.
-func (s *Server) changePassword(c *call) (response, error) {
+func (h userHandlers) changePassword(c *call) (response, error) {
 	var body api.PasswordChange
 	err := c.read(&body, func() []fault.Field {
-		return s.Auth.Logins.PasswordProblems(c.principal, body.CurrentPassword, body.NewPassword)
+		return h.auth.Logins.PasswordProblems(c.principal, body.CurrentPassword, body.NewPassword)
 	})
 	if err != nil {
 		return response{}, err
 	}
-	err = s.Auth.Logins.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
+	err = h.auth.Logins.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
 	return response{status: http.StatusNoContent}, err
 }
 
 // summarizeUsers is POST /v1/users/summary. Terraform uses it at each refresh to look up a user by email.
-func (s *Server) summarizeUsers(c *call) (response, error) {
+func (h userHandlers) summarizeUsers(c *call) (response, error) {
 	var body api.UserSummaryRequest
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return listOf(http.StatusOK, s.candidates(c, body.Filter), func(u directory.User) any {
+	return listOf(http.StatusOK, h.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)
 		if !matches(body.Filter.EmailID, u.Email) || !matches(body.Filter.Name, metadata.Name) {
 			return nil
@@ -198,13 +204,13 @@ func (s *Server) summarizeUsers(c *call) (response, error) {
 }
 
 // candidates reads all users that may match the filter. For one email it reads one row.
-func (s *Server) candidates(c *call, filter api.UserFilter) func(directory.User) ([]directory.User, bool, error) {
+func (h userHandlers) candidates(c *call, filter api.UserFilter) func(directory.User) ([]directory.User, bool, error) {
 	email := filter.EmailID.Eq
 	if email == nil {
-		return s.userPages(c)
+		return h.userPages(c)
 	}
 	return func(directory.User) ([]directory.User, bool, error) {
-		found, err := s.Directory.FindUser(c.Context(), c.principal, *email)
+		found, err := h.directory.FindUser(c.Context(), c.principal, *email)
 		return found, false, err
 	}
 }

@@ -11,16 +11,25 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
+// checkHandlers handles the routes of checks and scans of what a request sends.
+type checkHandlers struct {
+	checks    *checks.Service
+	directory *directory.Directory
+	metrics   *Metrics
+	scanBytes int64
+}
+
 // validate is POST /v1/registries/oci/basic/validate. It returns 204 for a valid definition, else the report as an
 // error.
-func (s *Server) validate(c *call) (response, error) {
-	report, err := s.check(c, audit.RegistryValidate)
+func (h checkHandlers) validate(c *call) (response, error) {
+	report, err := h.check(c, audit.RegistryValidate)
 	if err != nil {
 		return response{}, err
 	}
@@ -31,25 +40,25 @@ func (s *Server) validate(c *call) (response, error) {
 }
 
 // diagnose is POST /v1/registries/oci/basic/diagnose: the same check with the report as the response.
-func (s *Server) diagnose(c *call) (response, error) {
-	report, err := s.check(c, audit.RegistryDiagnose)
+func (h checkHandlers) diagnose(c *call) (response, error) {
+	report, err := h.check(c, audit.RegistryDiagnose)
 	return response{http.StatusOK, report}, err
 }
 
 // check makes sure that every outcome is recorded, also of a request that cannot be decoded.
-func (s *Server) check(c *call, action audit.Action) (*regcheck.Report, error) {
+func (h checkHandlers) check(c *call, action audit.Action) (*regcheck.Report, error) {
 	setAuditUID(c.w, c.origin.AuditUID) // for a panic in the engine
-	request, err := s.readCheck(c)
+	request, err := h.readCheck(c)
 	request.Action, request.Refusal = action, err
-	report, auditUID, err := s.Checks.Validate(c.Context(), c.principal, c.origin, request)
+	report, auditUID, err := h.checks.Validate(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
-	s.Metrics.Validation(report, err)
+	h.metrics.Validation(report, err)
 	return report, err
 }
 
 // readCheck leaves decoding problems to the domain, and notes unknown fields.
-func (s *Server) readCheck(c *call) (request checks.Request, err error) {
-	if err := s.findProject(c); err != nil {
+func (h checkHandlers) readCheck(c *call) (request checks.Request, err error) {
+	if err := findProject(c, h.directory); err != nil {
 		return request, err
 	}
 	body, err := c.body()
@@ -68,17 +77,17 @@ func (s *Server) readCheck(c *call) (request checks.Request, err error) {
 }
 
 // scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a model.Result. Nothing is stored or contacted.
-func (s *Server) scan(c *call) (response, error) {
-	request, err := s.readScan(c)
+func (h checkHandlers) scan(c *call) (response, error) {
+	request, err := h.readScan(c)
 	request.Refusal = err
-	result, auditUID, err := s.Checks.Scan(c.Context(), c.principal, c.origin, request)
+	result, auditUID, err := h.checks.Scan(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
 	return response{http.StatusOK, result}, err
 }
 
 // readScan reads a file of any type.
-func (s *Server) readScan(c *call) (request checks.ScanRequest, err error) {
-	if err := s.findProject(c); err != nil {
+func (h checkHandlers) readScan(c *call) (request checks.ScanRequest, err error) {
+	if err := findProject(c, h.directory); err != nil {
 		return request, err
 	}
 	query := readQuery(c.URL.RawQuery)
@@ -93,7 +102,7 @@ func (s *Server) readScan(c *call) (request checks.ScanRequest, err error) {
 		return request, err
 	}
 	request.Name, request.Options = strictjson.Body, model.Options{Format: model.Format(format), As: as}
-	if request.File, err = c.readBody(cmp.Or(s.ScanBytes, maxBody)); err == nil && len(request.File) == 0 {
+	if request.File, err = c.readBody(cmp.Or(h.scanBytes, maxBody)); err == nil && len(request.File) == 0 {
 		err = fault.InvalidFields(fault.Field{Field: strictjson.Body, Problem: "is required"})
 	}
 	return request, err
