@@ -12,7 +12,7 @@ import (
 // readyRetry is when to retry after "not ready".
 const readyRetry = 2 * time.Second
 
-// healthHandlers handles the routes that tell the state of the server.
+// healthHandlers handles the routes about the state of the server.
 type healthHandlers struct{ isReady func(context.Context) error }
 
 // health is GET /healthz: the process runs, whatever the state of the store.
