@@ -1,6 +1,7 @@
 package regcheck
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,7 +66,12 @@ type TLS struct {
 type Problem struct {
 	Field   string `json:"field"`
 	Problem string `json:"problem"`
+
+	text Text // empty if it was decoded
 }
+
+// Show returns the problem for an audience.
+func (p Problem) Show(a Audience) string { return cmp.Or(a.Show(p.text), p.Problem) }
 
 // DefinitionError means that a definition cannot be checked. It lists all problems.
 type DefinitionError struct {
@@ -119,6 +125,6 @@ func TextProblem(value string) string { return Audience{}.Show(endpoint.TextProb
 func (d *Definition) NoteUnknown(unknown, known []string) {
 	for _, path := range unknown {
 		path = wire.CleanText(path)
-		d.Unknown = append(d.Unknown, Problem{path, "is not a field of a definition" + spelling.Hint(path, known)})
+		d.Unknown = append(d.Unknown, Problem{Field: path, Problem: "is not a field of a definition" + spelling.Hint(path, known)})
 	}
 }

@@ -99,7 +99,7 @@ func (p *problems) add(field, format string, args ...any) {
 // note adds a problem unless it is empty.
 func (p *problems) note(field string, problem Text) {
 	if problem != "" {
-		*p = append(*p, Problem{Field: field, Problem: Audience{}.Show(problem)})
+		*p = append(*p, Problem{field, Audience{}.Show(problem), problem})
 	}
 }
 

@@ -77,11 +77,14 @@ func (f *DefinitionFlags) New(stdin io.Reader, file string, registry *api.OCIReg
 	if err != nil {
 		return err
 	}
-	show := FieldProblem
-	if file == "" {
-		show = flagProblem
+	problems := registry.Spec.Problems()
+	if file != "" {
+		return DefinitionProblems(wrong, slices.Concat(registry.Spec.Unknown, problems), FieldProblem)
 	}
-	return DefinitionProblems(wrong, slices.Concat(registry.Spec.Unknown, registry.Spec.Problems()), show)
+	for i := range problems {
+		problems[i].Problem = problems[i].Show(regcheck.Audience{Field: DefinitionFlag})
+	}
+	return DefinitionProblems(wrong, problems, flagProblem)
 }
 
 // Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others depend on what is
@@ -269,7 +272,7 @@ func DefinitionFlag(path string) string {
 	return definitionFlags[list]
 }
 
-// flagProblem returns a problem of a definition that was given by flags.
+// flagProblem returns a problem of a definition that was given by flags, and whose text names them.
 func flagProblem(p fault.Field) string {
 	required := strings.HasPrefix(p.Problem, "is required")
 	switch {
@@ -278,13 +281,7 @@ func flagProblem(p fault.Field) string {
 	case required && p.Field == "auth.token":
 		return "give the token with --token-stdin or " + EnvRegistryToken
 	}
-	pairs := []string{}
-	for path, flag := range definitionFlags {
-		if strings.HasPrefix(path, "auth.") && flag != "" {
-			pairs = append(pairs, path, flag)
-		}
-	}
-	return fmt.Sprintf("%s %s", DefinitionFlag(p.Field), strings.NewReplacer(pairs...).Replace(p.Problem))
+	return DefinitionFlag(p.Field) + " " + p.Problem
 }
 
 // labelProblems lists the problems of the fields that only the service uses.
