@@ -67,11 +67,11 @@ type Problem struct {
 	Field   string `json:"field"`
 	Problem string `json:"problem"`
 
-	text Text // empty if it was decoded
+	Text Text `json:"-"` // for Show; empty if the problem was decoded from JSON
 }
 
 // Show returns the problem for an audience.
-func (p Problem) Show(a Audience) string { return cmp.Or(a.Show(p.text), p.Problem) }
+func (p Problem) Show(a Audience) string { return cmp.Or(a.Show(p.Text), p.Problem) }
 
 // DefinitionError means that a definition cannot be checked. It lists all problems.
 type DefinitionError struct {
