@@ -46,11 +46,11 @@ test: ## Pass all tests; installs the Debian packages they need when it may, els
 	@test/all $(MAKE) --no-print-directory -j3 test-plain test-product test-system
 
 # Tests that compute much, which the race detector would make ten times slower: their files have the build tag !race. The packages of
-# definitions are only here, since they have neither goroutines nor locks; internal/scan runs them in goroutines.
+# definitions are only here, since they have neither goroutines nor locks; internal/cli/scan runs them in goroutines.
 # In the other targets, those that take longest come first, so that none is left to run alone at the end; before the browser those of
 # databases that fail, which it would slow down.
 test-plain:
-	$(GO) test -vet=off -count=1 ./internal/archtest ./internal/scan ./definitions/...
+	$(GO) test -vet=off -count=1 ./internal/archtest ./internal/cli/scan ./definitions/...
 
 test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
@@ -68,7 +68,7 @@ test-system:
 endif
 
 test-long: deps ## Run the long forms of tests, for every night; takes a quarter of an hour
-	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
+	$(race) -timeout 60m ./internal/service/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./console -long
@@ -103,7 +103,7 @@ golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
 docs: ## Write docs/codes.md and the words of docs/scan.md from their tables, and docs/configuration.md from the flags
-	$(GO) test ./internal/wording ./internal/scan ./cmd/regwarden -run Page -update
+	$(GO) test ./internal/service/wording ./internal/cli/scan ./internal/cli -run Page -update
 
 matrix: ## Print the matrix of definitions: what each should come to, and what it did
 	$(GO) test ./regcheck -run 'TestMatrix' -v
@@ -186,7 +186,7 @@ screenshots: ## Write the images of the console into docs/images; needs what the
 
 man: ## Write the man pages into bin/man
 	rm -rf bin/man && mkdir -p bin/man
-	$(GO) test ./cmd/regwarden -run TestManPages -man $(CURDIR)/bin/man
+	$(GO) test ./internal/cli -run TestManPages -man $(CURDIR)/bin/man
 
 completions: build ## Write the completions of bash, zsh, fish and PowerShell into bin/completions
 	rm -rf bin/completions && mkdir -p bin/completions

@@ -1,100 +1,17 @@
 // Command regwarden issues authorization tokens and checks OCI registry definitions.
-//
-// This package is the only code that reads flags, environment and settings files. It passes them to the other packages and connects
-// these.
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"strings"
 
-	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli"
-	"github.com/regwarden/regwarden/internal/command"
-	"github.com/regwarden/regwarden/internal/coredump"
-	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/store/sqldb"
+	"github.com/regwarden/regwarden/internal/process/coredump"
 )
 
-// Exit codes. "check" exits with exitNotValid for a definition that is not valid, and with exitNotChecked when it has no
-// result. A check ended by a signal exits with exitSignal plus the number of the signal, as shells report it.
-const (
-	exitOK         = 0
-	exitNotValid   = 1
-	exitFailed     = 1
-	exitUsage      = 2
-	exitNotChecked = 3
-	exitSignal     = 128 // plus the number of the signal
-)
+// version is set by the build (-ldflags "-X main.version=..."). Empty: what the go command recorded.
+var version string
 
 func main() {
 	coredump.Forbid() // every command may read secrets
-	os.Exit(run(os.Args[1:]))
-}
-
-func run(args []string) int {
-	ctx, stop := command.UntilSignal()
-	defer stop()
-	root := newRoot(args...)
-	root.SetArgs(args)
-	root.SetIn(command.StdinUntil(ctx))
-	err := root.ExecuteContext(ctx)
-	return exitCode(err)
-}
-
-// exitCode returns the exit code for an error. It prints the error unless its report was printed.
-func exitCode(err error) int {
-	if err == nil {
-		return exitOK
-	}
-	if errors.Is(err, command.ErrNotValid) {
-		return exitNotValid
-	}
-	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
-	if cause, ok := errors.AsType[command.Interrupted](err); ok {
-		return exitSignal + int(cause.Signal)
-	}
-	if _, usage := errors.AsType[command.UsageError](err); usage || fault.KindOf(err) == fault.Invalid {
-		return exitUsage
-	}
-	if _, ok := errors.AsType[command.NotChecked](err); ok {
-		return exitNotChecked
-	}
-	if _, connecting := sqldb.Reason(err); connecting || errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was given
-		return exitUsage
-	}
-	return exitFailed
-}
-
-// describe returns the text of an error, of which a server or a registry may have written a part.
-func describe(err error) string {
-	if refused, ok := errors.AsType[*api.Error](err); ok {
-		return cli.Shown(refused.Message)
-	}
-	lines := strings.Split(messageOf(err), "\n")
-	for i := range lines {
-		lines[i] = cli.Shown(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
-// messageOf returns the message of an error. For a fault, the problem of each field follows on a separate line.
-func messageOf(err error) string {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		return err.Error()
-	}
-	text := f.Message
-	if reason, _ := sqldb.Reason(f); reason != "" {
-		text = reason
-	}
-	for _, field := range f.Fields {
-		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
-	}
-	if f.Cause != nil {
-		text += "\n  cause: " + f.Cause.Error()
-	}
-	return text
+	os.Exit(cli.Run(version, os.Args[1:]))
 }

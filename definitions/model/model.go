@@ -4,6 +4,8 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck"
@@ -70,6 +72,18 @@ type Source struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitzero"`
 	Object string `json:"object,omitempty"`
+}
+
+// InFile names a place within its file; it is empty for the file as a whole.
+func (s Source) InFile() string {
+	var parts []string
+	if s.Line > 0 {
+		parts = append(parts, fmt.Sprintf("line %d", s.Line))
+	}
+	if s.Object != "" {
+		parts = append(parts, s.Object)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Resolution is whether a definition is complete.

@@ -20,7 +20,7 @@ import (
 // stay, such as samples of the files of other programs.
 var clean = []string{
 	".",
-	":!internal/archtest/words*", ":!internal/store/migrations", ":!LICENSE", ":!definitions/testdata",
+	":!internal/archtest/words*", ":!internal/storage/store/migrations", ":!LICENSE", ":!definitions/testdata",
 }
 
 //go:embed words.txt

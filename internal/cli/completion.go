@@ -1,73 +1,70 @@
 package cli
 
 import (
-	"context"
-	"slices"
-	"time"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/scan"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
-// completionTimeout is how long a shell waits for names, such as from a server that does not respond.
-const completionTimeout = 2 * time.Second
+// flagValues returns the closed lists of values of flags. A flag has the same values in every command.
+var flagValues = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"action":               asStrings(audit.Actions),
+		"as":                   model.ConsumerNames(),
+		"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
+		"egress-profile":       {"private", "public"},
+		"egress-proxy":         {proxyFromEnvironment, noProxy},
+		"egress-proxy-connect": {"address", "name"},
+		"fail-on":              asStrings(scan.Levels),
+		"format":               definitions.FormatNames(),
+		"log-format":           {"text", "json"},
+		"log-level":            {"debug", "info", "warn", "error"},
+		"login-isolation":      {isolateProcess, isolateNothing},
+		"outcome":              asStrings(audit.Outcomes),
+		"output":               {"text", "json"},
+		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
+		"template":             manage.AlertTemplates,
+		"component":            manage.AlertComponents,
+		"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
+		"smtp-tls":             {"starttls", "tls", "none"},
+	}
+})
 
-// FlagNames returns the completions of flags whose values are names in the service.
-func (p Program) FlagNames() map[string]cobra.CompletionFunc {
-	orgs := p.completeFlag(orgNames, aboutOrgs)
-	return map[string]cobra.CompletionFunc{"context": completeContextFlag, "default-org": orgs, "org": orgs,
-		"project": p.completeFlag(projectNames), "registry": p.completeFlag(registryNames)}
+func asStrings[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, value := range values {
+		list[i] = string(value)
+	}
+	return list
 }
 
-// completeNames completes the first argument with names from the service.
-func (p Program) completeNames(names func(*call) ([]string, error), options ...option) cobra.CompletionFunc {
-	complete := p.completeFlag(names, options...)
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, typed)
+// addCompletions adds what shells complete: values of flags, and arguments. Commands that take a file keep the completion of files.
+func addCompletions(cmd *cobra.Command, ofService map[string]cobra.CompletionFunc) {
+	if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "PATH") {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for flag, values := range flagValues() {
+		completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	for flag, complete := range ofService {
+		completeFlag(cmd, flag, complete)
+	}
+	for _, sub := range cmd.Commands() {
+		addCompletions(sub, ofService)
 	}
 }
 
-// completeFlag completes the value of a flag with names from the service. Where there is none, there are no names: a shell shows no error, and
-// no store is created. Commands without the flag --server are about the local store.
-func (p Program) completeFlag(names func(*call) ([]string, error), options ...option) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		run, t := &call{cmd: cmd}, &target{local: p.NewLocal(), localOnly: cmd.Flag("server") == nil}
-		for _, option := range options {
-			option(run, t)
-		}
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		t.addFlags(flags)
-		flags.VisitAll(func(f *pflag.Flag) {
-			if given := cmd.Flag(f.Name); given != nil && given.Changed {
-				_ = flags.Set(f.Name, given.Value.String()) // it was parsed before
-			}
-		})
-		found, err := run.names(ctx, t, args, names)
-		if err != nil {
-			cobra.CompDebugln(err.Error(), false)
-		}
-		return completions(found), cobra.ShellCompDirectiveNoFileComp
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if cmd.Flag(flag) != nil {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only for a flag without the command, or with a completion
 	}
-}
-
-// completions returns names in order, without those that would control the terminal.
-func completions(names []string) []cobra.Completion {
-	names = slices.DeleteFunc(names, func(name string) bool { return Shown(name) != name })
-	slices.Sort(names)
-	return names
-}
-
-// names returns the names that the chosen service has.
-func (c *call) names(ctx context.Context, t *target, args []string, names func(*call) ([]string, error)) ([]string, error) {
-	end, err := c.connect(ctx, t, args)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	return names(c)
 }

@@ -2,7 +2,7 @@
 //
 // A fault is never the result of a check: a check that finds an invalid registry succeeded, and its outcome is a
 // regcheck.Report. A fault separates what a client may know (Code, Message, Fields, Reason) from what only the log may
-// contain (Cause). The exit code of a fault is chosen in cmd/regwarden.
+// contain (Cause). The exit code of a fault is chosen in internal/cli.
 package fault
 
 import (

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/seal"
-	"github.com/regwarden/regwarden/internal/store"
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/seal"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 	"github.com/regwarden/regwarden/test/instance"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/test/instance"
 )
 

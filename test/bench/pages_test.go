@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/test/healthhistory"
 	"github.com/regwarden/regwarden/test/instance"
 )

@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/scan"
+	"github.com/regwarden/regwarden/internal/cli/scan"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 	"github.com/regwarden/regwarden/secret"

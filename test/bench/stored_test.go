@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver of the service
 
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -119,7 +119,7 @@ func serviceKey(b *testing.B, dataDir string, purpose store.KeyPurpose) []byte {
 	return keys[slices.IndexFunc(keys, func(k store.ServiceKey) bool { return k.Purpose == purpose })].Secret
 }
 
-// refreshToken makes the first token of a session, as internal/auth does.
+// refreshToken makes the first token of a session, as internal/service/auth does.
 func refreshToken(key []byte, session uuid.UUID) string {
 	body := binary.BigEndian.AppendUint64(session[:], 1)
 	mac := hmac.New(sha256.New, key)

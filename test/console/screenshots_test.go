@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/test/healthhistory"
 )
 

@@ -108,7 +108,7 @@ func TestAlertRules(t *testing.T) {
 	if out, err := exec.Command(promtool, "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	metrics := mustRead(t, filepath.Join(deployDir, "../internal/scanreport/testdata/openmetrics"))
+	metrics := mustRead(t, filepath.Join(deployDir, "../internal/cli/scanreport/testdata/openmetrics"))
 	for _, name := range regexp.MustCompile(`(probe|regwarden)_[a-z_]+`).FindAllString(rules, -1) {
 		if !strings.Contains(string(metrics), "# TYPE "+name+" ") {
 			t.Errorf("the report has no metric %s", name)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 )
 
 // slowFile accepts the first bytes at once and the others when it is opened, so that pg_dump keeps its transaction until then.

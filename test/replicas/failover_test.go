@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 )
 
 var long = flag.Bool("long", false, "20 rounds of failures instead of a few, under more load")

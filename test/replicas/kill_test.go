@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 )
 
 // TestReplicasKilled ends replicas with kill -9 at random moments under load, sometimes two at once, and starts

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )

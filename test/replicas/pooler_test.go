@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/test/instance"
 )
 

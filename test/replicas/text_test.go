@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 )
 
 // PostgreSQL has no text with a NUL. A client's mistake must not look like one of the service.

@@ -26,8 +26,8 @@ import (
 	goldmarktext "github.com/yuin/goldmark/text"
 	"pgregory.net/rapid"
 
+	"github.com/regwarden/regwarden/internal/cli/scanreport"
 	"github.com/regwarden/regwarden/internal/needs"
-	"github.com/regwarden/regwarden/internal/scanreport"
 )
 
 // readers read a report back and compare it with what must be in it.
@@ -287,7 +287,7 @@ func readMetrics(report []byte, want counts) error {
 // Prometheus's own program reads the report in both of its formats. It imports only samples with a time.
 func TestPromtool(t *testing.T) {
 	promtool := needs.Program(t, "promtool", "prometheus")
-	report, err := os.ReadFile("../../internal/scanreport/testdata/openmetrics")
+	report, err := os.ReadFile("../../internal/cli/scanreport/testdata/openmetrics")
 	if err != nil {
 		t.Fatal(err)
 	}

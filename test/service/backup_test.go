@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/test/instance"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	_ "github.com/regwarden/regwarden/internal/store" // brings the SQLite driver, to break a store from outside
+	_ "github.com/regwarden/regwarden/internal/storage/store" // brings the SQLite driver, to break a store from outside
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )

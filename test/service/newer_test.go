@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/internal/store/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/test/instance"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cputime"
+	"github.com/regwarden/regwarden/internal/process/cputime"
 )
 
 // limits end reading that takes too much. Readers call the Scanner between entries, where reading ends.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cputime"
+	"github.com/regwarden/regwarden/internal/process/cputime"
 )
 
 const fileTime = 20 * time.Millisecond

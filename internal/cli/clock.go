@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/clock"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+const (
+	// clockTolerance is how far behind the clock of the machine may be before that is reported: servers differ, and NTP corrects clocks.
+	clockTolerance = 5 * time.Minute
+	clockInterval  = time.Minute
+
+	// stopTime is how long no server has stored its time when the service as a whole did not work: none ran, or none reached the store.
+	// The start of one more server is not a stop.
+	stopTime = 5 * clockInterval
+
+	// waitHold is how long a step of the clock forward must last before waits after failed logins take account of it: longer than most
+	// of them.
+	waitHold = time.Hour
+)
+
+// clockMonitor stores the newest time that a server has seen, and reports a clock of this machine that is far behind it, or was set back.
+type clockMonitor struct {
+	db    *store.DB
+	clock *clock.Clock
+	log   *slog.Logger
+	// afterStop, if set, is called after the service as a whole did not work for stopTime, or the clock was set forward by it.
+	afterStop func(context.Context) error
+	newest    atomic.Int64 // milliseconds; the newest that this process has seen in the store
+}
+
+// run monitors the clock until ctx ends.
+func (m *clockMonitor) run(ctx context.Context) {
+	started, reported := false, false
+	for {
+		err := m.poll(ctx, !started)
+		started = started || err == nil
+		if err != nil && ctx.Err() == nil {
+			m.log.Warn("clock check failed", "retry_in", clockInterval, "error", err)
+		}
+		behind := m.behind()
+		if behind > clockTolerance && !reported {
+			m.report(behind)
+		}
+		reported = behind > clockTolerance
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(clockInterval):
+		}
+	}
+}
+
+// poll reads the newest time, and stores that of this server if it is newer. The first poll of a server stores its own in any case: the
+// difference was reported then, and the start accepts the clock.
+func (m *clockMonitor) poll(ctx context.Context, first bool) error {
+	newest, err := store.Read(ctx, m.db, func(tx *store.Tx) (time.Time, error) { return tx.Times.Newest(ctx) })
+	if err != nil {
+		return err
+	}
+	m.newest.Store(max(m.newest.Load(), newest.UnixMilli()))
+	if m.afterStop != nil && m.clock.Now().Sub(newest) > stopTime {
+		if err := m.afterStop(ctx); err != nil {
+			return err
+		}
+	}
+	return m.db.InTx(ctx, func(tx *store.Tx) error {
+		if first {
+			return tx.Times.Set(ctx, m.clock.Now())
+		}
+		return tx.Times.Note(ctx, m.clock.Now())
+	})
+}
+
+func (m *clockMonitor) report(behind time.Duration) {
+	m.log.Error("clock of this machine is behind", "behind", behind.Round(time.Second),
+		"newest_time", time.Now().Add(behind).UTC().Format(time.RFC3339),
+		"hint", "Set the clock of this machine right, then restart the server. If it was ahead before and is right now, only restart the server.")
+}
+
+// behind returns how far the clock of the machine is behind the newest time.
+func (m *clockMonitor) behind() time.Duration { return m.clock.Behind(time.UnixMilli(m.newest.Load())) }

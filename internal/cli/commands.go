@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+)
+
+// branch is a command of the root with those below it. group is the title below which help lists it, if any.
+type branch struct {
+	name, group string
+	build       func() *cobra.Command
+}
+
+// Titles in the help of the root.
+const (
+	ofRegistries = "Registry Commands:"
+	ofServers    = "Server Commands:"
+	ofLogins     = "Login Commands:"
+	ofAccess     = "Access Commands:"
+)
+
+// branches lists the commands of the root in the order of its help.
+func branches(program manage.Program) []branch {
+	return []branch{
+		{"check", ofRegistries, newCheck},
+		{"scan", ofRegistries, newScan},
+		{"registry", ofRegistries, program.Registry},
+		{"import", ofRegistries, func() *cobra.Command { return program.Import(&sourceFlags{}, somePaths) }},
+		{"alert", ofRegistries, program.Alert},
+		{"serve", ofServers, newServe},
+		{"health", ofServers, newHealth},
+		{"config", ofServers, newConfig},
+		{"key", ofServers, newKey},
+		{"backup", ofServers, newBackup},
+		{"restore", ofServers, newRestore},
+		{"migrate", ofServers, newMigrate},
+		{"login", ofLogins, program.Login},
+		{"logout", ofLogins, program.Logout},
+		{"context", ofLogins, program.Context},
+		{"whoami", ofLogins, program.Whoami},
+		{"org", ofAccess, program.Org},
+		{"project", ofAccess, program.Project},
+		{"user", ofAccess, program.User},
+		{"apikey", ofAccess, program.APIKey},
+		{"session", ofAccess, program.Session},
+		{"audit", ofAccess, func() *cobra.Command { return withVerify(program.Audit()) }},
+		{hashCommand, "", newHashPasswords},
+		{readFileCommand, "", newReadFile},
+		{"version", "", newVersion},
+	}
+}
+
+// newRoot returns the root with the branch that the arguments name. It has all branches if they name none, such as for help: building all
+// takes longer than most commands do.
+func newRoot(args ...string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "regwarden",
+		Short: "Authorization tokens, and checks of OCI registry definitions",
+		Long: "regwarden issues 15-minute authorization tokens and checks OCI registry definitions by actually using the registry.\n" +
+			"For a definition that is not valid it reports which stage failed, which field is at fault and how to fix it.",
+		Version:       currentVersion().Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          command.KnownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(command.FlagError)
+	root.SetVersionTemplate(currentVersion().String())
+	program := manage.Program{NewLocal: newLocal, Version: root.Version}
+	for _, b := range namedBy(args, branches(program)) {
+		addBranch(root, b)
+	}
+	addCompletions(root, program.FlagNames())
+	addHelp(root)
+	return root
+}
+
+// namedBy returns the branch that arguments name, or that of the command line that a shell completes; all if there is none. The last
+// argument of a completion is a word that is not complete yet.
+func namedBy(args []string, all []branch) []branch {
+	if len(args) > 2 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		args = args[1:]
+	}
+	i := -1
+	if len(args) > 0 {
+		i = slices.IndexFunc(all, func(b branch) bool { return b.name == args[0] })
+	}
+	if i < 0 {
+		return all
+	}
+	return all[i : i+1]
+}
+
+// withVerify adds the one command of audit records that needs the key of the store.
+func withVerify(audit *cobra.Command) *cobra.Command {
+	audit.AddCommand(newAuditVerify())
+	return audit
+}
+
+func addBranch(root *cobra.Command, b branch) {
+	cmd := b.build()
+	if cmd.GroupID = b.group; b.group != "" && !root.ContainsGroup(b.group) {
+		root.AddGroup(&cobra.Group{ID: b.group, Title: b.group})
+	}
+	root.AddCommand(cmd)
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+func TestHealth(t *testing.T) {
+	server := http.NewServeMux()
+	server.HandleFunc(api.PathHealth, func(http.ResponseWriter, *http.Request) {})
+	server.HandleFunc(api.PathReady, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	plain, secure := httptest.NewServer(server), httptest.NewTLSServer(server)
+	t.Cleanup(plain.Close)
+	t.Cleanup(secure.Close)
+	_, port, err := net.SplitHostPort(plain.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name     string
+		settings Config
+		ready    bool
+		want     string // of the status, or the error
+	}{
+		{"healthy", Config{Listen: plain.Listener.Addr().String()}, false, "/healthz: 200 OK"},
+		{"on all addresses", Config{Listen: "0.0.0.0:" + port}, false, "/healthz: 200 OK"},
+		{"on all addresses without naming one", Config{Listen: ":" + port}, false, "/healthz: 200 OK"},
+		{"TLS", Config{Listen: secure.Listener.Addr().String(), TLSSelfSigned: true}, false, "/healthz: 200 OK"},
+		{"not ready", Config{Listen: plain.Listener.Addr().String()}, true, "the server is not healthy: http://127.0.0.1:" + port + "/readyz: 503 Service Unavailable"},
+		{"TLS is not expected", Config{Listen: secure.Listener.Addr().String()}, false, "400 Bad Request"},
+		{"no server", Config{Listen: "127.0.0.1:1"}, false, "the server does not respond: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, err := health(t.Context(), tt.settings, tt.ready)
+			if err != nil {
+				status = err.Error()
+			}
+			if failed := !strings.HasSuffix(tt.want, "200 OK"); failed != (err != nil) || !strings.Contains(status, tt.want) {
+				t.Errorf("got %q, want %q", status, tt.want)
+			}
+		})
+	}
+}

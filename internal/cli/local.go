@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// localService runs the API on the store of the settings, in this process. It is a manage.Local.
+type localService struct{ *settings }
+
+func newLocal() manage.Local { return localService{newSettings()} }
+
+// AddFlags adds the settings that name a store.
+func (l localService) AddFlags(flags *pflag.FlagSet) { l.addTo(flags, storeFlags...) }
+
+// Source returns where the store is named: "flag", "environment", or "default".
+func (l localService) Source() string {
+	source := "default"
+	for _, name := range []string{"data-dir", "database-url", "database-url-file", "config"} {
+		if l.flags.Changed(name) {
+			return "flag"
+		}
+		if os.Getenv(envName(name)) != "" {
+			source = "environment"
+		}
+	}
+	return source
+}
+
+// Open opens the store as an administrator of the named organization, of the only one if org is empty, or of none if anyOrg is true.
+// Users who may read the data directory are trusted. The audit log has their operations with the origin "cli".
+func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error) {
+	db, err := l.open(ctx)
+	if errors.Is(err, sqldb.ErrEmpty) && l.Source() == "default" {
+		err = fmt.Errorf("%w\nTo use a server: regwarden login URL", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	transport, err := func() (http.RoundTripper, error) {
+		authService, err := newAuth(ctx, db, l.Config, nil, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		checker, err := newChecker(l.Config)
+		if err != nil {
+			return nil, err
+		}
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+		s, err := newServer(db, authService, checker, l.Config, log)
+		if err != nil {
+			return nil, err
+		}
+		p, err := localPrincipal(ctx, db, org, anyOrg)
+		return s.Local(p), err
+	}()
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return transport, func() { _ = db.Close() }, nil // every change is committed
+}
+
+// localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.
+func localPrincipal(ctx context.Context, db *store.DB, name string, anyOrg bool) (auth.Principal, error) {
+	p := operator
+	if name == "" && anyOrg {
+		return p, nil
+	}
+	err := db.View(ctx, func(tx *store.Tx) error {
+		org, err := p.Org(ctx, tx, name)
+		p.OrgUID, p.OrgName = org.UID, org.Name
+		return err
+	})
+	return p, err
+}

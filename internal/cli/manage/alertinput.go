@@ -1,0 +1,234 @@
+package manage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/alertbodies"
+	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// EnvAlertURL is the variable with the URL of a webhook.
+const EnvAlertURL = command.EnvPrefix + "ALERT_URL"
+
+const (
+	typeHTTP  = "http"
+	typeEmail = "email"
+
+	// longestPlain is the maximum length of a part of a URL's path that an argument may have: longer ones are the secrets of webhooks.
+	longestPlain = 20
+	maxChannel   = 1 << 20
+)
+
+// AlertTemplates are the values of --template.
+var AlertTemplates = []string{"slack", "teams"}
+
+// alertInput has the flags that describe a channel.
+type alertInput struct {
+	alertPlace
+	file, url, template string
+	urlStdin            bool
+	email               []string
+	allUsers, active    bool
+}
+
+func (f *alertInput) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.urlStdin, "url-stdin", false, "read the URL of the webhook from standard input, or at a prompt")
+	flags.StringVar(&f.url, "url", "", "URL of a webhook, if it contains no secret")
+	flags.StringVar(&f.template, "template", "", "send what this service understands: slack or teams (default: the JSON of the alert)")
+	flags.StringSliceVar(&f.email, "email", nil, "send email to this address; may be repeated")
+	flags.BoolVar(&f.allUsers, "all-users", false, "send email to the users of the project and all administrators")
+	flags.BoolVar(&f.active, "active", true, "send alerts")
+	flags.StringVarP(&f.file, "file", "f", "", "JSON file of the channel, such as with headers; - for standard input")
+}
+
+func (p Program) createAlert() *cobra.Command {
+	var f alertInput
+	cmd := p.command("create", "Create an alert channel; print its uid", command.NoArgs, func(c *call, _ []string) error {
+		channel, err := f.channel(c, api.AlertChannelRequest{}, true)
+		if err != nil {
+			return err
+		}
+		project, err := f.projectUID(c)
+		if err != nil {
+			return err
+		}
+		created, err := c.client.Alerts.Create(c.ctx, project, f.component, channel)
+		if err != nil {
+			return err
+		}
+		if f.template == "" && created.SigningSecret != "" { // Slack and Teams verify no signature
+			c.changed("Signing secret, which is shown only here: %s", created.SigningSecret)
+		}
+		return c.created(created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
+	}, changes)
+	f.addTo(cmd)
+	f.alertPlace.addTo(cmd, defaultComponent)
+	return cmd
+}
+
+func (p Program) updateAlert() *cobra.Command {
+	var f alertInput
+	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *call, project string, of channel) error {
+		if !anyChanged(c.cmd, "url-stdin", "url", "template", "email", "all-users", "active", "file") {
+			return command.Usage(c.cmd, errors.New("give what to change"))
+		}
+		channel, err := f.channel(c, stored(of.AlertChannel), false)
+		if err != nil {
+			return err
+		}
+		if err := c.client.Alerts.Update(c.ctx, project, of.component, of.UID, channel); err != nil {
+			return err
+		}
+		c.changed("Changed the channel to %s.", of.target())
+		return nil
+	}, changes)
+	f.addTo(cmd)
+	return cmd
+}
+
+func anyChanged(cmd *cobra.Command, flags ...string) bool {
+	for _, name := range flags {
+		if cmd.Flag(name).Changed {
+			return true
+		}
+	}
+	return false
+}
+
+// stored returns a request that changes nothing. The server replaces masks by the stored values.
+func stored(o api.AlertChannel) api.AlertChannelRequest {
+	request := api.AlertChannelRequest{Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers, Identifiers: o.Identifiers}
+	if o.HTTP != nil {
+		request.HTTP = &api.AlertChannelHTTPRequest{URL: secret.String(o.HTTP.URL), Method: o.HTTP.Method, Headers: o.HTTP.Headers, Body: o.HTTP.Body, Secret: o.HTTP.Secret}
+	}
+	return request
+}
+
+// channel applies file and flags to a channel.
+func (f *alertInput) channel(c *call, channel api.AlertChannelRequest, create bool) (api.AlertChannelRequest, error) {
+	if f.url != "" && f.urlStdin || f.file == "-" && f.urlStdin {
+		return channel, command.AsUsage(errors.New("the URL can be only one of: --url, --url-stdin; standard input only one of: the URL, the channel"))
+	}
+	if f.file != "" {
+		channel = api.AlertChannelRequest{IsActive: true}
+		if err := f.read(c.cmd.InOrStdin(), &channel); err != nil {
+			return channel, err
+		}
+	}
+	if create && f.file == "" || c.cmd.Flag("active").Changed {
+		channel.IsActive = f.active
+	}
+	if c.cmd.Flag("email").Changed {
+		channel.Identifiers = f.email
+	}
+	if c.cmd.Flag("all-users").Changed {
+		channel.AlertAllUsers = f.allUsers
+	}
+	if len(channel.Identifiers) > 0 || channel.AlertAllUsers {
+		channel.Type = cmp.Or(channel.Type, typeEmail)
+	}
+	return channel, f.webhook(c, &channel, create)
+}
+
+func (f *alertInput) read(stdin io.Reader, channel *api.AlertChannelRequest) error {
+	var data []byte
+	var err error
+	if f.file == "-" {
+		data, err = io.ReadAll(io.LimitReader(stdin, maxChannel))
+	} else {
+		data, err = command.ReadFlagFile("file", f.file)
+	}
+	if err != nil {
+		return command.AsUsage(err)
+	}
+	wrong, err := strictjson.Decode(data, channel)
+	if err != nil {
+		return err
+	}
+	unknown, _ := strictjson.Unknown(data, channel)
+	for _, path := range unknown {
+		wrong = append(wrong, fault.Field{Field: path, Problem: "is unknown"})
+	}
+	if len(wrong) > 0 {
+		return fault.InvalidFields(wrong...)
+	}
+	return nil
+}
+
+// webhook sets what a channel of type http sends.
+func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create bool) error {
+	if channel.Type == typeEmail {
+		if f.url != "" || f.urlStdin || f.template != "" {
+			return command.AsUsage(errors.New("a channel is either a webhook or email, not both"))
+		}
+		return nil
+	}
+	channel.Type = cmp.Or(channel.Type, typeHTTP)
+	if channel.HTTP == nil {
+		channel.HTTP = &api.AlertChannelHTTPRequest{}
+	}
+	to, err := f.readURL(c.cmd, create && channel.HTTP.URL == "")
+	if err != nil {
+		return err
+	}
+	command.Set(&channel.HTTP.URL, to)
+	if f.template == "" {
+		return nil
+	}
+	switch f.template {
+	case "slack":
+		channel.HTTP.Body = alertbodies.Slack
+	case "teams":
+		channel.HTTP.Body = alertbodies.Teams
+	default:
+		return command.AsUsage(fmt.Errorf("--template must be one of %s", strings.Join(AlertTemplates, ", ")))
+	}
+	channel.HTTP.Headers = map[string]secret.String{"Content-Type": "application/json"}
+	return nil
+}
+
+// readURL returns the URL of a webhook, empty if none was given and none is required.
+func (f *alertInput) readURL(cmd *cobra.Command, required bool) (secret.String, error) {
+	stdin, env := cmd.InOrStdin(), os.Getenv(EnvAlertURL)
+	switch {
+	case f.url != "":
+		return secret.String(f.url), checkPlainURL(f.url)
+	case f.urlStdin:
+		return command.ReadSecret(stdin, "URL: ")
+	case !required:
+		return "", nil
+	case env != "":
+		return secret.String(env), nil
+	case command.IsTerminal(stdin):
+		return command.ReadSecret(stdin, "URL: ")
+	}
+	return "", command.Usage(cmd, fmt.Errorf("give the URL of a webhook with --url-stdin or %s, or addresses with --email", EnvAlertURL))
+}
+
+// checkPlainURL refuses a URL with a part that may be a secret: all users of the machine can read arguments.
+func checkPlainURL(text string) error {
+	u, err := url.Parse(text)
+	if err == nil && u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		long := false
+		for part := range strings.SplitSeq(u.EscapedPath(), "/") {
+			long = long || len(part) > longestPlain
+		}
+		if !long {
+			return nil
+		}
+	}
+	return command.AsUsage(fmt.Errorf("--url seems to contain a secret, and all users of this machine can read arguments; use --url-stdin or %s", EnvAlertURL))
+}

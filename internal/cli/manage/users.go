@@ -1,0 +1,240 @@
+package manage
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/secret"
+)
+
+var errEmailRequired = errors.New("--email is required")
+
+// User returns the commands for users.
+func (p Program) User() *cobra.Command {
+	return command.Group("user", "Manage users", p.createUser(), p.listUsers(), p.showUser(), p.renameUser(), p.setPassword(), p.setRole(), p.setProjects(),
+		p.changeUser("disable", "Disable a user's login, sessions and API keys", "Disabled the user %s.", func(c *call, user string) error {
+			return c.client.Users.SetActive(c.ctx, user, false)
+		}),
+		p.changeUser("enable", "Enable a disabled user", "Enabled the user %s.", func(c *call, user string) error {
+			return c.client.Users.SetActive(c.ctx, user, true)
+		}),
+		p.userCommand("delete", "Delete a user with its sessions and API keys", (*call).deleteUser, deletes))
+}
+
+func (c *call) deleteUser(user string) error {
+	if err := c.confirm("Delete the user %s with its sessions and API keys?", user); err != nil {
+		return err
+	}
+	if err := c.client.Users.Delete(c.ctx, user); err != nil {
+		return err
+	}
+	c.changed("Deleted the user %s.", user)
+	return nil
+}
+
+// userCommand returns a command for the user of --email.
+func (p Program) userCommand(name, short string, do func(*call, string) error, options ...option) *cobra.Command {
+	email := ""
+	cmd := p.command(name+" --email E", short, command.NoArgs, func(c *call, _ []string) error {
+		if email == "" {
+			return command.Usage(c.cmd, errEmailRequired)
+		}
+		return do(c, email)
+	}, options...)
+	cmd.Flags().StringVar(&email, "email", "", "email or uid of the user")
+	p.completeEmail(cmd, "email")
+	return cmd
+}
+
+// changeUser returns a command that changes the user of --email and prints what was done to it.
+func (p Program) changeUser(name, short, done string, do func(*call, string) error) *cobra.Command {
+	return p.userCommand(name, short, func(c *call, user string) error {
+		if err := do(c, user); err != nil {
+			return err
+		}
+		c.changed(done, user)
+		return nil
+	}, changes)
+}
+
+func (p Program) completeEmail(cmd *cobra.Command, flag string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, p.completeFlag(userEmails)) // fails only without the flag
+}
+
+func userEmails(c *call) ([]string, error) {
+	return namesOf(c.client.Users.List(c.ctx), func(u api.User) string { return u.Spec.EmailID })
+}
+
+func (p Program) createUser() *cobra.Command {
+	var user api.NewUser
+	role, fromStdin := "", false
+	cmd := p.command("create --email E", "Create a user; print its uid", command.NoArgs, func(c *call, _ []string) (err error) {
+		if user.Spec.EmailID == "" { // before a prompt
+			return command.Usage(c.cmd, errEmailRequired)
+		}
+		if user.Spec.Password, err = newPassword(c.cmd, fromStdin); err != nil {
+			return err
+		}
+		user.Spec.Roles = []string{role}
+		uid, err := c.client.Users.Create(c.ctx, user)
+		if err != nil {
+			return err
+		}
+		return c.created(uid, "Created the user %s.", user.Spec.EmailID)
+	}, changes)
+	cmd.Flags().StringVar(&user.Spec.EmailID, "email", "", "email of the user")
+	nameFlags(cmd, &user.Metadata.Name, &user.Spec.FirstName, &user.Spec.LastName)
+	cmd.Flags().StringVar(&role, "role", "member", "role of the user: admin or member")
+	passwordFlag(cmd, &fromStdin)
+	projectFlag(cmd, &user.Spec.Projects)
+	return cmd
+}
+
+func nameFlags(cmd *cobra.Command, full, first, last *string) {
+	cmd.Flags().StringVar(full, "name", "", "full name of the user")
+	cmd.Flags().StringVar(first, "first-name", "", "first name of the user")
+	cmd.Flags().StringVar(last, "last-name", "", "last name of the user")
+}
+
+func passwordFlag(cmd *cobra.Command, fromStdin *bool) {
+	cmd.Flags().BoolVar(fromStdin, "password-stdin", false, "read the password from standard input, without one trailing newline (default: prompt on a terminal)")
+}
+
+func projectFlag(cmd *cobra.Command, projects *[]string) {
+	cmd.Flags().StringSliceVar(projects, "project", nil, "name of a project that a member may see; may be repeated")
+}
+
+func (p Program) listUsers() *cobra.Command {
+	return p.command("list", "List users", command.NoArgs, func(c *call, _ []string) error {
+		users, err := client.Collect(c.client.Users.List(c.ctx))
+		rows := make([][]any, len(users))
+		for i, u := range users {
+			rows[i] = []any{u.Spec.EmailID, u.Spec.Roles[0], userState(u), u.Metadata.CreationTimestamp, u.Status.LastSignIn, u.Metadata.UID}
+		}
+		return c.list(err, columns("email", "role", "state", "created", "lastLogin", "uid+"), rows)
+	}, lists)
+}
+
+func userState(u api.User) string {
+	if u.Status.IsActive {
+		return "active"
+	}
+	return "disabled"
+}
+
+func (p Program) showUser() *cobra.Command {
+	return p.userCommand("show", "Show a user with its projects", func(c *call, user string) error {
+		u, err := c.client.Users.Get(c.ctx, user)
+		if err != nil {
+			return err
+		}
+		projects := make([]string, len(u.Spec.Projects))
+		for i, project := range u.Spec.Projects {
+			projects[i] = project.Name
+		}
+		return c.output.record(columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "created", "lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u),
+			u.Spec.FirstName, u.Spec.LastName, u.Spec.Roles[0], userState(*u), projects, u.Metadata.CreationTimestamp, u.Status.LastSignIn, u.Metadata.UID})
+	}, lists)
+}
+
+// fullName returns the stored name of a user. The API shows the email in place of an empty one.
+func fullName(u *api.User) string {
+	if u.Metadata.Name == u.Spec.EmailID {
+		return ""
+	}
+	return u.Metadata.Name
+}
+
+func (p Program) renameUser() *cobra.Command {
+	var to api.UserUpdate
+	cmd := p.changeUser("rename", "Change the email or the names of a user", "Renamed the user %s.", func(c *call, user string) error {
+		given := c.cmd.Flags().Changed
+		if !slices.ContainsFunc([]string{"new-email", "name", "first-name", "last-name"}, given) {
+			return command.Usage(c.cmd, errors.New("give what changes, with --new-email, --name, --first-name or --last-name"))
+		}
+		u, err := c.client.Users.Get(c.ctx, user)
+		if err != nil {
+			return err
+		}
+		unlessGiven := func(flag string, value *string, stored string) {
+			if !given(flag) {
+				*value = stored
+			}
+		}
+		unlessGiven("name", &to.Metadata.Name, fullName(u))
+		unlessGiven("first-name", &to.Spec.FirstName, u.Spec.FirstName)
+		unlessGiven("last-name", &to.Spec.LastName, u.Spec.LastName)
+		return c.client.Users.Update(c.ctx, u.Metadata.UID, to)
+	})
+	cmd.Flags().StringVar(&to.Spec.EmailID, "new-email", "", "new email of the user")
+	nameFlags(cmd, &to.Metadata.Name, &to.Spec.FirstName, &to.Spec.LastName)
+	return cmd
+}
+
+func (p Program) setPassword() *cobra.Command {
+	fromStdin := false
+	cmd := p.changeUser("password", "Set the password of a user; end the user's sessions", "Set the password of the user %s, and ended the user's sessions.", func(c *call, user string) error {
+		password, err := newPassword(c.cmd, fromStdin)
+		if err != nil {
+			return err
+		}
+		return c.client.Users.SetPassword(c.ctx, user, password)
+	})
+	passwordFlag(cmd, &fromStdin)
+	return cmd
+}
+
+// newPassword prompts for a password on a terminal, or reads it from standard input.
+func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
+	stdin := cmd.InOrStdin()
+	switch {
+	case command.IsTerminal(stdin):
+		return command.PromptPassword(stdin)
+	case fromStdin:
+		return command.ReadSecretLine(stdin)
+	}
+	return "", command.AsUsage(errors.New("give the password on standard input, with --password-stdin"))
+}
+
+func (p Program) setRole() *cobra.Command {
+	role := ""
+	cmd := p.userCommand("role", "Set the role of a user", func(c *call, user string) error {
+		if role == "" { // the API takes it for member
+			return command.Usage(c.cmd, errors.New("--role must be admin or member"))
+		}
+		if err := c.client.Users.SetRole(c.ctx, user, role); err != nil {
+			return err
+		}
+		c.changed("Set the role of the user %s to %s.", user, role)
+		return nil
+	}, changes)
+	cmd.Use += " --role R"
+	cmd.Flags().StringVar(&role, "role", "", "role of the user: admin or member")
+	return cmd
+}
+
+func (p Program) setProjects() *cobra.Command {
+	var projects []string
+	clearAll := false
+	cmd := p.userCommand("projects", "Set the projects of a user", func(c *call, user string) error {
+		if clearAll == (len(projects) > 0) {
+			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
+		}
+		if err := c.client.Users.SetProjects(c.ctx, user, projects...); err != nil {
+			return err
+		}
+		c.changed("Set the projects of the user %s to: %s.", user, cmp.Or(strings.Join(projects, ", "), "none"))
+		return nil
+	}, changes)
+	cmd.Use += " --project P"
+	projectFlag(cmd, &projects)
+	cmd.Flags().BoolVar(&clearAll, "clear", false, "remove all memberships")
+	return cmd
+}

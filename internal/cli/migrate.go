@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/storage/datamigration"
+	"github.com/regwarden/regwarden/internal/storage/seal"
+	"github.com/regwarden/regwarden/internal/storage/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+func newMigrate() *cobra.Command {
+	settings := newSettings()
+	var from, to, output string
+	cmd := &cobra.Command{
+		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
+		Short: "Copy a store from SQLite to PostgreSQL",
+		Args:  command.NoArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		asJSON, err := command.WantsJSON(output)
+		if err != nil {
+			return err
+		}
+		if err := settings.migrateBetween(from, to); err != nil {
+			return err
+		}
+		if err := settings.load(os.Getenv); err != nil {
+			return err
+		}
+		source, target, err := migrateOptions(cmd.Context(), settings.Config)
+		if err != nil {
+			return err
+		}
+		copied, err := datamigration.CopyToPostgres(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
+		if err != nil {
+			return migrateUsage(noStore(err, Config{DataDir: settings.DataDir}))
+		}
+		return printCopied(cmd, copied, asJSON)
+	}
+	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
+	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: that of database-url)")
+	command.OutputFlag(cmd, &output)
+	settings.addTo(cmd.Flags(), storeFlags...)
+	return cmd
+}
+
+// migrateBetween treats --from and --to as other names of data-dir and database-url, so that the same rules hold for both.
+func (s *settings) migrateBetween(from, to string) error {
+	directory, isSQLite := strings.CutPrefix(from, "sqlite:")
+	if from != "" && (!isSQLite || directory == "") {
+		return command.AsUsage(errors.New("--from must be sqlite:DIR, where DIR is the data directory of the store"))
+	}
+	for name, value := range map[string]string{"data-dir": directory, "database-url": to} {
+		if value == "" {
+			continue
+		}
+		if err := s.flags.Set(name, value); err != nil {
+			return command.AsUsage(fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return nil
+}
+
+// migrateOptions returns where the store is and where it is copied to.
+func migrateOptions(ctx context.Context, c Config) (source, target store.Options, err error) {
+	if c.DatabaseURL == "" {
+		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'"))
+	}
+	target, err = storeOptions(ctx, c)
+	source = target
+	source.DatabaseURL = ""
+	return source, target, err
+}
+
+func migrateUsage(err error) error {
+	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, sqldb.ErrLocked) || errors.Is(err, seal.ErrWrongKey) {
+		return command.AsUsage(err)
+	}
+	return err
+}
+
+// progressTo reports the progress of a long copy.
+func progressTo(out io.Writer) datamigration.Progress {
+	return func(table string, rows int64) {
+		if rows > 0 {
+			fmt.Fprintf(out, "%s: %d rows\n", table, rows)
+		}
+	}
+}
+
+func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, asJSON bool) error {
+	rows := make([][]any, len(copied))
+	for i, c := range copied {
+		rows[i] = []any{c.Table, c.Rows, c.Digest}
+		if !asJSON {
+			rows[i][2] = c.Digest[:16]
+		}
+	}
+	return manage.PrintTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
+}

@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// TestPollingWorksWithoutNotifications closes the connections that receive notifications from the store.
+func TestPollingWorksWithoutNotifications(t *testing.T) {
+	t.Parallel()
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	cutNotifications(t, w.dir)
+	polling(t, second)
+	for range 5 {
+		tokens := w.mustLogin(t)
+		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
+			t.Fatal(err)
+		}
+		second.setLastPoll(staleAfter + 1)
+		_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+	}
+	for second.db.Listening() { // until the service notices: otherwise this tests nothing
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// cutNotifications repeatedly closes the listening connections until the test ends.
+func cutNotifications(t *testing.T, dir string) {
+	t.Helper()
+	url := postgrestest.ReadURL(dir)
+	if url == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if err := server.Exec(ctx, url, cutListeners); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+
+// TestAFailedPollIsReturnedDuringTheNext has a poll wait for an unresponsive store, after one that failed.
+func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.setLastPoll(2 * staleAfter)
+	w.Service.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
+	later := w.Service.changes.elapsed() + time.Hour // so that a slow machine does not make it old
+	w.Service.changes.failure.Store(&pollFailure{later, fault.Busy("The store does not respond.", time.Second)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // for a caller that waits anyway
+	defer cancel()
+	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A panic of a poll is the error of the requests that wait for it, and the next poll is a new one.
+func TestAPollThatPanics(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.setLastPoll(2 * staleAfter)
+	db := w.Service.changes.db
+	w.Service.changes.db = nil
+	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("got %v", err)
+	}
+	w.Service.changes.db = db
+	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+func TestNewChanges(t *testing.T) {
+	at := func(seq int64, subject string, second int) store.Change {
+		return store.Change{Seq: seq, Subject: subject, At: start.Add(time.Duration(second) * time.Second)}
+	}
+	last := at(7, "u7", 7)
+	for _, c := range []struct {
+		name     string
+		last     store.Change
+		list     []store.Change
+		added    int
+		complete bool
+	}{
+		{"nothing yet", store.Change{}, nil, 0, true},
+		{"the first ones", store.Change{}, []store.Change{at(1, "a", 1), at(2, "b", 2)}, 2, true},
+		{"the first ones, swept", store.Change{}, []store.Change{at(3, "c", 3)}, 0, false},
+		{"nothing new", last, []store.Change{last}, 0, true},
+		{"two more", last, []store.Change{last, at(8, "a", 8), at(9, "b", 9)}, 2, true},
+		{"swept", last, []store.Change{at(20, "a", 20)}, 0, false},
+		{"gone back", last, nil, 0, false},
+		{"restored to an older state, number reused", last, []store.Change{at(7, "a", 9)}, 0, false},
+		{"restored to an older state, same change again", last, []store.Change{at(7, "u7", 9)}, 0, false},
+		{"restored to an older state, with newer changes", last, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
+	} {
+		if added, complete := newChanges(c.last, c.list); len(added) != c.added || complete != c.complete {
+			t.Errorf("%s: %v, %t", c.name, added, complete)
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
+	"github.com/regwarden/regwarden/internal/service/fairqueue"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Credentials are the input of Login.
+type Credentials struct {
+	Email, Org string
+	Password   secret.String
+	Undecoded  []fault.Field // decoding problems, returned together with the others
+}
+
+// problems lists all problems of the credentials, regardless of any account.
+func (c Credentials) problems() []fault.Field {
+	return fault.Join(c.Undecoded, slices.Concat(
+		fault.FieldProblem("emailId", lookupProblem(c.Email)),
+		fault.FieldProblem("org", lookupProblem(c.Org)),
+		fault.FieldProblem("password", passwordProblem(c.Password))))
+}
+
+// Logins log users in and change their passwords. It is safe for concurrent use.
+type Logins struct {
+	db           *store.DB
+	config       Config
+	now, waitNow func() time.Time
+	throttle     throttleRules
+	passwords    *Passwords
+	keys         *Keys
+	tokens       *tokens
+	history      *changehistory.History
+}
+
+// Login creates a session and returns its first tokens.
+//
+// Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown organization, unknown
+// user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
+// in at once or the store does not respond.
+func (l *Logins) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
+	at := l.history.Position()
+	session, err := l.logIn(ctx, origin, c, nil)
+	if err != nil {
+		return Tokens{}, err
+	}
+	return l.tokens.issue(session, at)
+}
+
+// LoginConsole is Login for a browser. The session has no tokens, only a reference, which AuthenticateConsole accepts as
+// long as the session is live. The store has its hash. It ends, without use, at the absolute end of the session.
+func (l *Logins) LoginConsole(ctx context.Context, origin audit.Origin, c Credentials) (
+	reference secret.String, end time.Time, err error) {
+	reference, hash := newRandomKey(referencePrefix)
+	session, err := l.logIn(ctx, origin, c, hash)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return reference, session.MaxUntil, nil
+}
+
+// logIn creates a session, with the reference of that hash if it is not nil.
+func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, reference []byte) (session store.Session, err error) {
+	c.Org = cmp.Or(c.Org, l.config.DefaultOrg)
+	if problems := c.problems(); len(problems) > 0 {
+		return session, fault.InvalidFields(problems...)
+	}
+	a := attempt{l: l, origin: origin, source: []byte(origin.Source()), reference: reference}
+	for range attemptRuns {
+		if err := a.lookUp(ctx, c); err != nil {
+			return session, err
+		}
+		if err := a.admit(ctx); err != nil {
+			return session, err
+		}
+		matches, newHash, err := a.verify(ctx, c.Password)
+		if err != nil {
+			return session, err
+		}
+		if session, err = a.record(ctx, matches, newHash); !errors.Is(err, errOvertaken) {
+			return session, err
+		}
+	}
+	return session, passwordChanging()
+}
+
+// attempt is one attempt at a password, of a login or of a password change. Its steps are lookUp, admit, verify and record.
+type attempt struct {
+	l      *Logins
+	origin audit.Origin
+	source []byte
+	// reference is the SHA-256 of the reference that the session gets; nil for none, or to keep what it has.
+	reference []byte
+
+	org     store.Org  // empty if unknown
+	user    store.User // empty if unknown
+	account []byte     // that the throttle counts: a user by its uid, an unknown name by its MAC
+	state   store.Throttles
+	stale   bool // the state was read before a wait
+
+	reserved bool // admitted: that it is overtaken later makes it no other attempt
+}
+
+// attemptRuns is how often the steps of an attempt are run at most, each time after it was overtaken.
+const attemptRuns = 2
+
+// errOvertaken ends a run whose verified hash is no longer the stored one: the password was changed, or a concurrent
+// login stored a new hash of it.
+var errOvertaken = errors.New("the stored password hash has changed")
+
+// passwordChanging is the fault of an attempt that was overtaken in every run.
+func passwordChanging() error {
+	return fault.Busy("Your password is being changed by another request. Try again.", time.Second)
+}
+
+// lookUp reads the account of a login and its throttle state, with the same queries for unknown names.
+func (a *attempt) lookUp(ctx context.Context, c Credentials) error {
+	org, email := Canonical(c.Org), Canonical(c.Email)
+	return a.l.db.View(ctx, func(tx *store.Tx) (err error) {
+		if a.org, err = tx.Orgs.ByName(ctx, org); err == nil || errors.Is(err, store.ErrNotFound) {
+			a.user, err = tx.Users.ByEmail(ctx, a.org.UID, email)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("look up the account: %w", err)
+		}
+		if a.account = a.l.unknownAccount(org, email); a.user.UID != "" {
+			a.account = []byte(a.user.UID)
+		}
+		return a.readState(ctx, tx)
+	})
+}
+
+const throttlePurpose = "regwarden throttled name v1\x00"
+
+// unknownAccount identifies an unknown name by its MAC, since people type passwords into the email field. The name is canonical, so that
+// all its spellings share one count.
+func (l *Logins) unknownAccount(org, email string) []byte {
+	mac := hmac.New(sha256.New, l.keys.keySet().mac)
+	mac.Write([]byte(throttlePurpose + org + "\x00" + email))
+	return mac.Sum(nil)
+}
+
+func (a *attempt) readState(ctx context.Context, tx *store.Tx) (err error) {
+	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.l.waitNow())
+	return fault.Wrap("look up failed logins", err)
+}
+
+// admit returns nil if the attempt may be made, else, after a delay, a fault of kind Limited. It writes nothing, so a refused attempt
+// does not prolong the wait.
+func (a *attempt) admit(ctx context.Context) error {
+	if a.reserved {
+		return nil
+	}
+	return a.l.passwords.bulk.Refuse(ctx, a.limit())
+}
+
+func (a *attempt) limit() error {
+	return limited(a.l.throttle.wait(a.state, a.l.waitNow()))
+}
+
+// verify reports whether the password is that of the account, as Passwords.verify. It waits for a slot to hash in and reserves the
+// attempt there, so that an attempt without a slot is not counted.
+func (a *attempt) verify(ctx context.Context, password secret.String) (matches bool, newHash string, err error) {
+	release, waited, err := a.l.passwords.bulk.Acquire(ctx, a.hashCaller())
+	if err != nil {
+		return false, "", err
+	}
+	defer release()
+	if a.stale = a.stale || waited; !a.reserved {
+		if err := a.reserve(ctx); err != nil {
+			return false, "", err
+		}
+		a.reserved = true
+	}
+	return a.l.passwords.verify(password, a.user.PasswordHash)
+}
+
+// hashCaller returns the position of the attempt in the queue for hashing.
+func (a *attempt) hashCaller() fairqueue.Caller {
+	c := fairqueue.Caller{Share: unknownLogins, Source: string(a.source), Account: string(a.account)}
+	if ownAllowance(a.state.Pair) {
+		c.Share = knownLogins
+	}
+	return c
+}
+
+// rows returns the rows of the throttle that count the attempt: of the pair, and if that has no allowance of its own, of the account and
+// of the source.
+func (a *attempt) rows() []throttleRow {
+	rules, every := a.l.throttle, []byte(store.Every)
+	return []throttleRow{{a.account, a.source, a.state.Pair, rules.afterPair, forgetPairAt},
+		{a.account, every, a.state.Account, rules.afterShared, forgetSharedAt},
+		{every, a.source, a.state.Source, rules.afterSource, forgetSourceAt}}
+}
+
+// reserve makes sure that only one of several concurrent attempts continues after a wait.
+func (a *attempt) reserve(ctx context.Context) error {
+	if a.stale {
+		if err := a.l.db.View(ctx, func(tx *store.Tx) error { return a.readState(ctx, tx) }); err != nil {
+			return err
+		}
+		if err := a.limit(); err != nil {
+			return err
+		}
+	}
+	rows := a.rows()
+	if ownAllowance(a.state.Pair) {
+		rows = rows[:1]
+	}
+	rows = slices.DeleteFunc(rows, func(r throttleRow) bool { return r.wait(r.read.Failures) == 0 })
+	if len(rows) == 0 {
+		return nil
+	}
+	return a.l.db.InTx(ctx, func(tx *store.Tx) error {
+		now := a.l.waitNow()
+		for _, row := range rows {
+			if err := row.reserve(ctx, tx, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// record records the outcome of a login, and its session when it succeeds. The record has the stored names of the account, not the
+// typed ones: users may type a password into the wrong field.
+func (a *attempt) record(ctx context.Context, matches bool, newHash string) (store.Session, error) {
+	now := a.l.now()
+	session := store.Session{UID: uuid.NewString(), OrgUID: a.org.UID, UserUID: a.user.UID, Generation: 1, Address: a.origin.Address,
+		CreatedAt: now, IdleUntil: now.Add(a.l.config.SessionIdle), MaxUntil: now.Add(a.l.config.SessionMax),
+		Email: a.user.Email, Role: a.user.Role, OrgName: a.org.Name}
+	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID, ActorName: a.user.Email,
+		Method: audit.MethodPassword, Action: audit.Login, Origin: a.origin}
+	refusal, alert := "", false
+	err := a.l.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		if refusal, err = a.storeLogin(ctx, tx, session, matches, newHash); err != nil {
+			return err
+		}
+		record.Outcome, record.Reason, record.Object = audit.Succeeded, refusal, session.UID
+		if refusal != "" {
+			record.Outcome, record.Object = audit.Refused, ""
+		}
+		if alert, err = a.count(ctx, tx, refusal == "", now); err != nil {
+			return err
+		}
+		return tx.Audits.Append(ctx, record)
+	})
+	if err == nil && alert && a.l.config.Log != nil {
+		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", alertAfter)
+	}
+	if err == nil && refusal != "" {
+		err = loginRefused()
+	}
+	return session, err
+}
+
+// Reasons for a refused login. Only the audit record of the organization has them.
+const (
+	refusedUnknownOrg  = "unknownOrganization"
+	refusedUnknownUser = "unknownUser"
+	refusedPassword    = "wrongPassword" // #nosec G101 -- a word, not a credential
+	refusedDisabled    = "disabled"
+)
+
+// storeLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
+// every case, so that the response time does not depend on the reason.
+func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Session, matches bool, newHash string) (string, error) {
+	verified := "-" // matches no stored hash; "" is the hash of users without a password
+	if matches {
+		verified = a.user.PasswordHash
+	}
+	err := tx.Users.NoteLogin(ctx, a.user.UID, verified, newHash, session.CreatedAt)
+	notStored := errors.Is(err, store.ErrNotFound)
+	if err != nil && !notStored {
+		return "", fmt.Errorf("store a login: %w", err)
+	}
+	switch {
+	case a.org.UID == "":
+		return refusedUnknownOrg, nil
+	case a.user.UID == "":
+		return refusedUnknownUser, nil
+	case !matches:
+		return refusedPassword, nil
+	case notStored && !a.user.DisabledAt.IsZero(): // costs one hash like every login
+		return refusedDisabled, nil
+	case notStored: // changed or disabled during hashing
+		return "", errOvertaken
+	}
+	if err := tx.Sessions.Insert(ctx, session); err != nil || a.reference == nil {
+		return "", err
+	}
+	return "", tx.Sessions.InsertReference(ctx, session.UID, a.reference)
+}
+
+// count counts the outcome of an attempt in the transaction of its audit record, and records an alert after too many failures.
+func (a *attempt) count(ctx context.Context, tx *store.Tx, accepted bool, now time.Time) (alert bool, err error) {
+	if accepted {
+		return false, a.countSuccess(ctx, tx)
+	}
+	alert, err = a.countFailure(ctx, tx)
+	if err != nil || !alert || a.user.UID == "" {
+		return false, err
+	}
+	return true, tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.user.OrgUID, ActorUID: a.user.UID,
+		ActorName: a.user.Email, Method: audit.MethodPassword, Action: audit.LoginAlert, Object: a.user.UID, Outcome: audit.Refused,
+		Reason: reasonGuessing, Origin: a.origin})
+}
+
+const reasonGuessing = "tooManyFailures"
+
+// countFailure reports whether the failure reaches the alert threshold. All transactions lock the row of the source after the rows of
+// the account, so that they cannot deadlock.
+func (a *attempt) countFailure(ctx context.Context, tx *store.Tx) (alert bool, err error) {
+	now, rows := a.l.waitNow(), a.rows()
+	pair, err := rows[0].countFailure(ctx, tx, now)
+	if err != nil || ownAllowance(pair) {
+		return false, err
+	}
+	account, err := rows[1].countFailure(ctx, tx, now)
+	if err != nil {
+		return false, err
+	}
+	_, err = rows[2].countFailure(ctx, tx, now)
+	return account.Failures == alertAfter, err
+}
+
+// countSuccess deletes the failures of the account that limited the attempt. A login from a source with its own
+// allowance does not reset the shared count, so attackers at other sources do not benefit from the owner's login. The
+// count of the source is never reset: an attacker with an account does not benefit from logging in to it.
+func (a *attempt) countSuccess(ctx context.Context, tx *store.Tx) error {
+	now := a.l.waitNow()
+	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
+	if err != nil {
+		return err
+	}
+	if ownAllowance(pair) && pair.Failures == 0 && now.Sub(pair.SucceededAt) < successNoteEvery {
+		return nil
+	}
+	if err := tx.Throttling.NoteSuccess(ctx, a.account, a.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
+		return err
+	}
+	return tx.Throttling.Delete(ctx, a.account, []byte(store.Every))
+}

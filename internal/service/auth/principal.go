@@ -1,0 +1,208 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// Role is the role of a principal in its organization.
+type Role string
+
+// Roles. The operator uses the command line on the host, belongs to no organization and may do everything.
+const (
+	RoleAdmin    Role = "admin"
+	RoleMember   Role = "member"
+	RoleOperator Role = "operator"
+)
+
+// Permission is required for an operation that not every role may do. Its text is part of the response that refuses it.
+type Permission string
+
+// Permissions. Users need none for their own sessions, keys and password.
+const (
+	ValidateRegistries Permission = "registry.validate" // and read stored ones, with secrets masked
+	CreateRegistries   Permission = "registry.create"
+	ChangeRegistries   Permission = "registry.update"
+	DeleteRegistries   Permission = "registry.delete"
+	SyncRegistries     Permission = "registry.sync"
+	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
+	ReadOrgs           Permission = "org.list"
+	CreateOrgs         Permission = "org.create"
+	DeleteOrgs         Permission = "org.delete"
+	ReadAllProjects    Permission = "project.listAll"
+	CreateProjects     Permission = "project.create"
+	ChangeProjects     Permission = "project.update"
+	DeleteProjects     Permission = "project.delete"
+	ReadUsers          Permission = "user.list"
+	CreateUsers        Permission = "user.create"
+	ChangeUsers        Permission = "user.update" // names, email, role, projects, enabled or not
+	DeleteUsers        Permission = "user.delete"
+	ReadAllAudits      Permission = "audit.listAll"
+	ReadAllAPIKeys     Permission = "apiKey.listAll"
+	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
+	ManageAllAPIKeys   Permission = "apiKey.manageAll"
+	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
+	DisableUsers       Permission = "user.disable"
+	RevokeAllTokens    Permission = "token.revokeAll"
+	ConfigureAlerts    Permission = "alert.update"
+	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
+	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
+)
+
+// granted lists the permissions of each role within its organization. The operator is not listed: it has all.
+var granted = map[Role]map[Permission]bool{
+	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true,
+		ReadUsers: true, CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true,
+		CreateAllAPIKeys: true, ManageAllAPIKeys: true, SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
+		ConfigureAlerts: true, ReadSettings: true,
+		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
+	RoleMember: {ValidateRegistries: true},
+}
+
+// Principal is the caller and its organization. The zero value has no permission.
+type Principal struct {
+	UserUID, OrgUID, OrgName, Email string
+	Role                            Role
+	SessionUID, APIKeyUID           string // which one is set depends on the credential
+	Method                          audit.AuthMethod
+}
+
+// Operator is the principal of the command line. Access to the host grants it.
+func Operator() Principal {
+	return Principal{Role: RoleOperator, Email: "operator", Method: audit.MethodCLI}
+}
+
+// May returns nil, or the fault that refuses a permission.
+func (p Principal) May(permission Permission) error {
+	if p.Can(permission) {
+		return nil
+	}
+	whom := "Ask an administrator of your organization for it."
+	if !granted[RoleAdmin][permission] {
+		whom = "Only the operator may do it, on the server, with the command line of regwarden."
+	}
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
+		Message: fmt.Sprintf("Operation '%s' is forbidden. %s", permission, whom)}
+}
+
+// Can reports whether May returns nil.
+func (p Principal) Can(permission Permission) bool {
+	return p.Role == RoleOperator || granted[p.Role][permission]
+}
+
+// AuditRecord returns an audit record of the principal's action, without outcome.
+func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.Record {
+	return audit.Record{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
+}
+
+// succeeded returns the record of a successful action of the principal.
+func (p Principal) succeeded(origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), at, object, audit.Succeeded
+	return record
+}
+
+// Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
+// without a name the one that its principal has, or the only one.
+func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
+	canonical := Canonical(name)
+	find := func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
+	switch {
+	case p.Role != RoleOperator && canonical != "" && canonical != Canonical(p.OrgName):
+		return store.Org{}, OrgNotFound(store.ErrNotFound) // the same response whether it exists or not
+	case p.Role != RoleOperator:
+	case canonical != "":
+		find = func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
+	case p.OrgUID == "":
+		return onlyOrg(ctx, tx)
+	}
+	org, err := find()
+	if p.Role == RoleOperator && errors.Is(err, store.ErrNotFound) {
+		return store.Org{}, orgNotAmong(ctx, tx)
+	}
+	return org, OrgNotFound(err)
+}
+
+// onlyOrg returns the organization that an operator need not name.
+func onlyOrg(ctx context.Context, tx *store.Tx) (store.Org, error) {
+	orgs, err := tx.Orgs.List(ctx)
+	if err != nil {
+		return store.Org{}, err
+	}
+	if len(orgs) != 1 {
+		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org",
+			Problem: "is required; organizations: " + cmp.Or(orgNames(orgs), "none")})
+	}
+	return orgs[0], nil
+}
+
+// maxOrgsNamed is how many organizations an error names.
+const maxOrgsNamed = 20
+
+// orgNotAmong is OrgNotFound with the organizations that exist, which only an operator may see.
+func orgNotAmong(ctx context.Context, tx *store.Tx) error {
+	orgs, err := tx.Orgs.List(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(orgs) == 0:
+		return OrgNotFound(store.ErrNotFound)
+	}
+	return fault.ResourceNotFound("Organization not found. Organizations: " + orgNames(orgs) + ".")
+}
+
+func orgNames(orgs []store.Org) string {
+	var names []string
+	for _, o := range orgs[:min(len(orgs), maxOrgsNamed)] {
+		names = append(names, o.Name)
+	}
+	if more := len(orgs) - maxOrgsNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.
+func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (string, error) {
+	if name == "" && p.OrgUID != "" {
+		return p.OrgUID, nil
+	}
+	org, err := p.Org(ctx, tx, name)
+	return org.UID, err
+}
+
+// UserNotFound turns store.ErrNotFound into the fault of an unknown user.
+func UserNotFound(err error) error {
+	return asNotFound(err, "User not found in the organization.")
+}
+
+// FindUser finds a user by uid or email in the caller's organization, or in the one that an operator names.
+func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string) (store.Org, store.User, error) {
+	in, err := p.Org(ctx, tx, org)
+	if err != nil {
+		return store.Org{}, store.User{}, err
+	}
+	found, err := userOf(ctx, tx, in, user)
+	return in, found, err
+}
+
+func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
+	user, err := tx.Users.Get(ctx, org.UID, named)
+	if errors.Is(err, store.ErrNotFound) {
+		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
+	}
+	return user, UserNotFound(err)
+}
+
+// OrgNotFound turns store.ErrNotFound into the fault of an unknown organization.
+func OrgNotFound(err error) error {
+	return asNotFound(err, "Organization not found.")
+}

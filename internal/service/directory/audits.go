@@ -1,0 +1,183 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// AuditQuery selects records. A zero field matches all.
+type AuditQuery struct {
+	paging.Request
+	Org         string // optional for an operator; empty for others
+	Action      audit.Action
+	Kind        string // of the object, such as "user"
+	Change      string // create, update or delete
+	Outcome     audit.Outcome
+	ActorUID    string
+	Object      string
+	From, Until time.Time // From is included, Until is not
+}
+
+// Problems returns all problems of a query.
+func (q AuditQuery) Problems() []fault.Field {
+	ofKind := func(a audit.Action) bool { return a.Kind() == q.Kind }
+	var problems []fault.Field
+	for _, rule := range []struct {
+		broken         bool
+		field, problem string
+	}{
+		{q.Action != "" && !slices.Contains(audit.Actions, q.Action), "action", fmt.Sprintf("must be one of %s", list(audit.Actions))},
+		{q.Kind != "" && !slices.ContainsFunc(audit.Actions, ofKind), "resourceKind", "is not a resource kind of audit records"},
+		{!slices.Contains(audit.Changes, q.Change), "actionType", "must be one of create, update, delete"},
+		{q.Outcome != "" && !slices.Contains(audit.Outcomes, q.Outcome), "outcome", fmt.Sprintf("must be one of %s", list(audit.Outcomes))},
+	} {
+		if rule.broken {
+			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
+		}
+	}
+	_, err := readCursor(q.Continue)
+	return append(problems, q.Request.Problems(err)...)
+}
+
+// actions returns the actions that match the query's filters, nil for all.
+func (q AuditQuery) actions() []audit.Action {
+	if q.Action == "" && q.Kind == "" && q.Change == "" {
+		return nil
+	}
+	left := []audit.Action{"none"} // matches nothing, if the filters exclude each other
+	for _, a := range audit.Actions {
+		if (q.Action == "" || a == q.Action) && (q.Kind == "" || a.Kind() == q.Kind) && (q.Change == "" || a.Change() == q.Change) {
+			left = append(left, a)
+		}
+	}
+	return left
+}
+
+// Audits lists records of the caller's organization: for administrators all, for others those of their own actions. For
+// an operator who names no organization it lists the records of all organizations and those without one. The newest
+// record is the first; reports are left out.
+//
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
+func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) (page paging.Page[audit.Record], err error) {
+	if problems := q.Problems(); len(problems) > 0 {
+		return page, fault.InvalidFields(problems...)
+	}
+	if !p.Can(auth.ReadAllAudits) {
+		if q.ActorUID != "" && q.ActorUID != p.UserUID {
+			return page, p.May(auth.ReadAllAudits)
+		}
+		q.ActorUID = p.UserUID
+	}
+	err = d.db.View(ctx, func(tx *store.Tx) error {
+		filter, err := auditFilter(ctx, tx, p, q)
+		if err != nil {
+			return err
+		}
+		page, err = auditPage(ctx, tx, filter, q.Request)
+		return err
+	})
+	return page, fault.Wrap("list audit records", err)
+}
+
+// RegistryChanges lists the newest changes of registries, and of their health, that Audits lists for the caller: of one registry, or of all
+// if uid is empty; with these actions, or with all if there is none. Refused and failed changes are left out.
+func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action, limit int) (list []audit.Record, err error) {
+	filter := store.AuditFilter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
+	if !p.Can(auth.ReadAllAudits) {
+		filter.ActorUID = p.UserUID
+	}
+	err = d.db.View(ctx, func(tx *store.Tx) (err error) {
+		list, err = tx.Audits.RegistryChanges(ctx, filter, limit)
+		return err
+	})
+	return list, fault.Wrap("list changes of registries", err)
+}
+
+func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (store.AuditFilter, error) {
+	filter := store.AuditFilter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
+	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {
+		return filter, nil
+	}
+	org, err := p.Org(ctx, tx, q.Org)
+	filter.OrgUID = org.UID
+	return filter, err
+}
+
+func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, r paging.Request) (page paging.Page[audit.Record], err error) {
+	count := func(limit int) (int64, error) { return tx.Audits.Count(ctx, filter, limit) }
+	from, err := readCursor(r.Continue)
+	if err != nil {
+		return page, err
+	}
+	rest := filter
+	if r.Continue != "" {
+		rest.Until, rest.BeforeUID = from.at, from.uid
+	}
+	list := func(limit int) ([]audit.Record, error) { return tx.Audits.List(ctx, rest, limit) }
+	return paging.Read(r, from.offset, count, list, func(last audit.Record) []string {
+		return []string{strconv.FormatInt(last.At.UnixMilli(), 10), last.UID}
+	})
+}
+
+// cursor is the end of a page. Records are added at the other end, so the next page neither misses nor repeats one.
+type cursor struct {
+	at     time.Time
+	uid    string
+	offset int
+}
+
+// readCursor parses AuditQuery.Continue. The empty text is the zero cursor.
+func readCursor(text string) (cursor, error) {
+	offset, position, err := paging.ReadCursor(text, 2)
+	if err != nil || text == "" {
+		return cursor{}, err
+	}
+	at, errAt := strconv.ParseInt(position[0], 10, 64)
+	uid, errUID := uuid.Parse(position[1])
+	return cursor{at: time.UnixMilli(at), uid: uid.String(), offset: offset}, errors.Join(errAt, errUID)
+}
+
+// Audit returns one record with its report. Everyone in the organization who knows the uid of a validation's record may
+// read it, since users share reports this way. Other records are for administrators and for the actor.
+//
+// Faults: NotFound, also for records of other organizations.
+func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Record, error) {
+	record, err := store.Read(ctx, d.db, func(tx *store.Tx) (audit.Record, error) { return tx.Audits.Get(ctx, uid) })
+	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, record) {
+		return audit.Record{}, fault.ResourceNotFound("Audit record not found.")
+	}
+	return record, fault.Wrap("look up an audit record", err)
+}
+
+func mayReadAudit(p auth.Principal, record audit.Record) bool {
+	switch {
+	case p.Role == auth.RoleOperator:
+		return true
+	case p.OrgUID == "" || record.OrgUID != p.OrgUID:
+		return false
+	}
+	validation := record.Action == audit.RegistryValidate || record.Action == audit.RegistryDiagnose
+	return validation || p.Can(auth.ReadAllAudits) || record.ActorUID == p.UserUID
+}
+
+// list returns the values of a closed list, separated by commas.
+func list[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,66 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// CodeNotEmpty is the code of a bootstrap on a store that has an organization.
+const CodeNotEmpty = "StoreNotEmpty"
+
+// Bootstrapped is the result of Bootstrap.
+type Bootstrapped struct {
+	Org     Org
+	Project Project
+	Admin   User
+}
+
+// Bootstrap creates the first organization with its default project and administrator in one transaction. Of concurrent
+// calls one succeeds.
+//
+// Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
+func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
+	input := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
+	problems := append(fault.FieldProblem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), input)...)
+	if len(problems) > 0 {
+		return Bootstrapped{}, fault.InvalidFields(problems...)
+	}
+	hash, err := d.passwords.Hash(ctx, "", password)
+	if err != nil {
+		return Bootstrapped{}, err
+	}
+	var result Bootstrapped
+	err = d.db.InTx(ctx, func(tx *store.Tx) error {
+		result, err = d.bootstrap(ctx, tx, origin, input, hash)
+		return err
+	})
+	return result, fault.Wrap("create the first organization", err)
+}
+
+func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, input NewUser, hash string) (Bootstrapped, error) {
+	if err := tx.Orgs.First(ctx); err != nil {
+		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store already has an organization.")
+	}
+	now := d.now()
+	org, project, err := insertOrg(ctx, tx, input.Org, now)
+	if err != nil {
+		return Bootstrapped{}, err
+	}
+	admin := newUser(org.UID, input, hash, now)
+	if err := insertUser(ctx, tx, admin, nil); err != nil {
+		return Bootstrapped{}, err
+	}
+	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
+		record := auth.Operator().AuditRecord(origin, action)
+		record.UID, record.At, record.OrgUID, record.Object, record.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
+		if err := tx.Audits.Append(ctx, record); err != nil {
+			return Bootstrapped{}, err
+		}
+	}
+	return Bootstrapped{Org: visibleOrg(org), Project: visibleProject(project), Admin: visibleUser(admin)}, nil
+}

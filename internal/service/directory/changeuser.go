@@ -1,0 +1,249 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// UserRef identifies a user by uid or email, and for an operator also by organization.
+type UserRef struct{ Org, User string }
+
+// UserWithProjects is a user and the projects that it is a member of.
+type UserWithProjects struct {
+	User
+	Projects []Project
+}
+
+// User returns a user with its projects: for administrators any user of the organization, for others themselves.
+//
+// Faults: Forbidden; NotFound.
+func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
+	// Checked before the query, so that the response does not reveal whether the user exists.
+	if !p.Can(auth.ReadUsers) && ref.User != p.UserUID {
+		return UserWithProjects{}, p.May(auth.ReadUsers)
+	}
+	var found UserWithProjects
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		_, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+		if err != nil {
+			return err
+		}
+		found = UserWithProjects{User: visibleUser(user)}
+		found.Projects, err = projectNames(ctx, tx, user)
+		return err
+	})
+	return found, fault.Wrap("look up a user", err)
+}
+
+// projectNames returns the projects of a user without their annotations and labels, which are long.
+func projectNames(ctx context.Context, tx *store.Tx, user store.User) (names []Project, err error) {
+	var last store.Project
+	for more := true; more; {
+		var page []store.Project
+		if page, more, err = tx.Projects.OfUser(ctx, user.OrgUID, user.UID, last); err != nil {
+			return nil, err
+		}
+		for _, project := range page {
+			last = project
+			names = append(names, Project{UID: project.UID, OrgUID: project.OrgUID, Name: project.Name, CreatedAt: project.CreatedAt})
+		}
+	}
+	return names, nil
+}
+
+// UserChange is a change of a user: the names, and the email unless it is empty.
+type UserChange struct {
+	Email string
+	PersonName
+}
+
+// Problems lists the problems of the change that can be found without the store.
+func (c UserChange) Problems() []fault.Field {
+	var problems []fault.Field
+	if c.Email != "" {
+		problems = fault.FieldProblem("emailId", auth.EmailProblem(c.Email))
+	}
+	return append(problems, c.PersonName.problems()...)
+}
+
+// UpdateUser changes names and email of a user of the organization.
+//
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeUserExists.
+func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, change UserChange) error {
+	if problems := change.Problems(); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
+		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
+			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
+	})
+}
+
+// DeleteUser deletes a user of the organization. Its sessions end and its API keys are invalid at once; audit records
+// retain its uid and email.
+//
+// Faults: Forbidden; NotFound; Conflict with CodeLastAdmin.
+func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	return d.changeUser(ctx, p, origin, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
+		if err := keepAdmin(ctx, tx, p, user); err != nil {
+			return err
+		}
+		return tx.Users.Delete(ctx, user.OrgUID, user.UID)
+	})
+}
+
+// SetRole sets the role of a user of the organization. named is false if the client named no role and so chose member:
+// clients expect to read what they set. No user can change its own role, since an organization could lose its last
+// administrator by mistake.
+//
+// Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
+func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
+	if problems := fault.FieldProblem("role", roleProblem(role)); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
+		if user.UID == p.UserUID {
+			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
+				Message: "You cannot change your own role. Ask another administrator of your organization."}
+		}
+		if role != auth.RoleAdmin {
+			if err := keepAdmin(ctx, tx, p, user); err != nil {
+				return err
+			}
+		}
+		return tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(role), named)
+	})
+}
+
+// SetProjects makes a user a member of exactly these projects, given by uid or name.
+//
+// Faults: Invalid with fields projects[i]; Forbidden; NotFound.
+func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []string) error {
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else the projects of concurrent calls would be combined
+			return err
+		}
+		if err := tx.Projects.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
+			return err
+		}
+		return insertMember(ctx, tx, user, projects)
+	})
+}
+
+// SetPassword sets the password of another user of the organization and ends its sessions. Users change their own
+// password with auth.Logins.ChangePassword.
+//
+// Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
+// many passwords are hashed at once.
+func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
+	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notSelf: true}
+	var hash string
+	if a.refusal() == nil {
+		var err error
+		if hash, err = d.hashFor(ctx, p, ref, password); err != nil {
+			return err
+		}
+	}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		now := d.now()
+		if err := tx.Users.SetPassword(ctx, user.OrgUID, user.UID, hash, now); err != nil {
+			return err
+		}
+		if err := tx.Throttling.ForgiveAccount(ctx, []byte(user.UID)); err != nil {
+			return err
+		}
+		return tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, "", auth.EndedByPassword, now)
+	})
+}
+
+// hashFor checks and hashes a new password before the transaction, which must be short.
+func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, password secret.String) (string, error) {
+	var org store.Org
+	var user store.User
+	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
+		org, user, err = p.FindUser(ctx, tx, ref.Org, ref.User)
+		return err
+	})
+	if err != nil {
+		return "", fault.Wrap("look up a user", err)
+	}
+	if problems := d.passwords.Problems("password", password, user.Email, org.Name); len(problems) > 0 {
+		return "", fault.InvalidFields(problems...)
+	}
+	return d.passwords.Hash(ctx, p.OrgUID, password)
+}
+
+// DisableUser prevents logins of another user of the organization, ends its sessions and blocks its API keys at once. A
+// disabled user stays disabled.
+//
+// Faults: Forbidden, also for the principal's own user; NotFound; Conflict with CodeLastAdmin.
+func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notSelf: true}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		if err := keepAdmin(ctx, tx, p, user); err != nil {
+			return err
+		}
+		return unlessDone(tx.Users.Disable(ctx, user.OrgUID, user.UID, d.now()))
+	})
+}
+
+// EnableUser allows a disabled user to log in again. Its old sessions stay ended.
+//
+// Faults: Forbidden, also for the principal's own user; NotFound.
+func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notSelf: true}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		return unlessDone(tx.Users.Enable(ctx, user.OrgUID, user.UID))
+	})
+}
+
+// unlessDone returns nil if the row was already changed.
+func unlessDone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// keepAdmin refuses a change after which the organization would have no enabled administrator who can log in. It locks
+// the organization, so that two administrators cannot remove each other at the same time. An operator can always create
+// another administrator.
+func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.User) error {
+	if p.Role == auth.RoleOperator {
+		return nil
+	}
+	if err := tx.Orgs.Lock(ctx, user.OrgUID); err != nil {
+		return err
+	}
+	now, err := tx.Users.Get(ctx, user.OrgUID, user.UID)
+	if err != nil || now.Role != string(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
+		return err
+	}
+	if hasOther, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); hasOther || err != nil {
+		return err
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
+		Message: "This is the last enabled administrator of the organization with a password. Give another user the role admin first."}
+}
+
+// changeUser finds the user, changes it and records the change.
+func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
+	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
+}
+
+func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, change func(*store.Tx, store.User) error) error {
+	return d.change(ctx, a, func(tx *store.Tx) (changeResult, error) {
+		_, user, err := a.principal.FindUser(ctx, tx, ref.Org, ref.User)
+		if err != nil {
+			return changeResult{}, err
+		}
+		return changeResult{orgUID: user.OrgUID, uid: user.UID}, auth.UserNotFound(change(tx, user)) // a concurrent request may have deleted the user
+	})
+}

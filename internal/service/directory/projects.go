@@ -1,0 +1,241 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// NewProject is the input of CreateProject. Only operators set Org.
+type NewProject struct {
+	Org, Name           string
+	Annotations, Labels map[string]string
+}
+
+// Problems lists the problems of the project that can be found without the store.
+func (n NewProject) Problems() []fault.Field {
+	problems := fault.FieldProblem("name", auth.NameProblem(n.Name))
+	problems = append(problems, fault.FieldProblem("annotations", auth.PairsProblem(n.Annotations))...)
+	return append(problems, fault.FieldProblem("labels", auth.PairsProblem(n.Labels))...)
+}
+
+// CreateProject creates a project.
+//
+// Faults: Invalid with the fields of Problems, and org; Forbidden; NotFound for an operator's organization; Conflict with
+// CodeProjectExists.
+func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin audit.Origin, input NewProject) (Project, error) {
+	if problems := input.Problems(); len(problems) > 0 {
+		return Project{}, fault.InvalidFields(problems...)
+	}
+	var project store.Project
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects, action: audit.ProjectCreate, object: input.Name},
+		func(tx *store.Tx) (changeResult, error) {
+			org, err := p.Org(ctx, tx, input.Org)
+			if err != nil {
+				return changeResult{}, err
+			}
+			project = newProject(org.UID, input, d.now())
+			return changeResult{orgUID: org.UID, uid: project.UID}, auth.OrgNotFound(projectExists(tx.Projects.Insert(ctx, project))) // deleted concurrently
+		})
+	return visibleProject(project), err
+}
+
+func newProject(orgUID string, input NewProject, now time.Time) store.Project {
+	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name),
+		Annotations: input.Annotations, Labels: input.Labels, CreatedAt: now}
+}
+
+func projectExists(err error) error {
+	return existsAs(err, CodeProjectExists, "A project with this name already exists.")
+}
+
+// ReplaceProject replaces name, annotations and labels of a project.
+//
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeProjectExists.
+func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input NewProject) error {
+	if problems := input.Problems(); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeProject(ctx, p, origin, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
+		changed := newProject(p.OrgUID, input, d.now())
+		changed.UID = uid
+		return projectExists(tx.Projects.Update(ctx, changed))
+	})
+}
+
+// DeleteProject deletes a project that has neither members, registries nor alert channels, or with cascade any project. With cascade its
+// registries and alert channels are deleted, too, and its members stay users.
+//
+// Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
+func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
+	if cascade && p.May(auth.DeleteProjects) == nil { // what is not allowed is recorded below
+		if err := d.clearProject(ctx, p, origin, uid); err != nil {
+			return fault.Wrap("delete what a project contains", err)
+		}
+	}
+	return d.changeProject(ctx, p, origin, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
+		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
+			return err
+		}
+		err := tx.Projects.Delete(ctx, p.OrgUID, uid)
+		if errors.Is(err, store.ErrNotFound) { // the lock already returned NotFound
+			return notEmpty(ctx, tx, p.OrgUID, uid)
+		}
+		return err
+	})
+}
+
+// clearedRegistries is how many registries one transaction deletes, whose time is limited.
+const clearedRegistries = 200
+
+// clearProject deletes what a project contains, in steps, and records the deletion of each registry.
+func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	for more := true; more; {
+		err := d.db.InTx(ctx, func(tx *store.Tx) error {
+			registries, err := tx.Projects.Clear(ctx, p.OrgUID, uid, clearedRegistries)
+			more = len(registries) > 0
+			for _, registry := range registries {
+				record := p.AuditRecord(origin, audit.RegistryDelete)
+				record.UID, record.At, record.Outcome = audit.NewUID(), d.now(), audit.Succeeded
+				record.OrgUID, record.Object = p.OrgUID, registry
+				err = errors.Join(err, tx.Audits.Append(ctx, record))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeProject changes a project of the caller's organization and records the change.
+func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
+		func(tx *store.Tx) (changeResult, error) {
+			err := change(tx)
+			if errors.Is(err, store.ErrNotFound) {
+				err = fault.ProjectNotFound(fault.CodeResourceNotFound)
+			}
+			return changeResult{orgUID: p.OrgUID, uid: uid}, err
+		})
+}
+
+const namedContents = 3 // of each kind, in the message of a conflict
+
+// notEmpty returns the fault of a project that still has contents, and names some of them.
+func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
+	registries, err := tx.Projects.Registries(ctx, orgUID, uid, namedContents+1)
+	if err != nil {
+		return err
+	}
+	members, err := tx.Projects.Members(ctx, orgUID, uid, namedContents+1)
+	if err != nil {
+		return err
+	}
+	channels, err := tx.Channels.OfOrg(ctx, orgUID)
+	if err != nil {
+		return err
+	}
+	var targets []string
+	for _, c := range channels {
+		if c.ProjectUID == uid {
+			targets = append(targets, channelTarget(c))
+		}
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty, Message: "The project still contains " +
+		contents(kind{"registries", registries}, kind{"members", members}, kind{"alert channels", targets}) +
+		". Remove them first, or delete them with the project: --cascade, or cascade=true over HTTP."}
+}
+
+// channelTarget returns where a channel sends to: the host of the webhook, or the first address.
+func channelTarget(c store.Channel) string {
+	if u, err := url.Parse(c.HTTP.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	if len(c.Identifiers) > 0 {
+		return c.Identifiers[0]
+	}
+	return c.Type
+}
+
+// kind is what a project or an organization contains of one kind.
+type kind struct {
+	word  string
+	names []string
+}
+
+// contents names what is contained in a message.
+func contents(kinds ...kind) string {
+	var parts []string
+	for _, kind := range kinds {
+		if len(kind.names) > 0 {
+			parts = append(parts, kind.word+" ("+listed(kind.names)+")")
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+func listed(names []string) string {
+	if len(names) > namedContents {
+		names = append(names[:namedContents:namedContents], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// ListProjects returns the page of the organization's projects, by name, that follows the given project, and whether
+// there may be more. Members get only their own projects. The zero value starts at the first page. Only operators name
+// an organization.
+func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string, after Project) (list []Project, more bool, err error) {
+	err = d.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		var projects []store.Project
+		projects, more, err = projectsFor(ctx, tx, p, orgUID, store.Project{Canonical: after.Canonical})
+		for _, project := range projects {
+			list = append(list, visibleProject(project))
+		}
+		return err
+	})
+	return list, more, fault.Wrap("list projects", err)
+}
+
+func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
+	if p.Can(auth.ReadAllProjects) {
+		return tx.Projects.List(ctx, orgUID, after)
+	}
+	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
+}
+
+// Project returns a project of the caller's organization that the caller may see. An unknown, foreign or hidden project
+// is the same fault: NotFound with code ProjectNotFoundInTenant.
+func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (Project, error) {
+	var project store.Project
+	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
+		if p.Can(auth.ReadAllProjects) {
+			project, err = tx.Projects.Get(ctx, p.OrgUID, uid)
+		} else {
+			project, err = tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)
+		}
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return Project{}, fault.ProjectNotFound(fault.CodeProjectNotFound)
+	}
+	return visibleProject(project), fault.Wrap("look up a project", err)
+}
+
+func visibleProject(p store.Project) Project {
+	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Canonical: p.Canonical, Annotations: p.Annotations, Labels: p.Labels, CreatedAt: p.CreatedAt}
+}

@@ -1,0 +1,215 @@
+package directory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// NewUser is the input of CreateUser.
+type NewUser struct {
+	Org   string // required for an operator; empty for others
+	Email string
+	PersonName
+	Password        secret.String
+	WithoutPassword bool      // every login fails until an administrator sets a password
+	Role            auth.Role // empty for member
+	Projects        []string  // uids or names of projects
+}
+
+// CreateUser creates a user and its memberships.
+//
+// Faults: Invalid with the fields of UserProblems, and projects and org; Forbidden; NotFound for an operator's organization;
+// Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
+func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, input NewUser) (User, error) {
+	if problems := d.UserProblems(p, input); len(problems) > 0 {
+		return User{}, fault.InvalidFields(problems...)
+	}
+	hash, err := d.hashIfAllowed(ctx, p, input)
+	if err != nil {
+		return User{}, err
+	}
+	var user store.User
+	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: input.Email},
+		func(tx *store.Tx) (changeResult, error) {
+			org, err := p.Org(ctx, tx, input.Org)
+			if err != nil {
+				return changeResult{}, err
+			}
+			user = newUser(org.UID, input, hash, d.now())
+			return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects)) // deleted concurrently
+		})
+	return visibleUser(user), err
+}
+
+// hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
+func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input NewUser) (string, error) {
+	if !p.Can(auth.CreateUsers) || input.WithoutPassword {
+		return "", nil
+	}
+	return d.passwords.Hash(ctx, p.OrgUID, input.Password)
+}
+
+// UserProblems lists the problems of a new user that can be found without the store, under emailId, name, firstName,
+// lastName, password and role.
+func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field {
+	problems := fault.FieldProblem("emailId", auth.EmailProblem(input.Email))
+	org := input.Org
+	if org == "" {
+		org = p.OrgName
+	}
+	problems = append(problems, input.PersonName.problems()...)
+	if !input.WithoutPassword {
+		problems = append(problems, d.passwords.Problems("password", input.Password, input.Email, org)...)
+	}
+	if input.Role == "" {
+		return problems
+	}
+	return append(problems, fault.FieldProblem("role", roleProblem(input.Role))...)
+}
+
+func (n PersonName) problems() (all []fault.Field) {
+	for _, part := range []struct{ field, text string }{{"name", n.Name}, {"firstName", n.FirstName}, {"lastName", n.LastName}} {
+		if part.text != "" {
+			all = append(all, fault.FieldProblem(part.field, auth.NameProblem(part.text))...)
+		}
+	}
+	return all
+}
+
+func roleProblem(role auth.Role) string {
+	if role != auth.RoleAdmin && role != auth.RoleMember {
+		return "must be admin or member"
+	}
+	return ""
+}
+
+func newUser(orgUID string, input NewUser, hash string, now time.Time) store.User {
+	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(input.Email), Canonical: auth.Canonical(input.Email),
+		Name: input.Name, FirstName: input.FirstName, LastName: input.LastName,
+		Role: string(cmp.Or(input.Role, auth.RoleMember)), RoleNamed: input.Role != "", PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
+}
+
+// insertUser adds a user and makes it a member of projects.
+func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
+	if err := tx.Users.Insert(ctx, user); err != nil {
+		return userExists(err)
+	}
+	return insertMember(ctx, tx, user, projects)
+}
+
+func userExists(err error) error {
+	return existsAs(err, CodeUserExists, "The organization already has a user with this email.")
+}
+
+// insertMember makes a user a member of projects, and reports all unknown projects at once.
+func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
+	if len(projects) == 0 {
+		return nil
+	}
+	uids, err := findProjects(ctx, tx, user.OrgUID, projects)
+	if err != nil {
+		return err
+	}
+	var problems []fault.Field
+	for i, uid := range uids {
+		if uid == "" {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "does not exist in your organization"})
+		}
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	slices.Sort(uids) // a fixed order of locks, so that such transactions cannot deadlock
+	for _, uid := range uids {
+		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID)
+		if errors.Is(err, store.ErrNotFound) {
+			return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findProjects returns the uids of projects given by uid or name, "" for each unknown one.
+func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []string) ([]string, error) {
+	byUID, byName := map[string]string{}, map[string]string{}
+	var last store.Project
+	for more := true; more; {
+		var page []store.Project
+		var err error
+		if page, more, err = tx.Projects.List(ctx, orgUID, last); err != nil {
+			return nil, err
+		}
+		for _, project := range page {
+			last = project
+			byUID[project.UID], byName[project.Canonical] = project.UID, project.UID
+		}
+	}
+	uids := make([]string, len(wanted))
+	for i, one := range wanted {
+		uids[i] = cmp.Or(byUID[one], byName[auth.Canonical(one)])
+	}
+	return uids, nil
+}
+
+// ListUsers returns the page of the organization's users, by email, that follows the given user, and whether there may
+// be more. Only administrators may call it. The zero value starts at the first page. Only operators name an
+// organization.
+func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
+	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
+		users, more, err = tx.Users.List(ctx, orgUID, store.User{Canonical: after.Canonical})
+		return users, err
+	})
+	return list, more, err
+}
+
+// FindUser lists the user with that email, if it exists. Only administrators may call it.
+func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
+	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
+		user, err := tx.Users.ByEmail(ctx, orgUID, auth.Canonical(email))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		return []store.User{user}, err
+	})
+}
+
+func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string, read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
+	if err := p.May(auth.ReadUsers); err != nil {
+		return nil, err
+	}
+	var list []User
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		users, err := read(tx, orgUID)
+		for _, user := range users {
+			list = append(list, visibleUser(user))
+		}
+		return err
+	})
+	return list, fault.Wrap("list users", err)
+}
+
+func visibleUser(u store.User) User {
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical, PersonName: PersonName{u.Name, u.FirstName, u.LastName},
+		Role: auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
+		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
+}

@@ -1,0 +1,194 @@
+package registries
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Conflict codes.
+const (
+	CodeRegistryExists  = "RegistryAlreadyExists" // the organization uses the name already
+	CodeRegistryChanged = "RegistryChanged"       // after the version that the caller has
+)
+
+// RegistryInput is a registry to store.
+type RegistryInput struct {
+	Org                                     string // an operator names the organization; others leave it empty
+	Name                                    string // unique in the organization
+	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
+	Annotations, Labels                     map[string]string
+	Definition                              regcheck.Definition
+	Scope                                   string
+	SyncSupported, SpectroManifest, Private bool
+	SkipSync                                bool          // no synchronization because of this change
+	Version                                 int64         // that Replace requires; 0: any
+	Undecoded                               []fault.Field // problems of decoding the request, reported with the others
+}
+
+// Create stores a registry and returns its uid. The registry is not contacted by the call.
+//
+// Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
+// Forbidden, also at a quota of the organization; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
+func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input RegistryInput) (string, error) {
+	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, input.Name); err != nil {
+		return "", err
+	}
+	if problems := input.problems(maskProblems(input.Definition)); len(problems) > 0 {
+		return "", fault.InvalidFields(problems...)
+	}
+	now := s.now()
+	created := input.row()
+	created.UID, created.Version, created.CreatedAt, created.UpdatedAt = uuid.NewString(), 1, now, now
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		org, err := p.Org(ctx, tx, input.Org)
+		if err != nil {
+			return err
+		}
+		created.OrgUID = org.UID
+		if err := tx.Registries.Insert(ctx, created); err != nil {
+			return auth.OrgNotFound(nameTaken(err)) // deleted concurrently
+		}
+		if err := s.checkQuota(ctx, tx, created.OrgUID, store.Usage{}); err != nil {
+			return err
+		}
+		if err := putInProject(ctx, tx, created, input.ProjectUID); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, p, origin, audit.RegistryCreate, created, input.SkipSync)
+	})
+	return created.UID, fault.Wrap("store a registry", s.recordRefusal(ctx, p, origin, audit.RegistryCreate, input.Name, err))
+}
+
+// putInProject stores a new definition in a project, which may have been deleted since the request began.
+func putInProject(ctx context.Context, tx *store.Tx, created store.Registry, projectUID string) error {
+	if projectUID == "" {
+		return nil
+	}
+	err := tx.Projects.SetOfRegistry(ctx, created.OrgUID, created.UID, projectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.ProjectNotFound(fault.CodeProjectNotFound)
+	}
+	return err
+}
+
+// replaceAttempts is how often a replacement is attempted while concurrent ones succeed.
+const replaceAttempts = 4
+
+// Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
+// of the new definition. The registry is not contacted by the call.
+//
+// Faults: as Create; NotFound; Conflict with CodeRegistryChanged, or with CodeSecretUnreadable when a stored secret is needed.
+func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) error {
+	if err := s.allowed(ctx, p, origin, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
+		return err
+	}
+	for range replaceAttempts {
+		again, err := s.replace(ctx, p, origin, uid, input)
+		if !again {
+			return fault.Wrap("replace a registry", s.recordRefusal(ctx, p, origin, audit.RegistryUpdate, uid, err))
+		}
+	}
+	return fault.Busy("The registry is being changed concurrently. Try again.", time.Second)
+}
+
+// replace attempts it once. Certificates and keys are parsed outside the transaction, which therefore requires the version that was
+// read.
+func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) (again bool, err error) {
+	stored, err := s.read(ctx, p.OrgUID, uid)
+	if err != nil {
+		return false, err
+	}
+	if input.Version != 0 && input.Version != stored.Version {
+		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged, Message: "The registry was changed after you opened it. Your changes are not stored."}
+	}
+	filled, unfilled, err := stored.fill(input.Definition)
+	if err != nil {
+		return false, err
+	}
+	input.Definition = filled
+	if problems := input.problems(unfilled); len(problems) > 0 {
+		return false, fault.InvalidFields(problems...)
+	}
+	changed := input.row()
+	changed.UID, changed.OrgUID, changed.Version = uid, stored.OrgUID, stored.Version
+	changed.CreatedAt, changed.UpdatedAt = stored.CreatedAt, s.now()
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := tx.Registries.Usage(ctx, changed.OrgUID)
+		if err != nil {
+			return err
+		}
+		if err := tx.Registries.Replace(ctx, changed); err != nil {
+			return nameTaken(err)
+		}
+		if err := s.checkQuota(ctx, tx, changed.OrgUID, before); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, p, origin, audit.RegistryUpdate, changed, input.SkipSync)
+	})
+	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
+}
+
+// changed schedules the first check and the synchronization of a changed definition and records the change, in its transaction.
+func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, action audit.Action, r store.Registry, skipSync bool) error {
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
+	if err != nil {
+		return err
+	}
+	if err := tx.Watch.Schedule(ctx, r.OrgUID, r.UID, at); err != nil {
+		return err
+	}
+	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
+		return err
+	}
+	return tx.Audits.Append(ctx, s.succeeded(p, origin, action, r.OrgUID, r.UID))
+}
+
+// scheduleSync schedules the synchronization of a changed definition, and drops a running one of the old definition.
+func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Principal, r store.Registry, skip bool) error {
+	switch {
+	case !r.SyncSupported:
+		return tx.Syncs.Drop(ctx, r.OrgUID, r.UID)
+	case skip:
+		return tx.Syncs.Hold(ctx, r.OrgUID, r.UID)
+	}
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
+	if err != nil {
+		return err
+	}
+	return tx.Syncs.Schedule(ctx, r.OrgUID, r.UID, at)
+}
+
+// Delete deletes a stored registry with its history and content. The result of a running check is dropped.
+//
+// Faults: Forbidden; NotFound.
+func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	if err := s.allowed(ctx, p, origin, auth.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
+		return err
+	}
+	if err := CheckUID(uid); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
+			return NotFound(err)
+		}
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.RegistryDelete, p.OrgUID, uid))
+	})
+	return fault.Wrap("delete a registry", err)
+}
+
+func nameTaken(err error) error {
+	if errors.Is(err, store.ErrExists) {
+		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists, Message: "A registry with this name already exists in your organization."}
+	}
+	return err
+}

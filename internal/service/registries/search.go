@@ -1,0 +1,154 @@
+package registries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+const maxNameBytes = 256 // of a search
+
+// Words of a query.
+type (
+	Health = store.HealthState
+	Sort   = store.RegistrySort
+)
+
+// Values of the words.
+const (
+	Healthy = store.Healthy
+	Failing = store.Failing
+	Unknown = store.Unknown
+
+	SortByName   = store.SortByName
+	SortByHealth = store.SortByHealth
+	SortBySince  = store.SortBySince
+)
+
+// HealthCounts are the numbers of registries with each health.
+type HealthCounts = store.HealthCounts
+
+var (
+	healthStates = []Health{Healthy, Failing, Unknown}
+	sorts        = []Sort{SortByName, SortByHealth, SortBySince}
+)
+
+// Query selects registries of an organization. A zero field matches all.
+type Query struct {
+	paging.Request
+	Name   string // part of the name, without regard to case
+	Health Health
+	Sort   Sort // by name if it is empty
+}
+
+// Problems returns all problems of a query.
+func (q Query) Problems() (problems []fault.Field) {
+	for _, rule := range []struct {
+		broken         bool
+		field, problem string
+	}{
+		{len(q.Name) > maxNameBytes, "name", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
+		{q.Health != "" && !slices.Contains(healthStates, q.Health), "health", "must be one of healthy, failing, unknown"},
+		{q.Sort != "" && !slices.Contains(sorts, q.Sort), "sort", "must be one of name, health, since"},
+	} {
+		if rule.broken {
+			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
+		}
+	}
+	_, _, err := readCursor(q.Continue)
+	return append(problems, q.Request.Problems(err)...)
+}
+
+// Search returns a page of the organization's registries that match the query. An operator names the organization; others leave it empty.
+//
+// Faults: Invalid with the fields of Problems; NotFound for an operator's organization.
+func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Query) (page paging.Page[Summary], err error) {
+	if problems := q.Problems(); len(problems) > 0 {
+		return page, fault.InvalidFields(problems...)
+	}
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		page, err = search(ctx, tx, store.RegistryFilter{OrgUID: orgUID, Name: auth.Canonical(q.Name), Health: q.Health, Sort: q.Sort}, q)
+		return err
+	})
+	return page, fault.Wrap("search registries", err)
+}
+
+func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Query) (page paging.Page[Summary], err error) {
+	after, offset, err := readCursor(q.Continue)
+	if err != nil {
+		return page, err
+	}
+	count := func(limit int) (int64, error) { return tx.Registries.CountSearch(ctx, filter, limit) }
+	list := func(limit int) ([]Summary, error) { return tx.Registries.Search(ctx, filter, after, limit) }
+	return paging.Read(q.Request, offset, count, list, func(r Summary) []string { return position(filter.Cursor(r)) })
+}
+
+// position is the inverse of readCursor.
+func position(c store.RegistryCursor) []string {
+	return []string{strconv.FormatInt(c.Key, 10), c.Canonical}
+}
+
+// readCursor parses Query.Continue. The empty text is the zero cursor.
+func readCursor(text string) (after store.RegistryCursor, offset int, err error) {
+	offset, position, err := paging.ReadCursor(text, 2)
+	if err != nil || text == "" {
+		return after, 0, err
+	}
+	if after.Canonical = position[1]; after.Canonical == "" {
+		return after, 0, errors.New("no name in a cursor")
+	}
+	after.Key, err = strconv.ParseInt(position[0], 10, 64)
+	return after, offset, err
+}
+
+// Expiring lists at most limit registries of the caller's organization, by name, whose certificate or credentials expire soon.
+func (s *Service) Expiring(ctx context.Context, p auth.Principal, limit int) (list []Summary, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		list, err = tx.Registries.Expiring(ctx, p.OrgUID, limit)
+		return err
+	})
+	return list, fault.Wrap("list expiring registries", err)
+}
+
+// Names returns the names of registries of the caller's organization, by uid. Those of deleted registries are empty.
+func (s *Service) Names(ctx context.Context, p auth.Principal, uids []string) (map[string]string, error) {
+	names := map[string]string{}
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		for _, uid := range uids {
+			if _, known := names[uid]; known {
+				continue
+			}
+			if names[uid], err = tx.Registries.Name(ctx, p.OrgUID, uid); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return names, fault.Wrap("look up names of registries", err)
+}
+
+// CountHealth counts the organization's registries by their health. An operator names the organization; others leave it empty.
+//
+// Faults: NotFound for an operator's organization.
+func (s *Service) CountHealth(ctx context.Context, p auth.Principal, org string) (counts HealthCounts, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		counts, err = tx.Registries.CountHealth(ctx, orgUID)
+		return err
+	})
+	return counts, fault.Wrap("count registries by health", err)
+}

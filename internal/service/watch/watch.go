@@ -1,0 +1,26 @@
+// Package watch checks stored registries on a schedule and on request. It maintains their health status and its history, and raises
+// alerts when the status changes.
+//
+// Package regcheck does the check itself, and package alerts delivers alerts.
+package watch
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Service checks stored registries. It is safe for concurrent use.
+type Service struct {
+	db         *store.DB
+	registries *registries.Service
+	checker    *regcheck.Checker
+	now        func() time.Time
+}
+
+// New returns a service that checks with checker.
+func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, now func() time.Time) *Service {
+	return &Service{db: db, registries: stored, checker: checker, now: now}
+}

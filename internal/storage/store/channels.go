@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/jsontext"
+	"github.com/regwarden/regwarden/internal/storage/seal"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Channel is a way to deliver the alerts of a component of a project. Where an HTTP channel sends, and what,
+// may hold secrets and is encrypted in the database.
+type Channel struct {
+	UID, OrgUID, ProjectUID, Component, Type string
+	Position                                 int64
+	Active, AlertAllUsers                    bool
+	Identifiers                              []string // email addresses
+	HTTP                                     ChannelHTTP
+	Damaged                                  bool // HTTP cannot be decrypted, and is empty
+	CreatedAt                                time.Time
+	NextAt                                   time.Time // zero while no delivery is pending
+	LeaseOwner                               string
+	Failures                                 int64 // in a row
+	Status                                   ChannelStatus
+}
+
+// ChannelHTTP is where and what an HTTP channel sends. Its strings are plain: callers that show them mask them.
+type ChannelHTTP struct {
+	URL     string            `json:"url"`
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	Secret  string            `json:"secret,omitempty"` // signs what is sent
+}
+
+// ChannelStatus is the result of the newest attempt to send. At is zero when there was none.
+type ChannelStatus struct {
+	OK      bool
+	Message string
+	At      time.Time
+}
+
+// String masks the URL, and omits everything else, which may be secret.
+func (h ChannelHTTP) String() string { return secret.String(h.URL).String() }
+
+const (
+	channelColumns = `uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at,
+		next_at, lease_owner, failures, status_ok, status_message, status_at`
+
+	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	// Deliveries that were pending while the channel was not active are sent once it is again. A lease keeps its end: its owner, or the
+	// next one, then reads the channel and reschedules it.
+	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7, failures = 0,
+		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL ELSE CAST($8 AS BIGINT) END
+		WHERE org_uid = $1 AND uid = $2`
+	sqlServeChannel  = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL AND (next_at IS NULL OR next_at > $3)`
+	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
+	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`
+	sqlOrgChannels   = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 ORDER BY project_uid, component, position, uid`
+	sqlWebhooks      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND type = 'http'`
+	sqlCountChannels = `SELECT COUNT(*) FROM alert_channels WHERE org_uid = $1 AND component = $2`
+	sqlChannel       = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND uid = $2`
+)
+
+func channelLocation(orgUID, uid string) seal.Location {
+	return seal.Location{Table: "alert_channels", Row: uid, Org: orgUID, Column: "sealed"}
+}
+
+// Channels reads and changes the channels of alerts.
+type Channels struct{ *conn }
+
+// encode returns the texts of the columns for identifiers and for the encrypted HTTP.
+func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err error) {
+	if identifiers, err = jsontext.List(c.Identifiers); err != nil || c.HTTP.URL == "" {
+		return identifiers, nil, err
+	}
+	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- encrypted below
+	if err != nil {
+		return "", nil, fmt.Errorf("encode an alert channel: %w", err)
+	}
+	ciphertext, err = tx.ring.Encrypt(plain, channelLocation(c.OrgUID, c.UID))
+	return identifiers, ciphertext, err
+}
+
+// scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
+func (tx Channels) scan(row scanner, c *Channel) error {
+	var ciphertext []byte
+	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, jsontext.To(&c.Identifiers),
+		&ciphertext, moment{&c.CreatedAt}, moment{&c.NextAt}, text{&c.LeaseOwner}, &c.Failures, truth{&c.Status.OK}, &c.Status.Message, moment{&c.Status.At})
+	if err != nil {
+		return err
+	}
+	if ciphertext == nil {
+		return nil
+	}
+	plain, err := tx.ring.Decrypt(ciphertext, channelLocation(c.OrgUID, c.UID))
+	if errors.Is(err, seal.ErrDamaged) {
+		c.Damaged = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Damaged = json.Unmarshal(plain, &c.HTTP) != nil // the decoder's error may quote the text
+	return nil
+}
+
+// Insert adds a channel. An unknown project is an internal error: it was looked up before.
+func (tx Channels) Insert(ctx context.Context, c Channel) error {
+	identifiers, ciphertext, err := tx.encode(c)
+	if err != nil {
+		return err
+	}
+	return tx.changeOne(ctx, sqlInsertChannel, c.UID, c.OrgUID, c.ProjectUID, c.Component, c.Position, c.Type, flag(c.Active), flag(c.AlertAllUsers),
+		identifiers, ciphertext, millis(c.CreatedAt))
+}
+
+// Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
+func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
+	identifiers, ciphertext, err := tx.encode(c)
+	if err != nil {
+		return err
+	}
+	if err := tx.changeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, flag(c.Active), flag(c.AlertAllUsers), identifiers, ciphertext, millis(now)); err != nil {
+		return err
+	}
+	return tx.changeAny(ctx, sqlHurryDeliveries, c.UID, millis(now))
+}
+
+// Wake makes an active channel without a lease due at that moment, if it is not due sooner.
+func (tx Channels) Wake(ctx context.Context, orgUID, uid string, at time.Time) error {
+	return tx.changeAny(ctx, sqlServeChannel, orgUID, uid, millis(at))
+}
+
+// Delete deletes a channel and its pending deliveries.
+func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
+	return tx.changeOne(ctx, sqlDeleteChannel, orgUID, uid)
+}
+
+// List lists the channels of a project's component in their order.
+func (tx Channels) List(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlChannels, orgUID, projectUID, component)
+}
+
+// OfOrg lists the channels of all components of an organization, in their order within a component.
+func (tx Channels) OfOrg(ctx context.Context, orgUID string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlOrgChannels, orgUID)
+}
+
+// Webhooks lists the channels of an organization that send to webhooks.
+func (tx Channels) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlWebhooks, orgUID)
+}
+
+// Count counts the channels of a component in all projects of an organization.
+func (tx Channels) Count(ctx context.Context, orgUID, component string) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountChannels, orgUID, component)
+}
+
+// Get looks a channel up within its organization.
+func (tx Channels) Get(ctx context.Context, orgUID, uid string) (Channel, error) {
+	return one(ctx, tx.conn, tx.scan, sqlChannel, orgUID, uid)
+}
+
+// AlertAddress is an email address to which an organization sends alerts. Its owner confirms it by a link that is sent to it.
+type AlertAddress struct {
+	OrgUID, Address string // the address in lower case
+	RequestedAt     time.Time
+	ConfirmedAt     time.Time // zero until then
+	OrgName         string    // read by ByToken only
+}
+
+const (
+	sqlAlertAddresses          = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
+	sqlAlertAddressByToken     = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
+	sqlRequestAddress          = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlDeleteUnconfirmed       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
+	sqlConfirmAddress          = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
+	sqlDeleteUnconfirmedBefore = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
+		(SELECT org_uid, address FROM alert_addresses WHERE confirmed_at IS NULL AND asked_at < $1 LIMIT $2)`
+)
+
+func scanAlertAddress(row scanner, a *AlertAddress) error {
+	return row.Scan(&a.OrgUID, &a.Address, moment{&a.RequestedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
+}
+
+// Addresses reads and changes the addresses that get alerts by email.
+type Addresses struct{ *conn }
+
+// List lists the addresses of an organization that confirmed or were requested to.
+func (tx Addresses) List(ctx context.Context, orgUID string) ([]AlertAddress, error) {
+	return all(ctx, tx.conn, scanAlertAddress, sqlAlertAddresses, orgUID)
+}
+
+// ByToken looks an address up by the hash of the token that its newest link has.
+func (tx Addresses) ByToken(ctx context.Context, tokenHash []byte) (AlertAddress, error) {
+	return one(ctx, tx.conn, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
+}
+
+// Request stores that a link is sent to an address, and reports whether it is the first one.
+func (tx Addresses) Request(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
+	return tx.changed(ctx, sqlRequestAddress, a.OrgUID, a.Address, tokenHash, millis(a.RequestedAt))
+}
+
+// DeleteUnconfirmed deletes an address that did not confirm, so that it can be requested again, unless that was done after requestedUntil.
+func (tx Addresses) DeleteUnconfirmed(ctx context.Context, orgUID, address string, requestedUntil time.Time) error {
+	return tx.changeAny(ctx, sqlDeleteUnconfirmed, orgUID, address, millis(requestedUntil))
+}
+
+// Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
+func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time) (bool, error) {
+	return tx.changed(ctx, sqlConfirmAddress, tokenHash, millis(at))
+}
+
+// DeleteUnconfirmedBefore deletes at most limit addresses with a request before that time and no confirmation, and returns how many.
+func (tx Addresses) DeleteUnconfirmedBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteUnconfirmedBefore, millis(before), limit)
+}

@@ -1,0 +1,264 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	pathAlerts     = "/console/alerts"
+	pathNewChannel = pathAlerts + "/{project}/{type}"
+	pathChannel    = pathAlerts + "/{project}/{component}/{channel}"
+)
+
+// alertComponents are what raises alerts, as the pages name it.
+var alertComponents = []option{{alerts.RegistryHealth, "Health of registries"}, {alerts.APIKeyExpiry, "API keys that expire"}}
+
+type alertsPage struct {
+	Projects []projectChannels
+	Pages    pager
+	Empty    empty
+}
+
+// projectChannels are the channels of a project.
+type projectChannels struct {
+	Name, UID string
+	Channels  []channelView
+	MayChange bool
+}
+
+// channelView is a channel on a page.
+type channelView struct{ alerts.Channel }
+
+// Path is the address of the channel's page.
+func (v channelView) Path() string {
+	return pathAlerts + "/" + url.PathEscape(v.Scope.ProjectUID) + "/" + url.PathEscape(v.Scope.Component) + "/" + url.PathEscape(v.UID)
+}
+
+// Component is what raises its alerts.
+func (v channelView) Component() string {
+	for _, o := range alertComponents {
+		if o.Value == v.Scope.Component {
+			return o.Label
+		}
+	}
+	return v.Scope.Component
+}
+
+// Kind is its type in words.
+func (v channelView) Kind() string {
+	if v.HTTP != nil {
+		return "Webhook"
+	}
+	return "Email"
+}
+
+// Target is what it sends to. The URL of a webhook is often a secret, so only its host is shown.
+func (v channelView) Target() string {
+	if v.HTTP != nil {
+		if u, err := url.Parse(v.HTTP.URL.Reveal()); err == nil && u.Host != "" { // masked except for scheme and host
+			return u.Host
+		}
+		return "URL that cannot be decrypted"
+	}
+	targets := v.Identifiers
+	if v.AlertAllUsers {
+		targets = append([]string{"all users of the project"}, targets...)
+	}
+	if len(targets) > 2 {
+		return strings.Join(targets[:2], ", ") + " and " + count(len(targets)-2, "other")
+	}
+	return strings.Join(targets, ", ")
+}
+
+// Addresses are those of a channel for email, and whether each has confirmed.
+func (v channelView) Addresses() (list []channelAddress) {
+	waiting := map[string]bool{}
+	for _, address := range v.Unconfirmed {
+		waiting[address] = true
+	}
+	for _, address := range v.Identifiers {
+		list = append(list, channelAddress{address, !waiting[address]})
+	}
+	return list
+}
+
+type channelAddress struct {
+	Address   string
+	Confirmed bool
+}
+
+// listAlerts is GET /console/alerts.
+func (s *Console) listAlerts(c *call) error {
+	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
+		return s.Directory.ListProjects(c.Context(), c.principal, "", after)
+	}, func(directory.Project) bool { return true })
+	if err != nil {
+		return err
+	}
+	all, err := s.Alerts.OfOrg(c.Context(), c.principal.OrgUID)
+	if err != nil {
+		return err
+	}
+	page := alertsPage{Pages: pages, Empty: empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
+	for _, project := range projects {
+		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.Can(auth.ConfigureAlerts)}
+		for _, channel := range all {
+			if channel.Scope.ProjectUID == project.UID {
+				shown.Channels = append(shown.Channels, channelView{channel})
+			}
+		}
+		page.Projects = append(page.Projects, shown)
+	}
+	return c.show("alerts.html", "Alerts", page)
+}
+
+type channelPage struct {
+	Project string
+	Channel channelView
+	Form    *form // of a new channel, or to change this one; nil without the permission
+	Test    *form
+	Delete  *form
+	Result  *alerts.TestResult // of a test
+	Signing secret.String      // shown once, after the channel was created
+}
+
+// newChannel is GET /console/alerts/{project}/{type}.
+func (s *Console) newChannel(c *call) error {
+	page, err := s.newChannelPage(c)
+	if err != nil {
+		return err
+	}
+	return c.show("newchannel.html", "New "+page.Channel.Kind(), page)
+}
+
+// newChannelPage returns the page of the form for a channel of the type that the path names.
+func (s *Console) newChannelPage(c *call) (page channelPage, err error) {
+	if err := c.principal.May(auth.ConfigureAlerts); err != nil {
+		return page, err
+	}
+	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("project"))
+	if err != nil {
+		return page, err
+	}
+	channel := alerts.Channel{Type: c.PathValue("type"), Active: true, Scope: alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PostFormValue("component")}}
+	switch channel.Type {
+	case alerts.TypeHTTP:
+		channel.HTTP = &alerts.HTTP{Method: http.MethodPost}
+	case alerts.TypeEmail:
+	default:
+		return page, pathNotFound()
+	}
+	page = channelPage{Project: project.Name, Channel: channelView{channel}}
+	component := field{Name: "component", Label: "Alerts about", Type: "select", Value: alerts.RegistryHealth, Options: alertComponents}
+	page.Form = newForm("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+channel.Type, append([]field{component}, channelFields(channel)...)...)
+	return page, nil
+}
+
+// createChannel is POST /console/alerts/{project}/{type}.
+func (s *Console) createChannel(c *call) error {
+	page, err := s.newChannelPage(c)
+	if err != nil {
+		return err
+	}
+	channel := &page.Channel
+	input, err := channelInput(c, channel.Channel)
+	var signing secret.String
+	if err == nil {
+		channel.UID, signing, err = s.Alerts.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
+	}
+	if err != nil {
+		page.Form.refused(c, err)
+		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
+	}
+	if signing != "" && verifiesSignatures(c) {
+		page.Signing = signing
+		return c.show("createdchannel.html", "Channel created", page)
+	}
+	return c.redirect(channel.Path(), "channelCreated")
+}
+
+// channelPage returns the page of the channel that the path names.
+func (s *Console) channelPage(c *call) (page channelPage, err error) {
+	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("project"))
+	if err != nil {
+		return page, err
+	}
+	channel, err := s.Alerts.Channel(c.Context(), alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, c.PathValue("channel"))
+	if err != nil {
+		return page, err
+	}
+	page = channelPage{Project: project.Name, Channel: channelView{channel}}
+	if c.principal.Can(auth.ConfigureAlerts) {
+		path := page.Channel.Path()
+		page.Form = newForm("Save", path, channelFields(channel)...)
+		page.Test, page.Delete = newForm("Send test", path+"/test"), newForm("Delete channel", path+"/delete")
+	}
+	return page, nil
+}
+
+// showChannel is GET /console/alerts/{project}/{component}/{channel}.
+func (s *Console) showChannel(c *call) error {
+	page, err := s.channelPage(c)
+	if err != nil {
+		return err
+	}
+	return c.show("channel.html", page.Channel.Target(), page)
+}
+
+// changeChannel is POST /console/alerts/{project}/{component}/{channel}.
+func (s *Console) changeChannel(c *call) error {
+	page, err := s.channelPage(c)
+	if err != nil {
+		return err
+	}
+	if page.Form == nil {
+		return c.principal.May(auth.ConfigureAlerts)
+	}
+	input, err := channelInput(c, page.Channel.Channel)
+	if err == nil {
+		err = s.Alerts.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
+	}
+	if err != nil {
+		page.Form.refused(c, err)
+		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
+	}
+	return c.redirect(page.Channel.Path(), "channelChanged")
+}
+
+// testChannel is POST /console/alerts/{project}/{component}/{channel}/test. It shows what the receiver returned.
+func (s *Console) testChannel(c *call) error {
+	page, err := s.channelPage(c)
+	if err != nil {
+		return err
+	}
+	result, err := s.Alerts.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
+	if fault.KindOf(err) == fault.Limited {
+		page.Test.Message = messageOf(fault.Visible(err))
+		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
+	}
+	if err != nil {
+		return err
+	}
+	page.Result = &result
+	return c.show("channel.html", page.Channel.Target(), page)
+}
+
+// deleteChannel is POST /console/alerts/{project}/{component}/{channel}/delete.
+func (s *Console) deleteChannel(c *call) error {
+	page, err := s.channelPage(c)
+	if err != nil {
+		return err
+	}
+	if err := s.Alerts.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
+		return err
+	}
+	return c.redirect(pathAlerts, "channelDeleted")
+}

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+)
+
+const (
+	maxForm      = 64 << 10
+	drainTimeout = time.Second // for the rest of a body that is not read
+	smallPage    = 32 << 10    // a larger one is counted while it is sent
+)
+
+// call is one request to a page. It is the writer of the response too.
+type call struct {
+	*http.Request
+	http.ResponseWriter
+	console   *Console
+	origin    audit.Origin
+	principal auth.Principal // the zero value without a session
+	err       error          // that the response shows
+	begun     bool           // the status is sent
+}
+
+// callOf returns the call that ServePage passed on as the writer, with the request of the route.
+func callOf(w http.ResponseWriter, r *http.Request) *call {
+	c := w.(*call)
+	c.Request = r
+	return c
+}
+
+// Unwrap allows http.ResponseController to reach the connection.
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Header returns that of the response; the request has one too.
+func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
+
+// Write writes the body of the response.
+func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
+
+// readForm reads the form of a request.
+func (c *call) readForm(limit int64) error {
+	if err := c.console.Requests.Reserve(c.principal, c.origin.Source(), c.Request, limit); err != nil {
+		c.Header().Set("Connection", "close") // so that the response does not wait for the body
+		return err
+	}
+	c.Body = http.MaxBytesReader(c.ResponseWriter, c.Body, limit)
+	err := cmp.Or(c.ParseForm(), c.ParseMultipartForm(limit)) // files stay in memory
+	if errors.Is(err, http.ErrNotMultipart) {
+		err = nil
+	}
+	if err == nil { // the deadline of the body would end an action that takes longer
+		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The form must have at most %d KiB.", limit>>10)}
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok { // too many bytes of the service or of the caller
+		return f
+	}
+	if err != nil {
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The form did not arrive completely. Send it again.", Cause: err}
+	}
+	return nil
+}
+
+// redirect leads to a page after a change, so that reloading it does not repeat the change. notice is a key of notices,
+// or empty.
+func (c *call) redirect(path, notice string) error {
+	if notice != "" {
+		path += separator(path) + url.Values{"notice": {notice}}.Encode()
+	}
+	c.Header().Set("Location", path)
+	c.begin(http.StatusSeeOther)
+	return nil
+}
+
+func separator(path string) string {
+	if strings.Contains(path, "?") {
+		return "&"
+	}
+	return "?"
+}
+
+// show sends a page: the template of that name with data.
+func (c *call) show(name, title string, data any) error {
+	return c.showStatus(http.StatusOK, name, title, data)
+}
+
+// showAgain sends a page whose form was refused for err, which the form contains. An error of the service gets the page of errors,
+// which has its reference.
+func (c *call) showAgain(err error, name, title string, data any) error {
+	if fault.KindOf(err) == fault.Internal {
+		return err
+	}
+	c.err = err
+	return c.showStatus(c.failed(err).Status(), name, title, data)
+}
+
+// failed returns the fault of an error, and sets the headers that belong to it.
+func (c *call) failed(err error) *fault.Error {
+	f := fault.Visible(err)
+	if f.RetryAfter > 0 {
+		c.Header().Set("Retry-After", f.RetryAfterSeconds())
+	}
+	return f
+}
+
+func (c *call) showStatus(status int, name, title string, data any) error {
+	var page bytes.Buffer // so that a template that fails still becomes an error
+	if err := c.console.templates.execute(&page, name, c.view(title, data)); err != nil {
+		return fmt.Errorf("show a page: %w", err)
+	}
+	if n := int64(page.Len()); n > smallPage && c.console.Reserve != nil {
+		holder := c.principal
+		if holder.UserUID == "" { // callers without a session share a part of the budget
+			holder.OrgUID, holder.UserUID = "anonymous", "anonymous"
+		}
+		free, err := c.console.Reserve(holder, n)
+		if err != nil {
+			return err
+		}
+		defer free()
+	}
+	c.Header().Set("Content-Type", "text/html; charset=utf-8")
+	c.Header().Set("Content-Length", strconv.Itoa(page.Len()))
+	c.begin(status)
+	_, err := c.Write(page.Bytes())
+	if err != nil && c.Context().Err() != nil { // the browser went away
+		return nil
+	}
+	return err
+}
+
+type errorPage struct {
+	Title, Message, Ref string
+	Fields              []fault.Field
+}
+
+// showError sends the page of an error.
+func (c *call) showError(err error) {
+	f := c.failed(err)
+	data := errorPage{errorTitle(f.Kind), messageOf(f), c.origin.RequestID, f.Fields}
+	if err := c.showStatus(f.Status(), "error.html", data.Title, data); err != nil {
+		c.err = errors.Join(c.err, err)
+	}
+}
+
+// errorTitle is the heading of the page of an error.
+func errorTitle(kind fault.Kind) string {
+	switch kind {
+	case fault.Internal:
+		return "Something went wrong"
+	case fault.Forbidden:
+		return "Not allowed"
+	case fault.NotFound:
+		return "Not found"
+	case fault.Limited:
+		return "Too many requests"
+	case fault.Unavailable:
+		return "Not available"
+	}
+	return "Not possible"
+}
+
+// begin sends the status. net/http drains an unread body before, so the time for it is bounded.
+func (c *call) begin(status int) {
+	if c.ContentLength != 0 && (c.Form == nil || c.Method != http.MethodPost) {
+		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
+	}
+	c.begun = true
+	c.WriteHeader(status)
+}
+
+// messageOf returns the message of a fault for people, who do not see headers.
+func messageOf(f *fault.Error) string {
+	if f.Kind == fault.Internal {
+		return "Something went wrong in the service. Its log has the cause under the reference below."
+	}
+	wait := f.RetryAfter
+	if wait > time.Minute {
+		wait = (wait + time.Minute - 1).Truncate(time.Minute) // inWords may round down
+	}
+	return strings.Replace(f.Message, "Retry after the time in Retry-After.", "Try again in "+inWords(wait)+".", 1)
+}

@@ -1,0 +1,165 @@
+package console
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/alertbodies"
+	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Values of the field "template": what a webhook sends.
+const (
+	sendUnchanged = ""
+	sendJSON      = "json"
+	sendSlack     = "slack"
+	sendTeams     = "teams"
+	sendPagerDuty = "pagerduty"
+	sendOpsgenie  = "opsgenie"
+	sendBody      = "body"
+)
+
+const storedValue = secret.String(secret.Mask) // stands for it
+
+// channelFields are the fields for a channel. A stored one has a uid.
+func channelFields(c alerts.Channel) []field {
+	active := field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: truth(c.Active)}
+	if c.HTTP == nil {
+		return []field{
+			{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"), Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
+			{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox", Value: truth(c.AlertAllUsers)},
+			active,
+		}
+	}
+	return append(webhookFields(c), active)
+}
+
+func webhookFields(c alerts.Channel) []field {
+	address := field{Name: "http.url", Label: "URL", Type: "url", Secret: true, Hint: "For example https://hooks.example.com/regwarden. It is not shown again."}
+	send := field{Name: "template", Label: "Send", Type: "select", Options: []option{{sendJSON, "The alert as JSON"}, {sendSlack, "A message for Slack"},
+		{sendTeams, "A card for Microsoft Teams"}, {sendPagerDuty, "An event for PagerDuty"}, {sendOpsgenie, "An alert for Opsgenie"}, {sendBody, "A body of your own"}}}
+	headers := field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true,
+		Hint: "One in each line, as Name: value. " +
+			"Opsgenie needs Authorization: GenieKey with its key, and the URL https://api.opsgenie.com/v2/alerts."}
+	signing := field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password", Hint: "16 bytes or more. Empty: one is generated and shown once."}
+	without := []field(nil)
+	if c.UID != "" {
+		address.Hint = "Sends to " + channelView{c}.Target() + ". Empty means unchanged."
+		send.Options = append([]option{{sendUnchanged, "Unchanged"}}, send.Options...)
+		headers.Hint, signing.Hint = "One in each line, as Name: value. Empty means unchanged.", "16 bytes or more. Empty means unchanged."
+		if names := headerNames(c); len(names) > 0 {
+			headers.Hint += " Stored: " + strings.Join(names, ", ") + ". A name without a value has the stored one; headers that you leave out are removed."
+			without = []field{{Name: "removeHeaders", Label: "Remove all headers", Type: "checkbox"}}
+		}
+	}
+	fields := []field{address,
+		{Name: "http.method", Label: "Method", Type: "select", Value: c.HTTP.Method, Options: []option{{http.MethodPost, "POST"}, {http.MethodPut, "PUT"}}}, send,
+		{Name: "routingKey", Label: "Integration key of PagerDuty", Type: "password", Hint: "For an event for PagerDuty. Its URL is https://events.pagerduty.com/v2/enqueue."},
+		{Name: "http.body", Label: "Body of your own", Type: "textarea", Secret: true, Hint: "A template with placeholders such as {{message}} and {{hint}}. It is not shown again."},
+		headers}
+	return append(append(fields, without...), signing)
+}
+
+func truth(is bool) string {
+	if is {
+		return "true"
+	}
+	return ""
+}
+
+// channelInput returns the channel that a form describes. What it leaves empty is that of old, where masks stand for stored values.
+func channelInput(c *call, old alerts.Channel) (alerts.Channel, error) {
+	input := old
+	input.Active = c.PostFormValue("isActive") == "true"
+	if old.HTTP == nil {
+		input.AlertAllUsers = c.PostFormValue("alertAllUsers") == "true"
+		input.Identifiers = strings.FieldsFunc(c.PostFormValue("identifiers"), func(r rune) bool { return strings.ContainsRune("\r\n\t ,;", r) })
+		return input, nil
+	}
+	sent := *old.HTTP
+	input.HTTP, sent.Method = &sent, c.PostFormValue("http.method")
+	if to := strings.TrimSpace(c.PostFormValue("http.url")); to != "" {
+		sent.URL = secret.String(to)
+	}
+	if signing := c.PostFormValue("http.secret"); signing != "" {
+		sent.Secret = secret.String(signing)
+	}
+	if problems := append(readHeaders(c, &sent), readBody(c, &sent)...); len(problems) > 0 {
+		return input, fault.InvalidFields(problems...)
+	}
+	return input, nil
+}
+
+// readBody sets what the webhook sends.
+func readBody(c *call, sent *alerts.HTTP) []fault.Field {
+	body := ""
+	switch c.PostFormValue("template") {
+	case sendUnchanged:
+		if c.PostFormValue("http.body") != "" {
+			return fault.FieldProblem("template", "must be a body of your own, since there is one below")
+		}
+		return nil
+	case sendJSON:
+	case sendSlack:
+		body = alertbodies.Slack
+	case sendTeams:
+		body = alertbodies.Teams
+	case sendOpsgenie:
+		body = alertbodies.Opsgenie
+	case sendPagerDuty:
+		key := strings.TrimSpace(c.PostFormValue("routingKey"))
+		if key == "" {
+			return fault.FieldProblem("routingKey", "is required for PagerDuty")
+		}
+		body = alertbodies.PagerDuty(key)
+	case sendBody:
+		if body = c.PostFormValue("http.body"); body == "" {
+			return fault.FieldProblem("http.body", "is required")
+		}
+	default:
+		return fault.FieldProblem("template", "must be one of the list")
+	}
+	sent.Body = secret.String(body)
+	return nil
+}
+
+// readHeaders sets the headers of the webhook.
+func readHeaders(c *call, sent *alerts.HTTP) []fault.Field {
+	if c.PostFormValue("removeHeaders") == "true" {
+		sent.Headers = nil
+	}
+	text := strings.TrimSpace(c.PostFormValue("http.headers"))
+	if text == "" {
+		return nil
+	}
+	sent.Headers = map[string]secret.String{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if name == "" && value == "" {
+			continue
+		}
+		if _, twice := sent.Headers[name]; twice {
+			return fault.FieldProblem("http.headers", "must not have a name twice")
+		}
+		if sent.Headers[name] = secret.String(value); value == "" {
+			sent.Headers[name] = storedValue
+		}
+	}
+	return nil
+}
+
+// verifiesSignatures reports whether the receiver of what the form describes can verify signatures.
+func verifiesSignatures(c *call) bool {
+	send := c.PostFormValue("template")
+	return send == sendJSON || send == sendBody
+}
+
+// headerNames are the names of the stored headers, in their order.
+func headerNames(c alerts.Channel) []string {
+	return slices.Sorted(maps.Keys(c.HTTP.Headers))
+}

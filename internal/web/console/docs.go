@@ -1,0 +1,50 @@
+package console
+
+import (
+	"sync"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/web/console/reference"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const pathDocs = "/docs"
+
+// docs is read when the first page needs it.
+var docs = sync.OnceValues(func() (*reference.Reference, error) { return reference.Read(api.OpenAPI) })
+
+type docsPage struct {
+	Reference *reference.Reference
+	Group     reference.Group
+}
+
+// showDocs is GET /docs: the groups of the API reference. It needs no login.
+func (s *Console) showDocs(c *call) error {
+	all, err := docs()
+	if err != nil {
+		return err
+	}
+	s.identifyIfPossible(c)
+	return c.show("docs.html", "API reference", docsPage{Reference: all})
+}
+
+// showDocsGroup is GET /docs/{group}: the operations of one group.
+func (s *Console) showDocsGroup(c *call) error {
+	all, err := docs()
+	if err != nil {
+		return err
+	}
+	s.identifyIfPossible(c)
+	group, ok := all.Group(c.PathValue("group"))
+	if !ok {
+		return pathNotFound()
+	}
+	return c.show("docsgroup.html", "API reference: "+group.Name, docsPage{all, group})
+}
+
+// identifyIfPossible shows the navigation to users who are logged in, on a page that needs no session.
+func (s *Console) identifyIfPossible(c *call) {
+	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		c.principal = p
+	}
+}

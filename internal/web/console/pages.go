@@ -1,0 +1,176 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
+)
+
+// query returns a value of the page's address, without characters that databases refuse.
+func (c *call) query(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(c.URL.Query().Get(name), ""))
+}
+
+// withQuery returns the address of the page with that value, or without it if it is empty. The page itself starts again, since the
+// positions in a list depend on its filter and order.
+func (c *call) withQuery(name, value string) string {
+	query := c.URL.Query()
+	query.Del("notice")
+	query.Del("continue")
+	query.Set(name, value)
+	if value == "" {
+		query.Del(name)
+	}
+	return c.URL.Path + strings.TrimSuffix("?"+query.Encode(), "?")
+}
+
+// Lists continue after a position, so the address of a page has the positions of the pages before it too.
+const (
+	positionSeparator = "."  // not in base64
+	maxPositions      = 2000 // bytes
+)
+
+// pageRequest returns which page of a list is shown.
+func (c *call) pageRequest() paging.Request {
+	all := c.query("continue")
+	return paging.Request{Continue: all[strings.LastIndex(all, positionSeparator)+1:]}
+}
+
+// pagerOf returns the addresses of the pages around this one.
+func pagerOf[T any](c *call, page paging.Page[T]) (p pager) {
+	before := c.query("continue")
+	if before != "" {
+		p.Previous = c.withQuery("continue", before[:max(strings.LastIndex(before, positionSeparator), 0)])
+	}
+	if page.Continue != "" {
+		for len(before) > maxPositions {
+			_, before, _ = strings.Cut(before, positionSeparator)
+		}
+		p.Next = c.withQuery("continue", strings.TrimPrefix(before+positionSeparator+page.Continue, positionSeparator))
+	}
+	p.Position = positions(page.Offset, len(page.Items), page.Count)
+	return p
+}
+
+// positions describes which items of a list a page shows.
+func positions(offset, shown int, count int64) string {
+	of := "of"
+	if count >= paging.MaxCount {
+		of = "of at least"
+	}
+	return fmt.Sprintf("%d–%d %s %d", offset-shown+1, offset, of, max(count, int64(offset)))
+}
+
+const pageRows = 50 // of lists that are read whole
+
+// listPage reads a list to its end, and returns the rows of the page whose number is in the address. read returns the rows after one, as
+// the lists of the domain do. Only the rows of the page stay in memory.
+func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p pager, err error) {
+	number := c.pageNumber()
+	rows, total, err := readPage(number, read, matches)
+	if last := max((total+pageRows-1)/pageRows, 1); err == nil && number > last { // the list has become shorter
+		number = last
+		rows, total, err = readPage(number, read, matches)
+	}
+	return rows, c.numberedPager(number, len(rows), total), err
+}
+
+// readPage returns the rows of one page, and how many rows all pages have.
+func readPage[T any](number int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
+	start := (number - 1) * pageRows
+	var last T
+	for more := true; more; {
+		var next []T
+		if next, more, err = read(last); err != nil {
+			return nil, 0, err
+		}
+		for _, row := range next {
+			last = row
+			if !matches(row) {
+				continue
+			}
+			if total >= start && len(rows) < pageRows {
+				rows = append(rows, row)
+			}
+			total++
+		}
+	}
+	return rows, total, nil
+}
+
+// maxPage prevents an overflow.
+const maxPage = 1_000_000
+
+func (c *call) pageNumber() int {
+	number, err := strconv.Atoi(c.query("page"))
+	if err != nil || number < 1 || number > maxPage {
+		return 1
+	}
+	return number
+}
+
+// numberedPager returns the addresses of the pages around one.
+func (c *call) numberedPager(number, shown, total int) (p pager) {
+	last := max((total+pageRows-1)/pageRows, 1)
+	if number > 1 {
+		p.Previous = c.withQuery("page", strconv.Itoa(number-1))
+	}
+	if number < last {
+		p.Next = c.withQuery("page", strconv.Itoa(number+1))
+	}
+	p.Position = positions((number-1)*pageRows+shown, shown, int64(total))
+	return p
+}
+
+// filter is the search field above a list.
+type filter struct {
+	Label, Action, Value string
+
+	canonical string // of Value
+}
+
+// newFilter returns the search field with the text that was entered.
+func (c *call) newFilter(label, action string) filter {
+	value := c.query("filter")
+	return filter{label, action, value, auth.Canonical(value)}
+}
+
+// matches reports whether one of the texts contains that of the filter, in any letter case.
+func (f filter) matches(texts ...string) bool {
+	for _, text := range texts {
+		if strings.Contains(auth.Canonical(text), f.canonical) {
+			return true
+		}
+	}
+	return false
+}
+
+// confirmation asks before an action that cannot be undone.
+type confirmation struct{ Question, Text, Action, Button, Cancel string }
+
+func (c *call) confirm(asked confirmation) error {
+	return c.show("confirm.html", asked.Question, asked)
+}
+
+// showForm shows a page that consists of a form.
+func (c *call) showForm(title string, f *form) error { return c.show("form.html", title, f) }
+
+// showFormAgain shows the form with the problems of its values.
+func (c *call) showFormAgain(err error, title string, f *form) error {
+	return c.showAgain(err, "form.html", title, f.refused(c, err))
+}
+
+// pathOf returns the address of one item of a list, or of an action on it.
+func pathOf(list, uid string, action ...string) string {
+	return strings.Join(append([]string{list, url.PathEscape(uid)}, action...), "/")
+}

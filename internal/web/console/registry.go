@@ -1,0 +1,217 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/contentsync"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+const (
+	historyPage = 10 // entries per page
+
+	noticeDue = "registryDue"
+)
+
+type registryPage struct {
+	registries.Registry
+	Path     string
+	Report   *regcheck.Report // of the first check with the newest result; nil if there is none
+	Timeline timeline
+	History  []watch.HistoryEntry // of this page
+	Pager    pager                // of the history
+	Changes  []change
+	Sync     contentsync.Status
+	Pending  bool // a check was requested, and has not ended yet
+	Outdated bool // the result is of an earlier definition
+
+	MayCheck, MaySync, MayChange, MayDelete bool
+}
+
+// FixPath is the address of the field to correct, empty if the caller may not change it or the form does not have it.
+func (p registryPage) FixPath() string {
+	id := fieldID(p.Health.State.Field)
+	if id == "" || !p.MayChange {
+		return ""
+	}
+	return p.Path + "/edit#" + id
+}
+
+// Waits reports whether the result of a check is to come soon.
+func (p registryPage) Waits() bool { return p.Pending || p.Outdated || p.Health.Since.IsZero() }
+
+// OldReport reports whether the report is of an earlier definition.
+func (p registryPage) OldReport() bool { return p.Report.StartedAt.Before(p.UpdatedAt) }
+
+func registryPath(uid string) string { return pathRegistries + "/" + uid }
+
+// showRegistry is GET /console/registries/{uid}.
+func (s *Console) showRegistry(c *call) error {
+	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	p := c.principal
+	page := registryPage{Registry: found, Path: registryPath(found.UID), Sync: contentsync.StatusOf(found.SyncSupported, found.Sync),
+		MayCheck: p.Can(auth.ValidateRegistries), MaySync: p.Can(auth.SyncRegistries) && found.SyncSupported,
+		MayChange: p.Can(auth.ChangeRegistries), MayDelete: p.Can(auth.DeleteRegistries)}
+	page.Pending = c.query("notice") == noticeDue
+	history, err := s.Watch.Timeline(c.Context(), c.principal, found.UID)
+	if err != nil {
+		return err
+	}
+	page.Timeline = timelineOf(history, s.Now())
+	page.Outdated = outdated(found, history)
+	if err := s.readReports(c, &page, history); err != nil {
+		return err
+	}
+	if page.Changes, err = s.recentChanges(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
+		return err
+	}
+	return c.show("registry.html", found.Name, page)
+}
+
+// outdated reports whether the newest result that counts is of an earlier definition. A check of an earlier definition that ends after the
+// change is dropped.
+func outdated(r registries.Registry, history []watch.HistoryEntry) bool {
+	checked := r.Health.LastAt
+	if r.Health.Unconfirmed { // the last check does not count
+		for _, entry := range history {
+			if checked = entry.LastAt; entry.Counted {
+				break
+			}
+		}
+	}
+	return !r.Health.Since.IsZero() && checked.Before(r.UpdatedAt)
+}
+
+// readReports reads the reports that the page shows: those of its entries of the history, and the newest one.
+func (s *Console) readReports(c *call, page *registryPage, history []watch.HistoryEntry) (err error) {
+	from := c.historyStart(len(history))
+	if page.History, err = s.historyAfter(c, page.UID, history[:from], historyPage); err != nil {
+		return err
+	}
+	page.Pager = c.historyPager(from, len(page.History), len(history))
+	newest := page.History
+	if from > 0 {
+		if newest, err = s.historyAfter(c, page.UID, nil, 1); err != nil {
+			return err
+		}
+	}
+	if len(newest) == 0 || newest[0].Report == nil {
+		return nil
+	}
+	page.Report = &regcheck.Report{}
+	return json.Unmarshal(newest[0].Report, page.Report)
+}
+
+// historyAfter returns the entries that follow the last of others.
+func (s *Console) historyAfter(c *call, uid string, others []watch.HistoryEntry, limit int) ([]watch.HistoryEntry, error) {
+	var last watch.HistoryEntry
+	if len(others) > 0 {
+		last = others[len(others)-1]
+	}
+	_, entries, err := s.Watch.History(c.Context(), c.principal, "", uid, limit, last)
+	return entries, err
+}
+
+// historyStart returns the number of entries before the page that the address names by its number.
+func (c *call) historyStart(total int) int {
+	number, _ := strconv.Atoi(c.query("history"))
+	return (max(min(number, (total-1)/historyPage+1), 1) - 1) * historyPage
+}
+
+// historyPager returns the pager for a page of entries after the first ones.
+func (c *call) historyPager(from, shown, total int) pager {
+	number := from/historyPage + 1
+	p := pager{Position: positions(from+shown, shown, int64(total))}
+	if number > 1 {
+		p.Previous = c.withQuery("history", strconv.Itoa(number-1)) + "#history"
+	}
+	if from+shown < total {
+		p.Next = c.withQuery("history", strconv.Itoa(number+1)) + "#history"
+	}
+	return p
+}
+
+// checkRegistry is POST /console/registries/{uid}/check.
+func (s *Console) checkRegistry(c *call) error {
+	// The deadline of the request would cancel the wait.
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	report, _, err := s.Watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), s.Checks.ReserveWait)
+	if err != nil {
+		return err
+	}
+	notice := noticeDue
+	if report != nil {
+		notice = "registryChecked"
+	}
+	return c.redirect(registryPath(c.PathValue("uid")), notice)
+}
+
+// syncRegistry is POST /console/registries/{uid}/sync.
+func (s *Console) syncRegistry(c *call) error {
+	if err := s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+		return err
+	}
+	return c.redirect(registryPath(c.PathValue("uid")), "syncRequested")
+}
+
+type contentPage struct {
+	registries.Registry
+	Path   string
+	Filter field
+	contentsync.Page
+	Pager pager
+	Empty empty
+}
+
+// showContent is GET /console/registries/{uid}/content.
+func (s *Console) showContent(c *call) error {
+	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	query := contentsync.Query{Repository: c.query("repository"), Request: c.pageRequest()}
+	page := contentPage{Registry: found, Path: registryPath(found.UID), Filter: field{Name: "repository", Label: "Repository", Type: "search", Value: query.Repository,
+		Hint: "This one and those below it."}}
+	if page.Page, err = s.ContentSync.List(c.Context(), c.principal, found.UID, query); err != nil {
+		return err
+	}
+	page.Pager = pagerOf(c, page.Page.Page)
+	page.Empty = empty{Text: page.Page.Sync.Message}
+	switch {
+	case query.Repository != "":
+		page.Empty = empty{"No repository has this name.", page.Path + "/content", "Show all content"}
+	case page.Empty.Text == "":
+		page.Empty.Text = "The registry has no content that its credentials can list."
+	}
+	return c.show("content.html", "Content of "+found.Name, page)
+}
+
+// confirmDelete is GET /console/registries/{uid}/delete.
+func (s *Console) confirmDelete(c *call) error {
+	if err := c.principal.May(auth.DeleteRegistries); err != nil {
+		return err
+	}
+	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	return c.show("deleteregistry.html", "Delete "+found.Name, registryPage{Registry: found, Path: registryPath(found.UID)})
+}
+
+// deleteRegistry is POST /console/registries/{uid}/delete.
+func (s *Console) deleteRegistry(c *call) error {
+	if err := s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+		return err
+	}
+	return c.redirect(pathRegistries, "registryDeleted")
+}

@@ -1,0 +1,125 @@
+package console
+
+import (
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/selfsigned"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// mustReadPair returns a certificate and its key, with the line breaks of Windows.
+func mustReadPair(t *testing.T) (certificate, key string) {
+	t.Helper()
+	certFile, keyFile, err := selfsigned.Files(t.TempDir(), "127.0.0.1:0", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), "\n", "\r\n")
+	}
+	return read(certFile), read(keyFile)
+}
+
+var textarea = regexp.MustCompile(`(?s)<textarea id="field-(\w+)".*?>(.*?)</textarea>`)
+
+// A form that is sent as it was shown, with another name, changes nothing else: neither secrets nor what the form does not have.
+func TestEditRegistry(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	p := w.mustIdentify(cookie)
+	certificate, key := mustReadPair(t)
+	uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{
+		Name: "before", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}, Scope: "tenant", Private: true, SpectroManifest: true, SyncSupported: true,
+		Definition: regcheck.Definition{Endpoint: "https://r.example.com", BasePath: "base", BaseContentPath: "charts",
+			References: []string{"charts/a:1", "charts/b:2"}, ProviderType: regcheck.Helm, Auth: &regcheck.Auth{
+				Type: regcheck.Basic, Username: "ada", Password: "the stored password", TLS: regcheck.TLS{Enabled: true, CA: certificate, Certificate: certificate, Key: secret.String(key)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := w.Registries.Load(t.Context(), p.OrgUID, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := registryPath(uid) + "/edit"
+	page := w.send("GET", path, "", "Cookie", cookie).Body.String()
+	if strings.Contains(page, "the stored password") || strings.Contains(page, "PRIVATE KEY") || strings.Contains(page, secret.Mask) {
+		t.Errorf("the page has a secret: %s", page)
+	}
+	values := url.Values{"name": {"after"}, "endpoint": {"https://r.example.com"}, "basePath": {"base"}, "baseContentPath": {"charts"}, "providerType": {"helm"},
+		"authType": {"basic"}, "username": {"ada"}, "password": {""}, "isSyncSupported": {"true"}, "version": {"1"}}
+	for _, found := range textarea.FindAllStringSubmatch(page, -1) {
+		text := strings.ReplaceAll(html.UnescapeString(found[2]), "\r\n", "\n") // as the parser of HTML
+		values.Set(found[1], strings.ReplaceAll(text, "\n", "\r\n"))            // as browsers send it
+	}
+	if got := w.send("POST", path, values.Encode(), "Cookie", cookie); got.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	after, err := w.Registries.Load(t.Context(), p.OrgUID, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.Registry.Name = "after"
+	reveal := cmp.Transformer("reveal", func(s secret.String) string { return s.Reveal() })
+	if diff := cmp.Diff(before, after, reveal, cmpopts.IgnoreFields(registries.Registry{}, "Version", "UpdatedAt")); diff != "" {
+		t.Error(diff)
+	}
+	for name, value := range map[string]string{"endpoint": "https://evil.example.com", "basePath": "other", "insecureSkipVerify": "true", "ca": ""} {
+		changed := maps.Clone(values)
+		changed.Set("version", "2")
+		changed.Set(name, value)
+		if got := w.send("POST", path, changed.Encode(), "Cookie", cookie); got.Code != http.StatusBadRequest {
+			t.Errorf("with another %s, the stored secrets go to another server: %d", name, got.Code)
+		}
+	}
+}
+
+// A form that another change overtook is refused, with what was entered except secrets.
+func TestOutdatedForm(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	uid, err := w.Registries.Create(t.Context(), w.mustIdentify(cookie), audit.Origin{}, registries.RegistryInput{Name: "before", Definition: regcheck.Definition{
+		Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := registryPath(uid) + "/edit"
+	if page := w.send("GET", path, "", "Cookie", cookie).Body.String(); !strings.Contains(page, `<input type="hidden" name="version" value="1">`) {
+		t.Fatalf("the form has no version: %s", page)
+	}
+	save := func(name, version string) response {
+		return w.send("POST", path, url.Values{"name": {name}, "endpoint": {"https://other.example.com"}, "providerType": {"helm"}, "authType": {"basic"}, "username": {"ada"},
+			"password": {"hunter2"}, "version": {version}}.Encode(), "Cookie", cookie)
+	}
+	if got := save("first", "1"); got.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	for _, version := range []string{"1", "0", "3", "x", ""} {
+		got := save("second", version)
+		page := got.Body.String()
+		if got.Code != http.StatusConflict || !strings.Contains(page, "The registry was changed after you opened it.") || !strings.Contains(page, `<a href="`+path+`">`) ||
+			!strings.Contains(page, `value="second"`) || strings.Contains(page, "hunter2") {
+			t.Errorf("version %q: %d %s", version, got.Code, page)
+		}
+	}
+	if found, err := w.Registries.Get(t.Context(), w.mustIdentify(cookie), uid); err != nil || found.Name != "first" || found.Version != 2 {
+		t.Errorf("stored: %+v, %v", found, err)
+	}
+}

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Names of the cookies. Browsers accept the prefix over TLS only, and never from another host of the domain.
+const (
+	sessionCookie = "regwarden-session"
+	themeCookie   = "regwarden-theme"
+	securePrefix  = "__Host-"
+)
+
+// setCookie sets a cookie that no script can read and no other site can send. An empty value deletes it.
+func (c *call) setCookie(name, value string, end time.Time) {
+	if c.console.Secure {
+		name = securePrefix + name
+	}
+	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Expires: end, Secure: c.console.Secure, HttpOnly: true, SameSite: http.SameSiteStrictMode} // #nosec G124 -- Secure is set when browsers use TLS
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(c, cookie)
+}
+
+// cookie returns the value of a cookie. A cookie that was sent twice may come from another site, so neither counts.
+func (c *call) cookie(name string) string {
+	if c.console.Secure {
+		name = securePrefix + name
+	}
+	sent := c.CookiesNamed(name)
+	if len(sent) != 1 {
+		return ""
+	}
+	return sent[0].Value
+}
+
+// identify finds the session of the request. sent reports whether the response was sent instead, which leads to the
+// login.
+func (s *Console) identify(c *call) (sent bool, err error) {
+	reference := c.cookie(sessionCookie)
+	if reference == "" && c.cameFromAnotherSite() {
+		return true, c.show("reload.html", "Loading", nil)
+	}
+	if reference == "" {
+		return true, c.redirect(c.loginPath(), c.lost(""))
+	}
+	c.principal, err = s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(reference))
+	if fault.KindOf(err) != fault.Unauthenticated {
+		return false, err
+	}
+	c.setCookie(sessionCookie, "", time.Time{})
+	return true, c.redirect(c.loginPath(), c.lost("ended"))
+}
+
+// lost returns the notice of the login, which also says whether a change was lost.
+func (c *call) lost(notice string) string {
+	switch {
+	case c.Method != http.MethodPost:
+		return notice
+	case c.URL.Path == pathLogout:
+		return "loggedOut"
+	case c.URL.Path == pathSessions+"/password":
+		return "maybeChanged" // the form may have been sent twice: the first time replaced the cookie
+	}
+	return "notChanged"
+}
+
+// cameFromAnotherSite reports whether a link on another site led here. Browsers leave out a cookie that is SameSite=Strict
+// then, and send it when the page loads itself again.
+func (c *call) cameFromAnotherSite() bool {
+	return c.Method == http.MethodGet && c.Request.Header.Get("Sec-Fetch-Site") == "cross-site" && c.Request.Header.Get("Sec-Fetch-Mode") == "navigate"
+}
+
+// loginPath returns the login that leads back to the page of the request, or of its form.
+func (c *call) loginPath() string {
+	page := c.URL
+	if c.Method != http.MethodGet {
+		page, _ = url.Parse(c.Referer()) // next refuses other sites
+	}
+	if page == nil || page.Path == "" || page.Path == pathOverview {
+		return pathLogin
+	}
+	return pathLogin + "?" + url.Values{"next": {withoutNotice(page)}}.Encode()
+}
+
+// withoutNotice returns the address of a page without its notice, which is shown once.
+func withoutNotice(page *url.URL) string {
+	query := page.Query()
+	query.Del("notice")
+	return (&url.URL{Path: page.Path, RawQuery: query.Encode()}).RequestURI()
+}
+
+// next returns the page to show after the login.
+func (c *call) next() string { return ownPage(c.FormValue("next")) }
+
+// ownPage returns the address if it is one of a page, else the overview. Its path must be in the shortest form and without encoded
+// characters, as those of all pages are: browsers and proxies read others in different ways, such as %2e%2e, // and backslashes.
+func ownPage(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.EscapedPath() != u.Path || !isPage(u.Path) ||
+		u.Path != path.Clean(u.Path) && u.Path != pathOverview {
+		return pathOverview
+	}
+	return u.RequestURI()
+}
+
+// isPage reports whether a path is one of the console, or of the API reference.
+func isPage(path string) bool {
+	return strings.HasPrefix(path, pathOverview) || path == pathDocs || strings.HasPrefix(path, pathDocs+"/")
+}
+
+type loginPage struct {
+	Form *form
+	Next string
+}
+
+func (c *call) loginForm() *form {
+	return newForm("Log in", pathLogin,
+		field{Name: "org", Label: "Organization", Autocomplete: "organization"},
+		field{Name: "emailId", Label: "Email", Type: "email", Autocomplete: "username"},
+		field{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"})
+}
+
+// showLogin is GET /console/login.
+func (s *Console) showLogin(c *call) error {
+	if _, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		return c.redirect(c.next(), "")
+	}
+	return c.show("login.html", "Log in", loginPage{c.loginForm(), c.next()})
+}
+
+// login is POST /console/login. Each login has a reference of its own, so that one which was known before is of no use.
+func (s *Console) login(c *call) error {
+	reference, end, err := s.Auth.Logins.LoginConsole(c.Context(), c.origin,
+		auth.Credentials{Org: c.PostFormValue("org"), Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password"))})
+	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
+		s.CountLogin(err)
+	}
+	if err != nil {
+		return c.showAgain(err, "login.html", "Log in", loginPage{c.loginForm().refused(c, err), c.next()})
+	}
+	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		_ = s.Auth.Sessions.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
+	}
+	c.setCookie(sessionCookie, reference.Reveal(), end)
+	return c.redirect(c.next(), "")
+}
+
+// logout is POST /console/logout.
+func (s *Console) logout(c *call) error {
+	if err := s.Auth.Sessions.Logout(c.Context(), c.principal, c.origin); err != nil {
+		return err
+	}
+	c.setCookie(sessionCookie, "", time.Time{})
+	return c.redirect(pathLogin, "loggedOut")
+}
+
+// themes are the values of the cookie; without one, the setting of the system counts.
+var themes = map[string]bool{"light": true, "dark": true}
+
+// setTheme is POST /console/theme.
+func (s *Console) setTheme(c *call) error {
+	theme := c.PostFormValue("theme")
+	if !themes[theme] {
+		theme = ""
+	}
+	c.setCookie(themeCookie, theme, s.Now().AddDate(1, 0, 0))
+	return c.redirect(c.next(), "")
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	metricDesc = regexp.MustCompile(`fqName: "(\w+)".*constLabels: \{(.*)\}, variableLabels: \{(.*)\}`)
+	metricRow  = regexp.MustCompile("(?m)^\\| `(regwarden_\\w+)` \\| \\w+ \\| (.*?)\\s*\\|")
+	metricName = regexp.MustCompile(`\bregwarden_[a-z_]+`)
+	labelName  = regexp.MustCompile(`(\w+)(?:="[^"]*")?`)
+)
+
+// The page of metrics has a row for each metric with its labels, and its rules use only metrics that exist.
+func TestPageOfMetricsIsComplete(t *testing.T) {
+	m := NewMetrics("v", map[string]Load{"validation": nil})
+	m.Watch(nil, time.Minute, nil)
+	m.Connections(nil)
+	m.AuditChain(nil)
+	m.Clock(nil)
+	labels := map[string][]string{}
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		m.registry.Describe(descriptions)
+	}()
+	for d := range descriptions {
+		parts := metricDesc.FindStringSubmatch(d.String())
+		if parts == nil {
+			t.Errorf("cannot read %s", d)
+		} else if strings.HasPrefix(parts[1], "regwarden_") {
+			for _, label := range labelName.FindAllStringSubmatch(parts[2]+","+parts[3], -1) {
+				labels[parts[1]] = append(labels[parts[1]], label[1])
+			}
+			labels[parts[1]] = append(labels[parts[1]], "")
+		}
+	}
+	page, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
+		documented[row[1]] = true
+		for _, label := range labels[row[1]] {
+			if !strings.Contains(row[2], label) {
+				t.Errorf("the row of %s does not have the label %s", row[1], label)
+			}
+		}
+	}
+	for name := range labels {
+		if !documented[name] {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	for _, name := range metricName.FindAllString(string(page), -1) {
+		base := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+		if !slices.ContainsFunc([]string{name, base}, func(n string) bool { return labels[n] != nil }) {
+			t.Errorf("%s does not exist", name)
+		}
+	}
+}

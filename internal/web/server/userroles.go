@@ -1,0 +1,103 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+)
+
+// Public clients use roles of a user in the organization, in projects, in workspaces and of resources. The service has
+// the roles admin and member in the organization, and member in a project.
+
+func roleRefs(role auth.Role) []api.Ref { return []api.Ref{{UID: string(role), Name: string(role)}} }
+
+func tenantRoles(u directory.User) []api.Ref {
+	if u.Role == auth.RoleMember && !u.RoleNamed {
+		return []api.Ref{}
+	}
+	return roleRefs(u.Role)
+}
+
+// getUserRoles is GET /v1/users/{uid}/roles.
+func (h userHandlers) getUserRoles(c *call) (response, error) {
+	found, err := h.userOfPath(c)
+	return response{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
+}
+
+// setUserRoles is PUT /v1/users/{uid}/roles.
+func (h userHandlers) setUserRoles(c *call) (response, error) {
+	var body api.UserRoles
+	var role auth.Role
+	err := c.read(&body, func() (problems []fault.Field) {
+		if body.Roles == nil {
+			return fault.FieldProblem("roles", "is required; an empty list makes the user a member")
+		}
+		role, problems = roleOf("roles", body.Roles)
+		return problems
+	})
+	if err != nil {
+		return response{}, err
+	}
+	err = h.directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
+	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.err(err)
+}
+
+// getUserProjects is GET /v1/users/{uid}/projects.
+func (h userHandlers) getUserProjects(c *call) (response, error) {
+	found, err := h.userOfPath(c)
+	projects := make([]api.ProjectRoles, len(found.Projects))
+	for i, p := range found.Projects {
+		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(auth.RoleMember)}
+	}
+	return response{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
+}
+
+// setUserProjects is PUT /v1/users/{uid}/projects.
+func (h userHandlers) setUserProjects(c *call) (response, error) {
+	var body api.UserProjects
+	var projects []string
+	err := c.read(&body, func() (problems []fault.Field) {
+		projects, problems = memberships(body.Projects)
+		return problems
+	})
+	if err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, h.directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
+}
+
+// memberships returns the projects of a request. Public clients remove a user from all projects by null, and from one
+// by an empty list of roles.
+func memberships(sent []api.UserProject) (projects []string, problems []fault.Field) {
+	if sent == nil {
+		return nil, fault.FieldProblem("projects", "is required; an empty list removes the user from all projects")
+	}
+	for i, p := range sent {
+		for j, role := range p.Roles {
+			if role != string(auth.RoleMember) {
+				problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d].roles[%d]", i, j), Problem: "must be member, the only role in a project"})
+			}
+		}
+		if p.Roles == nil || len(p.Roles) > 0 {
+			projects = append(projects, p.ProjectUID)
+		}
+	}
+	return projects, problems
+}
+
+// getUserResourceRoles is GET /v1/users/{uid}/resourceRoles. The list is always empty; clients read it with a user.
+func (h userHandlers) getUserResourceRoles(c *call) (response, error) {
+	_, err := h.userOfPath(c)
+	return response{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
+}
+
+// getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles. The lists are always empty.
+func (h userHandlers) getUserWorkspaceRoles(c *call) (response, error) {
+	_, err := h.userOfPath(c)
+	return response{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err
+}
