@@ -16,16 +16,21 @@ import (
 
 var errEmailRequired = errors.New("--email is required")
 
+// users has the commands for users.
+type users struct{ Program }
+
 // User returns the commands for users.
 func (p Program) User() *cobra.Command {
-	return command.Group("user", "Manage users", p.createUser(), p.listUsers(), p.showUser(), p.renameUser(), p.setPassword(), p.setRole(), p.setProjects(),
-		p.changeUser("disable", "Disable a user's login, sessions and API keys", "Disabled the user %s.", func(c *call, user string) error {
+	u := users{p}
+	return command.Group("user", "Manage users",
+		u.createUser(), u.listUsers(), u.showUser(), u.renameUser(), u.setPassword(), u.setRole(), u.setProjects(),
+		u.changeUser("disable", "Disable a user's login, sessions and API keys", "Disabled the user %s.", func(c *call, user string) error {
 			return c.client.Users.SetActive(c.ctx, user, false)
 		}),
-		p.changeUser("enable", "Enable a disabled user", "Enabled the user %s.", func(c *call, user string) error {
+		u.changeUser("enable", "Enable a disabled user", "Enabled the user %s.", func(c *call, user string) error {
 			return c.client.Users.SetActive(c.ctx, user, true)
 		}),
-		p.userCommand("delete", "Delete a user with its sessions and API keys", (*call).deleteUser, deletes))
+		u.userCommand("delete", "Delete a user with its sessions and API keys", (*call).deleteUser, deletes))
 }
 
 func (c *call) deleteUser(user string) error {
@@ -40,22 +45,22 @@ func (c *call) deleteUser(user string) error {
 }
 
 // userCommand returns a command for the user of --email.
-func (p Program) userCommand(name, short string, do func(*call, string) error, options ...option) *cobra.Command {
+func (u users) userCommand(name, short string, do func(*call, string) error, options ...option) *cobra.Command {
 	email := ""
-	cmd := p.command(name+" --email E", short, command.NoArgs, func(c *call, _ []string) error {
+	cmd := u.command(name+" --email E", short, command.NoArgs, func(c *call, _ []string) error {
 		if email == "" {
 			return command.Usage(c.cmd, errEmailRequired)
 		}
 		return do(c, email)
 	}, options...)
 	cmd.Flags().StringVar(&email, "email", "", "email or uid of the user")
-	p.completeEmail(cmd, "email")
+	u.completeEmail(cmd, "email")
 	return cmd
 }
 
 // changeUser returns a command that changes the user of --email and prints what was done to it.
-func (p Program) changeUser(name, short, done string, do func(*call, string) error) *cobra.Command {
-	return p.userCommand(name, short, func(c *call, user string) error {
+func (u users) changeUser(name, short, done string, do func(*call, string) error) *cobra.Command {
+	return u.userCommand(name, short, func(c *call, user string) error {
 		if err := do(c, user); err != nil {
 			return err
 		}
@@ -72,10 +77,10 @@ func userEmails(c *call) ([]string, error) {
 	return namesOf(c.client.Users.List(c.ctx), func(u api.User) string { return u.Spec.EmailID })
 }
 
-func (p Program) createUser() *cobra.Command {
+func (u users) createUser() *cobra.Command {
 	var user api.NewUser
 	role, fromStdin := "", false
-	cmd := p.command("create --email E", "Create a user; print its uid", command.NoArgs, func(c *call, _ []string) (err error) {
+	cmd := u.command("create --email E", "Create a user; print its uid", command.NoArgs, func(c *call, _ []string) (err error) {
 		if user.Spec.EmailID == "" { // before a prompt
 			return command.Usage(c.cmd, errEmailRequired)
 		}
@@ -111,8 +116,8 @@ func projectFlag(cmd *cobra.Command, projects *[]string) {
 	cmd.Flags().StringSliceVar(projects, "project", nil, "name of a project that a member may see; may be repeated")
 }
 
-func (p Program) listUsers() *cobra.Command {
-	return p.command("list", "List users", command.NoArgs, func(c *call, _ []string) error {
+func (u users) listUsers() *cobra.Command {
+	return u.command("list", "List users", command.NoArgs, func(c *call, _ []string) error {
 		users, err := client.Collect(c.client.Users.List(c.ctx))
 		rows := make([][]any, len(users))
 		for i, u := range users {
@@ -129,8 +134,8 @@ func userState(u api.User) string {
 	return "disabled"
 }
 
-func (p Program) showUser() *cobra.Command {
-	return p.userCommand("show", "Show a user with its projects", func(c *call, user string) error {
+func (u users) showUser() *cobra.Command {
+	return u.userCommand("show", "Show a user with its projects", func(c *call, user string) error {
 		u, err := c.client.Users.Get(c.ctx, user)
 		if err != nil {
 			return err
@@ -152,9 +157,9 @@ func fullName(u *api.User) string {
 	return u.Metadata.Name
 }
 
-func (p Program) renameUser() *cobra.Command {
+func (u users) renameUser() *cobra.Command {
 	var to api.UserUpdate
-	cmd := p.changeUser("rename", "Change the email or the names of a user", "Renamed the user %s.", func(c *call, user string) error {
+	cmd := u.changeUser("rename", "Change the email or the names of a user", "Renamed the user %s.", func(c *call, user string) error {
 		given := c.cmd.Flags().Changed
 		if !slices.ContainsFunc([]string{"new-email", "name", "first-name", "last-name"}, given) {
 			return command.Usage(c.cmd, errors.New("give what changes, with --new-email, --name, --first-name or --last-name"))
@@ -178,9 +183,9 @@ func (p Program) renameUser() *cobra.Command {
 	return cmd
 }
 
-func (p Program) setPassword() *cobra.Command {
+func (u users) setPassword() *cobra.Command {
 	fromStdin := false
-	cmd := p.changeUser("password", "Set the password of a user; end the user's sessions", "Set the password of the user %s, and ended the user's sessions.", func(c *call, user string) error {
+	cmd := u.changeUser("password", "Set the password of a user; end the user's sessions", "Set the password of the user %s, and ended the user's sessions.", func(c *call, user string) error {
 		password, err := newPassword(c.cmd, fromStdin)
 		if err != nil {
 			return err
@@ -203,9 +208,9 @@ func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	return "", command.AsUsage(errors.New("give the password on standard input, with --password-stdin"))
 }
 
-func (p Program) setRole() *cobra.Command {
+func (u users) setRole() *cobra.Command {
 	role := ""
-	cmd := p.userCommand("role", "Set the role of a user", func(c *call, user string) error {
+	cmd := u.userCommand("role", "Set the role of a user", func(c *call, user string) error {
 		if role == "" { // the API takes it for member
 			return command.Usage(c.cmd, errors.New("--role must be admin or member"))
 		}
@@ -220,10 +225,10 @@ func (p Program) setRole() *cobra.Command {
 	return cmd
 }
 
-func (p Program) setProjects() *cobra.Command {
+func (u users) setProjects() *cobra.Command {
 	var projects []string
 	clearAll := false
-	cmd := p.userCommand("projects", "Set the projects of a user", func(c *call, user string) error {
+	cmd := u.userCommand("projects", "Set the projects of a user", func(c *call, user string) error {
 		if clearAll == (len(projects) > 0) {
 			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
 		}
