@@ -35,7 +35,8 @@ func (a Alerts) Get(ctx context.Context, project, component, uid string) (*api.A
 
 // Create adds a channel. No other response contains a generated signing secret.
 func (a Alerts) Create(ctx context.Context, project, component string, channel api.AlertChannelRequest) (*api.CreatedAlertChannel, error) {
-	return fetch[api.CreatedAlertChannel](ctx, a.c, request{method: http.MethodPost, path: api.PathAlert, args: []string{project, component}, in: channel, creates: true})
+	return fetch[api.CreatedAlertChannel](ctx, a.c,
+		request{method: http.MethodPost, path: api.PathAlert, args: []string{project, component}, in: channel, creates: true})
 }
 
 // Update replaces a channel.
@@ -50,7 +51,8 @@ func (a Alerts) Replace(ctx context.Context, project, component string, channels
 
 // Test sends a sample through a stored channel now, and returns what became of it.
 func (a Alerts) Test(ctx context.Context, project, component, uid string) (*api.AlertTest, error) {
-	return fetch[api.AlertTest](ctx, a.c, request{method: http.MethodPost, path: api.PathAlertChannelTest, args: []string{project, component, uid}, creates: true})
+	return fetch[api.AlertTest](ctx, a.c,
+		request{method: http.MethodPost, path: api.PathAlertChannelTest, args: []string{project, component, uid}, creates: true})
 }
 
 // Delete deletes a channel.

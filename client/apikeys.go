@@ -44,5 +44,6 @@ func (k APIKeys) Delete(ctx context.Context, uid string) error {
 
 // Revoke deactivates the key with this secret. It needs no credentials, and succeeds if there is no such key.
 func (k APIKeys) Revoke(ctx context.Context, key secret.String) error {
-	return k.c.do(ctx, request{method: http.MethodPost, path: api.PathAPIKeyRevocation, in: api.APIKeyRevocation{APIKey: key}, anonymous: true}, nil)
+	return k.c.do(ctx, request{method: http.MethodPost, path: api.PathAPIKeyRevocation,
+		in: api.APIKeyRevocation{APIKey: key}, anonymous: true}, nil)
 }

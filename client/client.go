@@ -108,7 +108,8 @@ func parseServer(server string) (*url.URL, error) {
 	}
 	base, err := url.Parse(server)
 	// The text of the error would repeat a password in the URL.
-	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil ||
+		base.RawQuery != "" || base.Fragment != "" {
 		return nil, errors.New("the server must be a URL such as https://regwarden.example.com, without credentials or a query")
 	}
 	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), strings.TrimRight(base.RawPath, "/")
@@ -144,7 +145,8 @@ func (c Config) transport() (http.RoundTripper, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+		ResponseHeaderTimeout: responseTimeout}
 	if len(c.CA) == 0 {
 		return transport, nil
 	}

@@ -49,7 +49,9 @@ func TestRequest(t *testing.T) {
 	c := newClient(t, server.URL+"/prefix/", client.Config{APIKey: "the-key", Project: "p1", UserAgent: "a-program/1"})
 	auth := &regcheck.Auth{Type: regcheck.Basic, Username: "robot", Password: "the-password"}
 	definition := api.OCIRegistryDefinition{Definition: regcheck.Definition{Endpoint: "https://registry.example.com", Auth: auth}}
-	uid, err := c.Registries.Create(t.Context(), api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"}, Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: definition}})
+	uid, err := c.Registries.Create(t.Context(),
+		api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"},
+			Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: definition}})
 	if err != nil || uid != "u1" {
 		t.Fatalf("%q, %v", uid, err)
 	}
@@ -62,7 +64,8 @@ func TestRequest(t *testing.T) {
 	if got.Method != http.MethodPost || got.URL.Path != "/prefix/v1/registries/oci/basic" {
 		t.Errorf("%s %s", got.Method, got.URL)
 	}
-	for name, want := range map[string]string{"ApiKey": "the-key", "ProjectUid": "p1", "Content-Type": "application/json", "User-Agent": "a-program/1", "Authorization": ""} {
+	for name, want := range map[string]string{"ApiKey": "the-key", "ProjectUid": "p1", "Content-Type": "application/json",
+		"User-Agent": "a-program/1", "Authorization": ""} {
 		if got.Header.Get(name) != want {
 			t.Errorf("header %s is %q, want %q", name, got.Header.Get(name), want)
 		}
@@ -88,7 +91,8 @@ func TestPathParameters(t *testing.T) {
 }
 
 func TestServerURL(t *testing.T) {
-	for _, server := range []string{"", "ftp://a.example", "https://user:secret-marked@a.example", "https://a.example/?x=1", "https://", "https://a.example/%zz-secret-marked"} {
+	for _, server := range []string{"", "ftp://a.example", "https://user:secret-marked@a.example", "https://a.example/?x=1", "https://",
+		"https://a.example/%zz-secret-marked"} {
 		if _, err := client.New(server, client.Config{}); err == nil || strings.Contains(err.Error(), "secret-marked") {
 			t.Errorf("server %q: %v", server, err)
 		}
@@ -120,7 +124,8 @@ func TestTLS(t *testing.T) {
 		t.Errorf("with the certificate: %v", err)
 	}
 	plain := serve(t, http.NotFound)
-	if err := newClient(t, strings.TrimPrefix(plain.URL, "http://"), client.Config{APIKey: "k"}).Health(t.Context()); !errors.Is(err, http.ErrSchemeMismatch) {
+	if err := newClient(t, strings.TrimPrefix(plain.URL, "http://"),
+		client.Config{APIKey: "k"}).Health(t.Context()); !errors.Is(err, http.ErrSchemeMismatch) {
 		t.Errorf("without TLS: %v", err)
 	}
 }

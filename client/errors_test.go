@@ -30,9 +30,12 @@ func TestErrors(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(502)
 		}, "GET %s/v1/users/{uid}: the response is 502 Bad Gateway with text/html, which is not of this API", 0},
-		{"JSON of another API", func(w http.ResponseWriter, _ *http.Request) { respond(w, 404, `{"error":"no"}`) }, "404 Not Found with application/json, which is not of this API", 0},
-		{"a page", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Welcome") }, "200 OK with text/html, which is not", 0},
-		{"half an object", func(w http.ResponseWriter, _ *http.Request) { respond(w, 200, `{"metadata":`) }, "200 OK with application/json, which is not", 0},
+		{"JSON of another API", func(w http.ResponseWriter, _ *http.Request) { respond(w, 404, `{"error":"no"}`) },
+			"404 Not Found with application/json, which is not of this API", 0},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Welcome") },
+			"200 OK with text/html, which is not", 0},
+		{"half an object", func(w http.ResponseWriter, _ *http.Request) { respond(w, 200, `{"metadata":`) },
+			"200 OK with application/json, which is not", 0},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://other.example/"+r.URL.Path, http.StatusFound)
 		}, "a redirect to https://other.example; use", 0},
@@ -71,7 +74,8 @@ func TestPageIsNotSuccess(t *testing.T) {
 
 // No error, and no printed client, contains a credential: whatever the server repeats of the path with the refresh token.
 func TestSecretsAreNotShown(t *testing.T) {
-	login := client.Config{Email: "a@b.example", Org: "o", Password: "password-marked", Token: "token-marked", RefreshToken: "refresh-marked"}
+	login := client.Config{Email: "a@b.example", Org: "o", Password: "password-marked", Token: "token-marked",
+		RefreshToken: "refresh-marked"}
 	servers := []string{"http://127.0.0.1:1"} // nothing listens
 	for _, echo := range []http.HandlerFunc{
 		func(w http.ResponseWriter, r *http.Request) {

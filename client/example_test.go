@@ -27,7 +27,8 @@ func exampleServer() *httptest.Server {
 			respond(w, http.StatusConflict, `{"code":"ProjectAlreadyExists","message":"The project exists.","details":{},"ref":"ref-1"}`)
 		default:
 			if r.Header.Get(api.HeaderAuthorization) != "new-token" {
-				respond(w, http.StatusUnauthorized, `{"code":"UnAuthorizedAccess","message":"The token has expired.","details":{},"ref":"ref-2"}`)
+				respond(w, http.StatusUnauthorized,
+					`{"code":"UnAuthorizedAccess","message":"The token has expired.","details":{},"ref":"ref-2"}`)
 				return
 			}
 			respond(w, http.StatusOK, `{"orgName":"acme","userUid":"77ad"}`)

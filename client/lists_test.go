@@ -12,8 +12,8 @@ import (
 	"github.com/regwarden/regwarden/client"
 )
 
-// Each list of a server that is not to be trusted ends, before its values take much memory. The first row of each kind is a long list that is
-// accepted.
+// Each list of a server that is not to be trusted ends, before its values take much memory. The first row of each kind is a long list that
+// is accepted.
 func TestLengthsOfLists(t *testing.T) {
 	items := func(w http.ResponseWriter, item string, n int, next string) {
 		respond(w, 200, `{"items":[`+strings.Repeat(item+",", n-1)+item+`],"listmeta":{"continue":"`+next+`"}}`)
@@ -26,7 +26,8 @@ func TestLengthsOfLists(t *testing.T) {
 		all  string // of a list without pages
 	}{
 		{"500 items of 40 KiB", func(w http.ResponseWriter) { items(w, text, 500, "") }, "", ""},
-		{"empty objects", func(w http.ResponseWriter) { items(w, "{}", 1_000_000, "") }, "more than 200000 values", "more than 1000000 values"},
+		{"empty objects", func(w http.ResponseWriter) { items(w, "{}", 1_000_000, "") }, "more than 200000 values",
+			"more than 1000000 values"},
 		{"null", func(w http.ResponseWriter) { items(w, "null", 1_000_001, "") }, "more than 200000 values", "more than 1000000 values"},
 		{"compressed", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -67,7 +68,8 @@ func TestEndlessPages(t *testing.T) {
 	requests := 0
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		requests++
-		respond(w, 200, fmt.Sprintf(`{"items":[{"metadata":{"name":%q}}],"listmeta":{"continue":"%d"}}`, strings.Repeat("a", 1<<20), requests))
+		respond(w, 200, fmt.Sprintf(`{"items":[{"metadata":{"name":%q}}],"listmeta":{"continue":"%d"}}`,
+			strings.Repeat("a", 1<<20), requests))
 	})
 	list := newClient(t, server.URL, client.Config{APIKey: "k", MaxList: 4 << 20}).Registries.List(t.Context())
 	for range 2 { // each reading counts from the start

@@ -102,7 +102,8 @@ func (e *PendingError) Error() string { return e.Message }
 func (r Registries) CheckAndWait(ctx context.Context, uid string) (*regcheck.Report, error) {
 	var report regcheck.Report
 	var pending api.RequestedCheck
-	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}, query: query("wait", "true"), accepted: &pending}, &report)
+	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}, query: query("wait", "true"),
+		accepted: &pending}, &report)
 	switch {
 	case err != nil:
 		return nil, err

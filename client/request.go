@@ -138,7 +138,8 @@ func (c *Client) send(ctx context.Context, r request, token secret.String, out a
 }
 
 // attempt sends a request once. The duration is when to repeat it, 0 for never.
-func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token secret.String, body []byte, out any) (time.Duration, error) {
+func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token secret.String, body []byte,
+	out any) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
 	sent, err := http.NewRequestWithContext(ctx, r.verb(), "", bytes.NewReader(body))
@@ -269,7 +270,9 @@ func (c *Client) foreign(r request, received *http.Response, media string) error
 		what += " with " + media
 	}
 	if to, err := received.Location(); err == nil {
-		return fmt.Errorf("%s: the response is %s, a redirect to %s://%s; use the URL of the server itself", c.name(r), what, to.Scheme, to.Host)
+		return fmt.Errorf("%s: the response is %s, a redirect to %s://%s; use the URL of the server itself",
+			c.name(r), what, to.Scheme, to.Host)
 	}
-	return fmt.Errorf("%s: the response is %s, which is not of this API; check the URL of the server and the proxies before it", c.name(r), what)
+	return fmt.Errorf("%s: the response is %s, which is not of this API; check the URL of the server and the proxies before it", c.name(r),
+		what)
 }

@@ -66,15 +66,16 @@ func TestRetries(t *testing.T) {
 				attempts, began := 0, time.Now()
 				var announced time.Duration
 				onWait := func(until time.Time) { announced += time.Until(until) }
-				c := newClient(t, "a.example", client.Config{APIKey: "k", OnWait: onWait, Transport: transport(func(r *http.Request) (*http.Response, error) {
-					if body, _ := io.ReadAll(r.Body); r.Method == http.MethodPost && len(body) == 0 {
-						t.Errorf("attempt %d has no body", attempts)
-					}
-					if attempts++; attempts > tt.failures {
-						return response(200, `{}`), nil
-					}
-					return response(tt.status, busy, "Retry-After", tt.retryAfter), nil
-				})})
+				c := newClient(t, "a.example",
+					client.Config{APIKey: "k", OnWait: onWait, Transport: transport(func(r *http.Request) (*http.Response, error) {
+						if body, _ := io.ReadAll(r.Body); r.Method == http.MethodPost && len(body) == 0 {
+							t.Errorf("attempt %d has no body", attempts)
+						}
+						if attempts++; attempts > tt.failures {
+							return response(200, `{}`), nil
+						}
+						return response(tt.status, busy, "Retry-After", tt.retryAfter), nil
+					})})
 				err := tt.call(t.Context(), c)
 				if refused, ok := errors.AsType[*api.Error](err); ok != tt.fails || ok && refused.Status != tt.status {
 					t.Errorf("error %v", err)
@@ -97,7 +98,8 @@ func TestRetryEndsWithContext(t *testing.T) {
 			return response(503, busy, "Retry-After", "5"), nil
 		})})
 		_, err := c.Whoami(ctx)
-		if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != 503 || !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+		if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != 503 || !errors.Is(err, context.Canceled) ||
+			time.Since(began) != time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)

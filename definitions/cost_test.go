@@ -21,8 +21,8 @@ import (
 var costs = flag.Bool("costs", false, "measure files of 1 MiB three times, and print what they cost (make bench-scan-cost)")
 
 // Bounds of what reading a file costs. The service reads files of others, so that the cost of a file must depend on its size alone, and
-// hardly on what it has. A file of 1 MiB that is parsed and has as much as possible takes 0.2 to 0.5 s here: the bound leaves room for a slower
-// machine, and a product of two numbers that grow with the file exceeds it many times.
+// hardly on what it has. A file of 1 MiB that is parsed and has as much as possible takes 0.2 to 0.5 s here: the bound leaves room for a
+// slower machine, and a product of two numbers that grow with the file exceeds it many times.
 const (
 	maxCPU      = 1.0  // seconds of CPU time for each MiB of a file, also of the garbage collector
 	maxRatio    = 5.0  // of the CPU times of a file and of one of a quarter of its size: 4 is linear, and the rest is sorting and growing
@@ -49,7 +49,8 @@ func testCosts(t *testing.T, files []hostileFile) {
 	}
 }
 
-// sizeOfTest is the size of the larger file, in bytes. A test takes a quarter of what is measured: it shows the same in a quarter of the time.
+// sizeOfTest is the size of the larger file, in bytes. A test takes a quarter of what is measured: it shows the same in a quarter of the
+// time.
 func sizeOfTest() int {
 	if *costs {
 		return 1 << 20
@@ -76,14 +77,16 @@ func (f hostileFile) test(t *testing.T) {
 		most.heap = min(most.heap, f.heap(t, large))
 	}
 	if *costs {
-		t.Logf("%-45s %6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", f.name, most.cpu, ratio(least, most), most.heap, most.allocated)
+		t.Logf("%-45s %6.3f CPU s/MiB   ratio %4.1f   %6.1f MiB of heap/MiB   %7.1f MiB allocated/MiB", f.name, most.cpu,
+			ratio(least, most), most.heap, most.allocated)
 	}
 	problem := slow(least, most, mib)
 	if most.heap > bound.heap {
 		problem = "too much memory"
 	}
 	if problem != "" {
-		t.Errorf("%s: %s: %.3f s for %d KiB; %.3f s, %.1f MiB of heap and %.1f MiB allocated for %d KiB", f.name, problem, least.cpu, size>>12, most.cpu, most.heap, most.allocated, size>>10)
+		t.Errorf("%s: %s: %.3f s for %d KiB; %.3f s, %.1f MiB of heap and %.1f MiB allocated for %d KiB", f.name, problem, least.cpu,
+			size>>12, most.cpu, most.heap, most.allocated, size>>10)
 	}
 }
 

@@ -26,7 +26,8 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, reference string, which byte) {
-		options := model.Options{Format: formats[int(which)/len(consumers)%len(formats)], As: consumers[int(which)%len(consumers)], Now: time.Unix(0, 0)}
+		options := model.Options{Format: formats[int(which)/len(consumers)%len(formats)],
+			As: consumers[int(which)%len(consumers)], Now: time.Unix(0, 0)}
 		s := NewScanner(options)
 		if err := s.AddReader("f", bytes.NewReader(data)); err != nil {
 			t.Fatal(err)

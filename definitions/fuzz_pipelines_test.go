@@ -28,18 +28,24 @@ func FuzzRenovate(f *testing.F) {
 
 func FuzzDependabot(f *testing.F) {
 	fuzzReader(f, model.Dependabot, "dependabot.yml",
-		"version: 2\nregistries:\n  a: {type: docker-registry, url: 'https://a.test', username: u, password: hunter2secret}\n  b: {type: helm-registry, url: 'oci://a.test/x', password: '${{secrets.X}}'}\nupdates: []\n")
+		"version: 2\nregistries:\n  a: {type: docker-registry, url: 'https://a.test', username: u, password: hunter2secret}\n  b: {type: "+
+			"helm-registry, url: 'oci://a.test/x', password: '${{secrets.X}}'}\nupdates: []\n")
 }
 
 func FuzzGitHubWorkflow(f *testing.F) {
 	fuzzReader(f, model.GitHubWorkflow, "w.yml",
-		"jobs:\n  a:\n    container: {image: a.test/b, credentials: {username: u, password: hunter2secret}}\n    steps:\n    - uses: docker/login-action@v3\n      with: {registry: a.test, username: u, password: hunter2secret}\n    - uses: ./x\n    - uses: aws-actions/configure-aws-credentials@v5\n      with: {aws-region: r}\n    - uses: aws-actions/amazon-ecr-login@v2\n      with: {registries: '1,2'}\n",
-		"runs:\n  using: composite\n  steps:\n  - run: |\n      echo hunter2secret | docker login -u u --password-stdin a.test\n      oras login -u 'u' -p \"hunter2secret\" $X <<< y\n      az acr login -n x\n")
+		"jobs:\n  a:\n    container: {image: a.test/b, credentials: {username: u, password: hunter2secret}}\n    steps:\n    - uses: "+
+			"docker/login-action@v3\n      with: {registry: a.test, username: u, password: hunter2secret}\n    - uses: ./x\n    - uses: "+
+			"aws-actions/configure-aws-credentials@v5\n      with: {aws-region: r}\n    - uses: aws-actions/amazon-ecr-login@v2\n      "+
+			"with: {registries: '1,2'}\n",
+		"runs:\n  using: composite\n  steps:\n  - run: |\n      echo hunter2secret | docker login -u u --password-stdin a.test\n      "+
+			"oras login -u 'u' -p \"hunter2secret\" $X <<< y\n      az acr login -n x\n")
 }
 
 func FuzzGitLabCI(f *testing.F) {
 	fuzzReader(f, model.GitLabCI, ".gitlab-ci.yml",
-		"variables:\n  DOCKER_AUTH_CONFIG: '{\"auths\": {\"a.test\": {\"username\": \"u\", \"password\": \"hunter2secret\"}}}'\na:\n  script: [docker login -uu -phunter2secret a.test]\n")
+		"variables:\n  DOCKER_AUTH_CONFIG: '{\"auths\": {\"a.test\": {\"username\": \"u\", \"password\": \"hunter2secret\"}}}'\na:\n  "+
+			"script: [docker login -uu -phunter2secret a.test]\n")
 }
 
 func FuzzDefinition(f *testing.F) {

@@ -30,7 +30,8 @@ func fuzzRuntime(f *testing.F, name string, formats ...model.Format) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree := fstest.MapFS{name: {Data: data}}
 		for _, certificate := range []string{"ca.crt", "client.cert", "client.key"} {
-			tree[filepath.Join(filepath.Dir(name), certificate)] = &fstest.MapFile{Data: []byte("-----BEGIN PRIVATE KEY-----\n" + keyText + "\n-----END PRIVATE KEY-----\n")}
+			tree[filepath.Join(filepath.Dir(name),
+				certificate)] = &fstest.MapFile{Data: []byte("-----BEGIN PRIVATE KEY-----\n" + keyText + "\n-----END PRIVATE KEY-----\n")}
 		}
 		for _, format := range append(formats, "") {
 			result, err := Read(context.Background(), tree, model.Options{Format: format})

@@ -35,7 +35,8 @@ func TestGarbageInAReader(t *testing.T) {
 		problems := s.Result().Problems
 		switch {
 		case want.reason == "" && len(problems) == 0:
-		case len(problems) != 1 || problems[0].Reason != want.reason || problems[0].Source.Line != want.line || strings.Contains(problems[0].Message, "hun"):
+		case len(problems) != 1 || problems[0].Reason != want.reason || problems[0].Source.Line != want.line ||
+			strings.Contains(problems[0].Message, "hun"):
 			t.Errorf("%q: %+v, want %s in line %d", text, problems, want.reason, want.line)
 		}
 	}

@@ -65,7 +65,8 @@ func TestLookup(t *testing.T) {
 		{model.Kubelet, "h.test/a", "0  https://h.test a noAuth   noMatchingCredentials"},
 		{model.Flux, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p"},
 	} {
-		r, steps, err := Lookup("config.json", []byte(ghcr), test.reference, model.Options{Format: model.DockerConfig, As: test.as, Helper: helper})
+		r, steps, err := Lookup("config.json", []byte(ghcr), test.reference,
+			model.Options{Format: model.DockerConfig, As: test.as, Helper: helper})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +109,12 @@ func TestLookupSteps(t *testing.T) {
 }
 
 func TestLookupErrors(t *testing.T) {
-	if _, _, err := Lookup("f", []byte("{"), "ghcr.io/a", model.Options{Format: model.DockerConfig}); err == nil || !strings.Contains(err.Error(), "f is not valid JSON") {
+	if _, _, err := Lookup("f", []byte("{"), "ghcr.io/a", model.Options{Format: model.DockerConfig}); err == nil ||
+		!strings.Contains(err.Error(), "f is not valid JSON") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := Lookup("f", []byte("{}"), "ghcr.io/a", model.Options{Format: model.Kubernetes}); err == nil || !strings.Contains(err.Error(), `"kubernetes"`) {
+	if _, _, err := Lookup("f", []byte("{}"), "ghcr.io/a", model.Options{Format: model.Kubernetes}); err == nil ||
+		!strings.Contains(err.Error(), `"kubernetes"`) {
 		t.Errorf("%v", err)
 	}
 	r, steps, err := Lookup("f", []byte(`{"auths": {"a.test": {"auth": "x"}}}`), "ghcr.io/a", model.Options{Format: model.DockerConfig})
@@ -129,28 +132,40 @@ func TestLocations(t *testing.T) {
 		want        []string
 	}{
 		{model.Docker, nil, []string{"docker-config /home/u/.docker/config.json"}},
-		{model.Docker, map[string]string{"DOCKER_CONFIG": "/d", "DOCKER_AUTH_CONFIG": "{}"}, []string{"docker-auth-config-env $DOCKER_AUTH_CONFIG", "docker-config /d/config.json"}},
+		{model.Docker, map[string]string{"DOCKER_CONFIG": "/d", "DOCKER_AUTH_CONFIG": "{}"},
+			[]string{"docker-auth-config-env $DOCKER_AUTH_CONFIG", "docker-config /d/config.json"}},
 		{model.Helm, nil, []string{"docker-config /home/u/.config/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x"}, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"}, []string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{model.Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"}, []string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
-		{model.Podman, nil, []string{"containers-auth /run/containers/1000/auth.json", "containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
-		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json",
-			"docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x"},
+			[]string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"},
+			[]string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"},
+			[]string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Podman, nil, []string{"containers-auth /run/containers/1000/auth.json",
+			"containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json",
+			"dockercfg /home/u/.dockercfg"}},
+		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x"},
+			[]string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json",
+				"docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
 		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /d/config.json"}},
 		{model.Podman, map[string]string{"REGISTRY_AUTH_FILE": "/a.json"}, []string{"containers-auth /a.json"}},
-		{model.Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json", "docker-config /.docker/config.json",
+		{model.Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json",
+			"docker-config /.docker/config.json",
 			"dockercfg /var/lib/kubelet/.dockercfg", "dockercfg /home/u/.dockercfg", "dockercfg /.dockercfg"}},
 		{model.Flux, nil, nil},
 		{model.Docker, mac, []string{"docker-config /home/u/.docker/config.json"}},
-		{model.Podman, mac, []string{"containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, mac, []string{"containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json",
+			"dockercfg /home/u/.dockercfg"}},
 		{model.Podman, windows, []string{"containers-auth /home/u/.config/containers/auth.json", "containers-auth /x/containers/auth.json",
 			"docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
-		{model.Helm, mac, []string{"docker-config /home/u/Library/Preferences/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{model.Helm, map[string]string{"OS": "windows", "APPDATA": "/appdata"}, []string{"docker-config /appdata/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, mac, []string{"docker-config /home/u/Library/Preferences/helm/registry/config.json",
+			"docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"OS": "windows", "APPDATA": "/appdata"},
+			[]string{"docker-config /appdata/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
 		{model.Helm, windows, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
 	} {
-		environment := model.Environment{OS: "linux", Home: "/home/u", UID: 1000, Getenv: func(name string) string { return test.environment[name] }}
+		environment := model.Environment{OS: "linux", Home: "/home/u", UID: 1000,
+			Getenv: func(name string) string { return test.environment[name] }}
 		if other := test.environment["OS"]; other != "" {
 			environment.OS = other
 		}

@@ -63,8 +63,9 @@ func TestDefinitionJSONErrors(t *testing.T) {
 		bomb += "a" + level + ": &a" + level + " [" + strings.Repeat("*a"+previous+", ", 20) + "]\n"
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"syntax":             {"a: b: c", "is not valid YAML: line 1: mapping values are not allowed in this context"},
-		"undefined alias":    {"endpoint: x\nauth: {password: *hunter2 }", "is not valid YAML: line 1: an alias refers to an anchor that does not exist; quote a value that begins with *"},
+		"syntax": {"a: b: c", "is not valid YAML: line 1: mapping values are not allowed in this context"},
+		"undefined alias": {"endpoint: x\nauth: {password: *hunter2 }",
+			"is not valid YAML: line 1: an alias refers to an anchor that does not exist; quote a value that begins with *"},
 		"two documents":      {"a: 1\n---\nb: 2", "has 2 YAML documents, and a definition is one"},
 		"text":               {"just text", "must be JSON or YAML with the fields of a definition"},
 		"the same key twice": {"endpoint: a\nauth: {}\nendpoint: b", "is not valid YAML: line 3 repeats a key of line 1"},

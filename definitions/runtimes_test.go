@@ -13,11 +13,13 @@ import (
 // A file that is read alone has no directory: its mirrors are known, and nothing is read for it.
 func TestHostsFileAlone(t *testing.T) {
 	s := NewScanner(model.Options{})
-	if err := s.AddReader("-", strings.NewReader("[host.\"https://mirror.test\"]\ncapabilities = [\"pull\"]\n[host.\"https://private.test\"]\nca = \"/etc/ca.crt\"\n")); err != nil {
+	if err := s.AddReader("-", strings.NewReader("[host.\"https://mirror.test\"]\ncapabilities = "+
+		"[\"pull\"]\n[host.\"https://private.test\"]\nca = \"/etc/ca.crt\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	r := s.Result()
-	if len(r.Registries) != 2 || r.Registries[0].Format != model.ContainerdHosts || r.Registries[0].Reason != "" || r.Registries[1].Reason != model.UnresolvedConfigFile ||
+	if len(r.Registries) != 2 || r.Registries[0].Format != model.ContainerdHosts || r.Registries[0].Reason != "" ||
+		r.Registries[1].Reason != model.UnresolvedConfigFile ||
 		len(r.Skipped) != 1 || r.Skipped[0].Reason != model.SkipNoHost {
 		t.Errorf("%+v", r)
 	}
@@ -25,7 +27,8 @@ func TestHostsFileAlone(t *testing.T) {
 
 // A configuration names files by their path on its machine. They are found if the tree is a directory of that machine, its root or a copy.
 func TestFilesOfTheMachine(t *testing.T) {
-	certificate, err := os.ReadFile("testdata/samples/containerd-hosts/docker-certificates/in/etc/docker/certs.d/registry.example.com:5000/ca.crt")
+	certificate, err := os.ReadFile("testdata/samples/containerd-hosts/docker-certificates/in/etc/docker/certs.d/" +
+		"registry.example.com:5000/ca.crt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +40,15 @@ func TestFilesOfTheMachine(t *testing.T) {
 		want model.UnresolvedReason
 	}{
 		"directory of the machine": {"/etc/containerd", fstest.MapFS{"certs.d/registry.test/hosts.toml": hosts, "ca.crt": ca}, ""},
-		"root of the machine":      {"/", fstest.MapFS{"etc/containerd/certs.d/registry.test/hosts.toml": hosts, "etc/containerd/ca.crt": ca}, ""},
-		"copy":                     {"nodes", fstest.MapFS{"a/etc/containerd/certs.d/registry.test/hosts.toml": hosts, "a/etc/containerd/ca.crt": ca}, ""},
-		"another copy":             {"nodes", fstest.MapFS{"a/etc/containerd/certs.d/registry.test/hosts.toml": hosts, "b/etc/containerd/ca.crt": ca}, model.UnresolvedConfigFile},
-		"above the directory":      {"/etc/containerd/certs.d", fstest.MapFS{"registry.test/hosts.toml": hosts, "ca.crt": ca}, model.UnresolvedConfigFile},
+		"root of the machine": {"/",
+			fstest.MapFS{"etc/containerd/certs.d/registry.test/hosts.toml": hosts, "etc/containerd/ca.crt": ca}, ""},
+		"copy": {"nodes",
+			fstest.MapFS{"a/etc/containerd/certs.d/registry.test/hosts.toml": hosts, "a/etc/containerd/ca.crt": ca}, ""},
+		"another copy": {"nodes",
+			fstest.MapFS{"a/etc/containerd/certs.d/registry.test/hosts.toml": hosts, "b/etc/containerd/ca.crt": ca},
+			model.UnresolvedConfigFile},
+		"above the directory": {"/etc/containerd/certs.d", fstest.MapFS{"registry.test/hosts.toml": hosts, "ca.crt": ca},
+			model.UnresolvedConfigFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := NewScanner(model.Options{})
@@ -48,7 +56,8 @@ func TestFilesOfTheMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := s.Result()
-			if len(r.Registries) != 1 || r.Registries[0].Reason != c.want || (r.Registries[0].Definition.Auth.TLS.CA != "") != (c.want == "") {
+			if len(r.Registries) != 1 || r.Registries[0].Reason != c.want ||
+				(r.Registries[0].Definition.Auth.TLS.CA != "") != (c.want == "") {
 				t.Errorf("%+v", r.Registries)
 			}
 		})

@@ -35,9 +35,11 @@ func TestScanExplains(t *testing.T) {
 		want       []string
 	}{
 		{"one entry", `{"auths": {"one.test": {"username": "ada", "password": "hunter2"}}}`, []string{`The key "one.test" is the same.`}},
-		{"helper", `{"credHelpers": {"one.test": "pass"}}`, []string{`credHelpers has "pass" for "one.test".`, `docker asks docker-credential-pass for "one.test".`}},
+		{"helper", `{"credHelpers": {"one.test": "pass"}}`,
+			[]string{`credHelpers has "pass" for "one.test".`, `docker asks docker-credential-pass for "one.test".`}},
 		{"pull Secret", pod, []string{`The key "one.test/team" matches.`}},
-		{"many entries", many, []string{`The host of the key "https://one.test/0" is the same; docker ignores scheme and path.`, "The other 81 steps are not shown."}},
+		{"many entries", many, []string{`The host of the key "https://one.test/0" is the same; docker ignores scheme and path.`,
+			"The other 81 steps are not shown."}},
 	} {
 		s := NewScanner(model.Options{Explain: true})
 		if err := s.AddReader("config.json", strings.NewReader(test.file)); err != nil {

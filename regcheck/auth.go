@@ -212,7 +212,8 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !wire.HasCode(a.Body, "UNAUTHORIZED"):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; {program} tried %s and got %s.", by, s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; {program} tried %s and got %s.", by,
+			s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).at(field)
 	case s.opened.bare.Status == 401 && o.None():

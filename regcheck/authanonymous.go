@@ -72,7 +72,8 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
 		return authResult{failure: s.hintCertificate(f)}
 	case g.Token == "":
-		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", s.Wire.ShowURL(t.Realm))
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.",
+			s.Wire.ShowURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	access.Remember("", g.Token)

@@ -87,19 +87,26 @@ func TestRecheckRepeatsFaults(t *testing.T) {
 // A check of blobs says what was examined, cause and fix.
 func TestDamageHasCauseAndFix(t *testing.T) {
 	for _, row := range []struct{ server, path, contains, hint string }{
-		{"blobs-at-closed", "charts/nginx", "charts/nginx:1.3.0_build.7: blob sha256:", "storage to which it redirects downloads, must be reachable"},
-		{"blobs-at-closed", "charts/nginx:1.2.3", "is redirected to https://closed.test. Tried closed.test:443: the connection was refused", "storage to which it redirects downloads, must be reachable"},
-		{"blobs-at-unknown", "charts/nginx:1.2.3", `is redirected to https://unknown.test. "unknown.test" does not exist`, "storage to which it redirects downloads, must be reachable"},
+		{"blobs-at-closed", "charts/nginx", "charts/nginx:1.3.0_build.7: blob sha256:",
+			"storage to which it redirects downloads, must be reachable"},
+		{"blobs-at-closed", "charts/nginx:1.2.3", "is redirected to https://closed.test. Tried closed.test:443: the connection was refused",
+			"storage to which it redirects downloads, must be reachable"},
+		{"blobs-at-unknown", "charts/nginx:1.2.3", `is redirected to https://unknown.test. "unknown.test" does not exist`,
+			"storage to which it redirects downloads, must be reachable"},
 		{"blobs-at-metadata", "charts/nginx:1.2.3", "is redirected to https://metadata.test: ", "allow it in the egress policy"},
-		{"blobs-loop", "charts/nginx:1.2.3", "is redirected in a loop, or more than 3 times; 1 more of its 2 blobs cannot be pulled", "Contact the registry operator"},
+		{"blobs-loop", "charts/nginx:1.2.3", "is redirected in a loop, or more than 3 times; 1 more of its 2 blobs cannot be pulled",
+			"Contact the registry operator"},
 		{"blobs-layer-lost", "charts/nginx:1.2.3", "returned 404 (BLOB_UNKNOWN: blob unknown to registry)", "Push the artifact again"},
-		{"blobs-storage-lost", "charts/nginx:1.2.3", "is redirected to https://storage.test, which returned 404 (NOSUCHKEY: ", "Push the artifact again"},
+		{"blobs-storage-lost", "charts/nginx:1.2.3", "is redirected to https://storage.test, which returned 404 (NOSUCHKEY: ",
+			"Push the artifact again"},
 		{"blobs-layer-cut", "charts/nginx:1.2.3", "returned 200 with 9 bytes instead of 137 bytes", "Push the artifact again"},
 		{"blobs-config-altered", "charts/nginx:1.2.3", "with content that does not have this digest", "stored content was altered"},
 		{"blobs-400", "charts/nginx:1.2.3", "returned 400 (UNSUPPORTED: bad request)", "Contact the registry operator"},
 		{"blobs-403", "charts/nginx:1.2.3", "returned 403 (DENIED: no permission to download layers)", "ecr:GetDownloadUrlForLayer"},
-		{"index-child-lost", "images/multi:1", "its manifest for linux/amd64: GET https://registry.test/v2/images/multi/manifests/sha256:", "Push the artifact again"},
-		{"htpasswd", "charts/nginx:1.2.4", "GET https://registry.test/v2/charts/nginx/manifests/1.2.4 returned 404", "similar names: charts/nginx:1.2.3, charts/nginx:1.3.0_build.7"},
+		{"index-child-lost", "images/multi:1", "its manifest for linux/amd64: GET https://registry.test/v2/images/multi/manifests/sha256:",
+			"Push the artifact again"},
+		{"htpasswd", "charts/nginx:1.2.4", "GET https://registry.test/v2/charts/nginx/manifests/1.2.4 returned 404",
+			"similar names: charts/nginx:1.2.3, charts/nginx:1.3.0_build.7"},
 		{"htpasswd", "charts/ngimx:1.2.3", "none at or below this path", "similar names: charts/nginx:1.2.3"},
 	} {
 		g := regchecktest.Start(t, row.server)
@@ -128,7 +135,8 @@ func TestExaminedIsNamed(t *testing.T) {
 		valid                            bool
 	}{
 		{"htpasswd", "charts/nginx", "", "1.3.0_build.7 is a Helm chart, and its 2 blobs are there", 2, true},
-		{"blobs-many", "charts/nginx:40", "", "charts/nginx:40 is a Helm chart, and 16 of its 41 blobs that were asked for are there", 16, true},
+		{"blobs-many", "charts/nginx:40", "",
+			"charts/nginx:40 is a Helm chart, and 16 of its 41 blobs that were asked for are there", 16, true},
 		{"blobs-many", "charts/nginx:9000", "", "and 16 of its 4096 or more blobs that were asked for are there", 16, true},
 		{"index", "images/multi:1", "", "images/multi:1 is a container image (linux/amd64), and its 2 blobs are there", 2, true},
 		{"index", "images/multi:1", "linux/arm64", "is a container image (linux/arm64/v8)", 2, true},
@@ -147,7 +155,8 @@ func TestExaminedIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if detail := report.Stages[6].Detail; !strings.Contains(detail, row.contains) || len(blobRequests(g)) != row.blobs || report.Valid != row.valid {
+		if detail := report.Stages[6].Detail; !strings.Contains(detail, row.contains) || len(blobRequests(g)) != row.blobs ||
+			report.Valid != row.valid {
 			t.Errorf("%s %s %s: %s %d blobs", row.server, row.path, row.platform, detail, len(blobRequests(g)))
 		}
 	}
@@ -163,7 +172,8 @@ func TestOddDescriptorsAreNotRequested(t *testing.T) {
 		}
 	}
 	for _, r := range g.Requests() {
-		if strings.Contains(r.Target, "..") || strings.Contains(r.Target, "a=b") || strings.HasSuffix(r.Target, "/blobs/") || r.At != g.Endpoint {
+		if strings.Contains(r.Target, "..") || strings.Contains(r.Target, "a=b") ||
+			strings.HasSuffix(r.Target, "/blobs/") || r.At != g.Endpoint {
 			t.Errorf("%s %s %s", r.At, r.Method, r.Target)
 		}
 	}

@@ -37,9 +37,11 @@ func TestClientCertificateRaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
+			d := regcheck.Definition{Endpoint: g.Endpoint,
+				Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
 			if row.client != "" {
-				d.Auth.TLS = regcheck.TLS{Enabled: true, Certificate: words[row.client+"Certificate"], Key: secret.String(words[row.client+"Key"])}
+				d.Auth.TLS = regcheck.TLS{Enabled: true, Certificate: words[row.client+"Certificate"],
+					Key: secret.String(words[row.client+"Key"])}
 			}
 			c := checker(g, egress.Policy{}, matrixRow{})
 			for range row.times {

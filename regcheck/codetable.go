@@ -35,7 +35,8 @@ var codeTable = []Entry{
 		Hint:     "Set {auth.tls.ca} to the PEM certificate of the server{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonMissingIntermediate, Stages: inTLS,
 		Sentence: "The server does not send the intermediate certificate that its own certificate needs.",
-		Hint:     "Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM intermediate certificate{enableTLS}."},
+		Hint: "Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the " +
+			"PEM intermediate certificate{enableTLS}."},
 	{Code: CodeTLSFailed, Reason: ReasonHostnameMismatch, Stages: inTLS, Field: "endpoint",
 		Sentence: "The server's certificate does not match the host name.",
 		Hint:     "Set {endpoint} to a name that the certificate lists, or install a certificate for this name on the server."},
@@ -59,7 +60,8 @@ var codeTable = []Entry{
 		Hint:     "Set {endpoint} to a port that serves HTTPS with TLS 1.2 or 1.3, or restore the backend of the load balancer."},
 	{Code: CodeTLSFailed, Reason: ReasonTimeout, Stages: inTLS, Retryable: true,
 		Sentence: "The server did not finish the TLS handshake in time.",
-		Hint:     "Retry later. If the failure persists, contact the registry operator: server or load balancer do not finish TLS handshakes."},
+		Hint: "Retry later. If the failure persists, contact the registry operator: server or load balancer do not finish TLS " +
+			"handshakes."},
 
 	{Code: CodeNotOCI, Stages: inAPIAuth, Field: "endpoint",
 		Sentence: "The endpoint did not respond like an OCI registry.",
@@ -131,7 +133,8 @@ var codeTable = []Entry{
 		Hint:     "Correct the realm in the configuration of the registry: it must be the URL of the token service."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonTokenRejected, Stages: inAuth,
 		Sentence: "The token service accepted the credentials, but the registry rejects its token.",
-		Hint:     "Contact the registry operator: issuer, audience and signing key of its token service must be those that the registry trusts, and both clocks must agree."},
+		Hint: "Contact the registry operator: issuer, audience and signing key of its token service must be those that the registry " +
+			"trusts, and both clocks must agree."},
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
@@ -150,17 +153,21 @@ var codeTable = []Entry{
 		Hint:     "Correct the digest in {baseContentPath}, or push the artifact first; the registry may have deleted a manifest without tags."},
 	{Code: CodeContentDamaged, Reason: ReasonBlobMissing, Stages: inContent,
 		Sentence: "The registry has the manifest of the artifact, but not all blobs that it names.",
-		Hint:     "Push the artifact again. If others are affected, contact the registry operator: the storage has lost blobs, or garbage collection deleted them."},
+		Hint: "Push the artifact again. If others are affected, contact the registry operator: the storage has lost blobs, or " +
+			"garbage collection deleted them."},
 	{Code: CodeContentDamaged, Reason: ReasonBlobUnreachable, Stages: inContent,
 		Sentence: "The artifact cannot be pulled: the registry has its manifest, but a download of its content fails.",
-		Hint: "Contact the registry operator: the registry, or the storage to which it redirects downloads, must be reachable from clients and return the blob. For 401 and 403, " +
+		Hint: "Contact the registry operator: the registry, or the storage to which it redirects downloads, must be reachable from " +
+			"clients and return the blob. For 401 and 403, " +
 			"grant the user permission to download it (at ECR ecr:GetDownloadUrlForLayer)."},
 	{Code: CodeContentDamaged, Reason: ReasonDigestMismatch, Stages: inContent,
 		Sentence: "The content of the artifact does not have the digest that names it.",
-		Hint:     "Push the artifact again. If that does not help, contact the registry operator: stored content was altered, or a proxy alters it."},
+		Hint: "Push the artifact again. If that does not help, contact the registry operator: stored content was altered, or a proxy " +
+			"alters it."},
 	{Code: CodeContentDamaged, Reason: ReasonSizeMismatch, Stages: inContent,
 		Sentence: "A part of the artifact does not have the size that its manifest names.",
-		Hint:     "Push the artifact again. If that does not help, contact the registry operator: stored content was cut off, or a proxy alters it."},
+		Hint: "Push the artifact again. If that does not help, contact the registry operator: stored content was cut off, or a proxy " +
+			"alters it."},
 }
 
 var warningTable = []Entry{
@@ -193,7 +200,8 @@ var warningTable = []Entry{
 		Hint:     "Push content, or correct {baseContentPath}."},
 	{Warning: WarnContentNotReadable, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The manifest or a blob of an artifact cannot be read, so it is not known whether the content can be pulled.",
-		Hint: "Pull the tag with these credentials. If that fails, contact the registry operator: blobs may be lost (404) or unsigned (412). " +
+		Hint: "Pull the tag with these credentials. If that fails, contact the registry operator: blobs may be lost (404) or unsigned " +
+			"(412). " +
 			"If pulls are limited (429), wait, log in, or use an account with a higher limit."},
 	{Warning: WarnContentDamaged, Stages: inContent,
 		Sentence: "An artifact cannot be pulled: its manifest can be read, but its content is damaged.",

@@ -264,7 +264,8 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.listedBelow()
 	out := c.best(ctx, c.readFirst(ctx, below))
 	if out.failure == nil {
-		out.detail = message.Of("%s below %s; %s", wire.Counted(len(below), "repository", "repositories"), wire.CleanText(c.plan.contentPath), out.detail)
+		out.detail = message.Of("%s below %s; %s", wire.Counted(len(below), "repository", "repositories"),
+			wire.CleanText(c.plan.contentPath), out.detail)
 	}
 	return out
 }
@@ -310,7 +311,8 @@ func (c *contentCheck) best(ctx context.Context, readings []content.Reading) out
 	if r, ok := found[content.HasTags]; ok {
 		return c.contentFound(ctx, r)
 	}
-	for _, kind := range []content.State{content.NoTags, content.NotFound} { // distribution returns 404 for what it lists when all manifests were deleted
+	// distribution returns 404 for what it lists when all manifests were deleted
+	for _, kind := range []content.State{content.NoTags, content.NotFound} {
 		if r, ok := found[kind]; ok {
 			return c.contentEmpty(r.Repository)
 		}

@@ -16,7 +16,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	for _, p := range d.Problems() {
 		fields = append(fields, p.Field)
 	}
-	want := "endpoint basePath baseContentPath providerType auth.password auth.token auth.token auth.username auth.tls.ca auth.tls.key auth.tls.key"
+	want := "endpoint basePath baseContentPath providerType auth.password auth.token auth.token auth.username auth.tls.ca auth.tls.key " +
+		"auth.tls.key"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

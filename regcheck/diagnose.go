@@ -132,7 +132,8 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
 			hinting("If %s is the registry, set {endpoint} to %s%s.", to, s.redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
 	case wire.RedirectLoop:
-		return fail(CodeRedirected, ReasonLoop, "The redirects reached %s, which redirects to %s: they form a loop, or are more than %d.", from, to, s.limits.Redirects)
+		return fail(CodeRedirected, ReasonLoop, "The redirects reached %s, which redirects to %s: they form a loop, or are more than %d.",
+			from, to, s.limits.Redirects)
 	case wire.RedirectInsecure:
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
 			hinting("Correct the redirect on the server: its external URL must begin with https://.")
@@ -276,7 +277,8 @@ func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err er
 	if wire.IsCutOff(err) {
 		return s.realmUnreachable(t, what, "it closed the connection without a response").retry(true)
 	}
-	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: its response was not HTTP, or had headers of more than %d KiB.", what, s.limits.Header>>10)
+	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: its response was not HTTP, or had headers of more than %d KiB.", what,
+		s.limits.Header>>10)
 }
 
 func (s *session) realmUnreachable(t *challenge.Service, what string, words Text) *failure {
@@ -286,7 +288,8 @@ func (s *session) realmUnreachable(t *challenge.Service, what string, words Text
 
 func (s *session) hintRealmName(t *challenge.Service, err error) Text {
 	if egress.HostNotFound(err) {
-		return message.Of("Correct the external URL in the configuration of the registry: the host name of its token service, %s, does not exist.",
+		return message.Of("Correct the external URL in the configuration of the registry: the host name of its token service, %s, does "+
+			"not exist.",
 			s.Wire.Text(t.Origin.Host))
 	}
 	return "Retry. If the failure persists: " + s.reader.dns()

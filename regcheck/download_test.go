@@ -20,26 +20,33 @@ func TestFullCheck(t *testing.T) {
 		status       regcheck.Status
 		contains     string
 	}{
-		{server: "htpasswd", path: "charts/nginx:1.2.3", status: regcheck.OK, contains: "charts/nginx:1.2.3 is a Helm chart, and its 2 blobs have their digests (189 B downloaded)"},
+		{server: "htpasswd", path: "charts/nginx:1.2.3", status: regcheck.OK,
+			contains: "charts/nginx:1.2.3 is a Helm chart, and its 2 blobs have their digests (189 B downloaded)"},
 		{server: "htpasswd", path: "charts/nginx", status: regcheck.OK, contains: "and its 2 blobs have their digests"},
 		{server: "blobs-redirected", path: "charts/nginx:1.2.3", status: regcheck.OK, contains: "and its 2 blobs have their digests"},
 		{server: "blobs-signed", path: "charts/nginx:1.2.3", status: regcheck.OK, contains: "and its 2 blobs have their digests"},
 		{server: "blobs-many", path: "charts/nginx:40", status: regcheck.OK, contains: "and its 41 blobs have their digests"},
 		{server: "htpasswd", path: "charts/nginx:1.2.3", limits: regcheck.Limits{Download: 100}, status: regcheck.Unknown,
 			contains: "and 1 of its 2 blobs have their digests (52 B downloaded); the others exceed the limit of a download"},
-		{server: "blobs-layer-altered", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonDigestMismatch,
+		{server: "blobs-layer-altered", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged,
+			reason: regcheck.ReasonDigestMismatch,
 			status: regcheck.Failed, contains: "with content that does not have this digest"},
-		{server: "blobs-layer-altered", path: "charts/nginx", status: regcheck.Unknown, contains: "with content that does not have this digest"},
+		{server: "blobs-layer-altered", path: "charts/nginx", status: regcheck.Unknown,
+			contains: "with content that does not have this digest"},
 		{server: "blobs-layer-cut", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonSizeMismatch,
 			status: regcheck.Failed, contains: "returned 200 with 9 bytes instead of 137 bytes"},
-		{server: "blobs-layer-lost", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonBlobMissing, status: regcheck.Failed, contains: "returned 404"},
-		{server: "blobs-at-metadata", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonBlobUnreachable, status: regcheck.Failed, contains: "https://metadata.test: "},
+		{server: "blobs-layer-lost", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonBlobMissing,
+			status: regcheck.Failed, contains: "returned 404"},
+		{server: "blobs-at-metadata", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonBlobUnreachable,
+			status: regcheck.Failed, contains: "https://metadata.test: "},
 		{server: "blobs-endless", path: "charts/nginx:1.2.3", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonSizeMismatch,
 			status: regcheck.Failed, contains: "returned 200 with more than 137 bytes"},
 		{server: "blobs-stall", path: "charts/nginx:1.2.3", limits: regcheck.Limits{Response: time.Second}, code: regcheck.CodeUnavailable,
 			status: regcheck.Failed, contains: "the download ended early or stalled"},
-		{server: "blobs-odd", path: "odd/huge:1", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonSizeMismatch, status: regcheck.Failed, contains: "1 bytes instead of 4611686018427387904 bytes"},
-		{server: "blobs-odd", path: "odd/traversal:1", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonDigestMismatch, status: regcheck.Failed, contains: "digest is not valid"},
+		{server: "blobs-odd", path: "odd/huge:1", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonSizeMismatch,
+			status: regcheck.Failed, contains: "1 bytes instead of 4611686018427387904 bytes"},
+		{server: "blobs-odd", path: "odd/traversal:1", code: regcheck.CodeContentDamaged, reason: regcheck.ReasonDigestMismatch,
+			status: regcheck.Failed, contains: "digest is not valid"},
 		{server: "blobs-odd", path: "odd/algorithm:1", status: regcheck.Unknown, contains: "the algorithm is not known"},
 	} {
 		t.Run(row.server+" "+row.path, func(t *testing.T) {
@@ -51,7 +58,8 @@ func TestFullCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			content := report.Stages[6]
-			if report.Code != row.code || report.Reason != row.reason || content.Status != row.status || !strings.Contains(content.Detail, row.contains) {
+			if report.Code != row.code || report.Reason != row.reason || content.Status != row.status ||
+				!strings.Contains(content.Detail, row.contains) {
 				t.Errorf("%s %s: %s", outcomeLine(report, nil), content.Status, content.Detail)
 			}
 			if faults := checkSecrets(g, report, nil); len(faults) > 0 {

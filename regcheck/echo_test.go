@@ -36,7 +36,8 @@ func TestReportContainsNoCredential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, auth := range []*Auth{{Type: Basic, Username: "ada", Password: password}, {Type: Token, Token: token}, {Type: Token, Username: "ada", Token: token}} {
+	for _, auth := range []*Auth{{Type: Basic, Username: "ada", Password: password}, {Type: Token, Token: token},
+		{Type: Token, Username: "ada", Token: token}} {
 		var seen strings.Builder
 		report, err := (&Checker{Egress: policy}).Check(t.Context(), Definition{Endpoint: echo.URL, Auth: auth}, func(r StageResult) { seen.WriteString(r.Detail) })
 		if err != nil {

@@ -28,7 +28,8 @@ func TestCredentialsExpireSoon(t *testing.T) {
 	}{
 		{"password", "auth.password", " The token expires in 3 days, at ", regcheck.Auth{Username: "ada", Password: jwt(3 * day)}},
 		{"token", "auth.token", " The token expires in 5 hours, at ", regcheck.Auth{Token: jwt(5 * time.Hour)}},
-		{"token as password", "auth.token", " The token expired 9 days ago, at ", regcheck.Auth{Username: "ada", Token: jwt(-9*day - time.Hour)}},
+		{"token as password", "auth.token", " The token expired 9 days ago, at ",
+			regcheck.Auth{Username: "ada", Token: jwt(-9*day - time.Hour)}},
 		{"much later", "", "", regcheck.Auth{Username: "ada", Password: jwt(8 * day)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

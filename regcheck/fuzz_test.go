@@ -19,13 +19,15 @@ import (
 // mustBeClean fails if a shown text could disturb a terminal or a log.
 func mustBeClean(t *testing.T, text string) {
 	t.Helper()
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text,
+		func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
 		t.Errorf("not clean: %q", text)
 	}
 }
 
 func FuzzDefinition(f *testing.F) {
-	for _, seed := range []string{"registry.test", "https://[::1]:5000/a/v2", "http:/x", "a@b", "0x7f.1", "xn--a", "faß.test", "127.1", "docker.io/library", "https://ⅰ.test:80"} {
+	for _, seed := range []string{"registry.test", "https://[::1]:5000/a/v2", "http:/x", "a@b", "0x7f.1", "xn--a", "faß.test", "127.1",
+		"docker.io/library", "https://ⅰ.test:80"} {
 		f.Add(seed, "v2", "a/b", "user", "pass", "")
 	}
 	f.Add("registry.test", "a/../b", "%2e%2e", "u:v", "p\n", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----")
@@ -40,7 +42,8 @@ func FuzzDefinition(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(p.base.String())
-		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host != p.base.Authority() || !strings.HasSuffix(u.Path, "/v2/") {
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host != p.base.Authority() ||
+			!strings.HasSuffix(u.Path, "/v2/") {
 			t.Fatalf("%q became %q: %v", endpoint, p.base, err)
 		}
 		o, err := egress.ReadOrigin(u)
@@ -69,7 +72,8 @@ func FuzzChallenge(f *testing.F) {
 		if o.Bearer == nil {
 			return
 		}
-		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: egress.Origin{Scheme: "https", Host: "registry.test", Port: 443}}
+		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"},
+			From: egress.Origin{Scheme: "https", Host: "registry.test", Port: 443}}
 		service, err := challenge.ReadService(o.Bearer, from, true)
 		if err != nil {
 			mustBeClean(t, err.Error())
@@ -78,14 +82,16 @@ func FuzzChallenge(f *testing.F) {
 		if service.Realm.Scheme != "https" || service.Realm.User != nil || service.Origin.Host == "" {
 			t.Errorf("took the realm %q", service.Realm)
 		}
-		if _, err := service.Call("regcheck", challenge.Login{User: "u", Password: "p"}, []string{"a b"}).Request(t.Context(), nil); err != nil {
+		if _, err := service.Call("regcheck", challenge.Login{User: "u", Password: "p"},
+			[]string{"a b"}).Request(t.Context(), nil); err != nil {
 			t.Errorf("no request can be made of the realm %q: %v", service.Realm, err)
 		}
 	})
 }
 
 func FuzzTokenResponse(f *testing.F) {
-	for _, seed := range []string{`{"token":"a"}`, `{"access_token":"b","token":"a","expires_in":"60"}`, `{"token":"a\nb"}`, `{"token":7}`, `[]`, `{"token":null}`, `<html>`, `{"token":"é"}`} {
+	for _, seed := range []string{`{"token":"a"}`, `{"access_token":"b","token":"a","expires_in":"60"}`, `{"token":"a\nb"}`, `{"token":7}`,
+		`[]`, `{"token":null}`, `<html>`, `{"token":"é"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -36,7 +36,8 @@ func TestHintsFollowed(t *testing.T) {
 		{"tls-self-signed", nil, regcheck.CodeTLSFailed},
 		{"tls-missing-intermediate", nil, regcheck.CodeTLSFailed},
 		{"tls-client-required", nil, regcheck.CodeTLSFailed},
-		{"artifactory", func(d *regcheck.Definition) { d.BasePath, d.BaseContentPath = "", "charts-local/charts/nginx" }, regcheck.CodeNotOCI},
+		{"artifactory", func(d *regcheck.Definition) { d.BasePath, d.BaseContentPath = "", "charts-local/charts/nginx" },
+			regcheck.CodeNotOCI},
 		{"artifactory", func(d *regcheck.Definition) {
 			d.Endpoint, d.BasePath, d.BaseContentPath = "https://registry.test/artifactory", "", "charts-local/charts/nginx"
 		}, regcheck.CodeNotOCI},
@@ -57,7 +58,8 @@ func TestHintsFollowed(t *testing.T) {
 		}, regcheck.CodeNotOCI},
 		{"open-checks-credentials", func(d *regcheck.Definition) { d.Auth.Password = "wrong" }, regcheck.CodeAuthFailed},
 		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
-		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint, d.BaseContentPath = "https://registry.test/charts", "nginx" }, regcheck.CodeNotOCI},
+		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint, d.BaseContentPath = "https://registry.test/charts", "nginx" },
+			regcheck.CodeNotOCI},
 		{"htpasswd", func(d *regcheck.Definition) { d.BasePath = "charts/nginx" }, regcheck.CodeNotOCI},
 		{"bearer", func(d *regcheck.Definition) { d.Endpoint = "oci://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
 		{"bearer-http", func(d *regcheck.Definition) { d.Endpoint = "http://registry.test/charts" }, regcheck.CodeNotOCI},
@@ -74,7 +76,8 @@ func TestHintsFollowed(t *testing.T) {
 		{"gitea", func(d *regcheck.Definition) {
 			d.BaseContentPath, d.Auth = "public/hello", &regcheck.Auth{Token: regchecktest.Token}
 		}, regcheck.CodeAuthFailed},
-		{"zot-mixed", func(d *regcheck.Definition) { d.BaseContentPath, d.Auth.Password = "public/hello", "wrong" }, regcheck.CodeAuthFailed},
+		{"zot-mixed", func(d *regcheck.Definition) { d.BaseContentPath, d.Auth.Password = "public/hello", "wrong" },
+			regcheck.CodeAuthFailed},
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
@@ -128,7 +131,8 @@ func TestHintsHaveCause(t *testing.T) {
 		{server: "realm-dns-unreachable", contains: "the DNS server must be reachable", omits: "external URL"},
 		{server: "zot-mixed", password: "wrong", change: func(d *regcheck.Definition) { d.BaseContentPath = "charts/nginx" },
 			contains: "Correct the username and password", omits: "noAuth"},
-		{server: "bearer-direct", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Token: "wrong"} }, contains: "Correct", omits: "auth.username"},
+		{server: "bearer-direct", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Token: "wrong"} },
+			contains: "Correct", omits: "auth.username"},
 		{server: "nexus", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
 			contains: "auth.username", omits: "baseContentPath"},
 		{server: "htpasswd", change: func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/unknown" },
@@ -159,7 +163,8 @@ func TestHintsHaveCause(t *testing.T) {
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
-			d := regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
+			d := regcheck.Definition{Endpoint: g.Endpoint,
+				Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
 			if row.password != "" {
 				d.Auth.Password = secret.String(row.password)
 			}

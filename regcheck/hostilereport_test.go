@@ -18,7 +18,8 @@ func TestHostileReportControlsNoTerminal(t *testing.T) {
 	if err := report.WriteTree(&out, false, 0); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(out.String(), "##[") {
+	if strings.ContainsFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) ||
+		strings.Contains(out.String(), "##[") {
 		t.Errorf("%q", out.String())
 	}
 }

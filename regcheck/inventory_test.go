@@ -73,7 +73,8 @@ const pack = "packs/spectro-packs/archive/calico 3.27.0=pack"
 func TestInventory(t *testing.T) {
 	charts := []string{chart("charts/nginx"), chart("charts/redis"), chart("charts/team/web")}
 	zarf := "packages/podinfo 6.4.0=zarf"
-	all := append(append([]string{chart("acme-project/charts/nginx")}, charts...), "empty/none", "images/alpine 3.20=other", zarf, pack, chart("public/hello"))
+	all := append(append([]string{chart("acme-project/charts/nginx")}, charts...), "empty/none", "images/alpine 3.20=other", zarf,
+		pack, chart("public/hello"))
 	for _, row := range []struct {
 		server, definition string
 		want               []string
@@ -93,9 +94,11 @@ func TestInventory(t *testing.T) {
 		{"dockerhub", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
 		{"dockerhub", login(``), nil, "there is no baseContentPath"},
 		{"ghcr", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
-		{"ghcr", `{"baseContentPath":"public/hello","auth":{"type":"noAuth"}}`, []string{chart("public/hello")}, "Only public/hello is listed"},
+		{"ghcr", `{"baseContentPath":"public/hello","auth":{"type":"noAuth"}}`, []string{chart("public/hello")},
+			"Only public/hello is listed"},
 		{"harbor", login(`"baseContentPath":"charts",`), charts, ""},
-		{"harbor", `{"baseContentPath":"charts","auth":{"type":"basic","username":"${robot}","password":"${robotPassword}"}}`, nil, "charts itself is not a repository"},
+		{"harbor", `{"baseContentPath":"charts","auth":{"type":"basic","username":"${robot}","password":"${robotPassword}"}}`, nil,
+			"charts itself is not a repository"},
 		{"acr", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
 		{"gitea", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
 		{"quay", login(`"baseContentPath":"charts",`), charts, ""},
@@ -127,7 +130,8 @@ func TestInventory(t *testing.T) {
 // A definition that is not valid is reported and not listed.
 func TestInventoryOfInvalidDefinition(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
-	if l := mustList(t, g, wrongLogin, inventory.Cursor{}, inventory.Limits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
+	if l := mustList(t, g, wrongLogin, inventory.Cursor{}, inventory.Limits{}); l.report.Code != regcheck.CodeAuthFailed ||
+		l.Inventory != nil || l.list != nil {
 		t.Errorf("%s %+v", outcomeLine(l.report, nil), l)
 	}
 	c, d := mustRow(t, g, goodLogin)

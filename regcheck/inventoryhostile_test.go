@@ -29,11 +29,13 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 		{"listing-catalog-endless", inventory.Limits{}, 1, 2, []string{"it has too many pages", "Only charts/nginx is listed"}},
 		{"listing-catalog-huge", inventory.Limits{}, 1, 2, []string{"its response is longer than 1024 KiB"}},
 		{"catalog-link-other-host", inventory.Limits{}, 1, 2, []string{"form a loop"}},
-		{"listing-names", inventory.Limits{}, 1, 2, []string{"not valid: 10.", "omitted names that are not valid: 7", "********", "its name repeats credentials"}},
+		{"listing-names", inventory.Limits{}, 1, 2,
+			[]string{"not valid: 10.", "omitted names that are not valid: 7", "********", "its name repeats credentials"}},
 		{"listing-tags-loop", inventory.Limits{}, 1, 1, []string{"the pages of its tags form a loop"}},
 		{"listing-tags-endless", inventory.Limits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
 		{"listing-tags-endless", inventory.Limits{}, 1, 100, []string{"too many pages"}},
-		{"listing-wrong-digests", inventory.Limits{}, 1, 2, []string{"is not the digest of its manifest", "of its index has another digest"}},
+		{"listing-wrong-digests", inventory.Limits{}, 1, 2,
+			[]string{"is not the digest of its manifest", "of its index has another digest"}},
 		{"listing-other-ports", inventory.Limits{}, 1, 40, []string{"no server listens on that port", "redirect"}},
 		{"listing-token-expires", inventory.Limits{}, 1, 2, nil},
 	} {
@@ -79,14 +81,16 @@ func TestInventoryOfInvalidPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := regcheck.Checker{Egress: local}
-	for path, listed := range map[string]int{"charts": 1, strings.Repeat("a", 255): 1, strings.Repeat("a", 256): 0, "Charts": 0, "charts/-x": 0} {
+	for path, listed := range map[string]int{"charts": 1, strings.Repeat("a", 255): 1, strings.Repeat("a", 256): 0,
+		"Charts": 0, "charts/-x": 0} {
 		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: path, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
 		report, found, err := inventory.List(t.Context(), &c, d, inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
 		if err != nil || found == nil {
 			t.Errorf("%.20s: %+v %v", path, report, err)
 			continue
 		}
-		if noted := strings.Contains(strings.Join(found.Notes, " "), "is not a valid repository name"); found.Cursor.Repositories != listed || noted != (listed == 0) {
+		if noted := strings.Contains(strings.Join(found.Notes, " "),
+			"is not a valid repository name"); found.Cursor.Repositories != listed || noted != (listed == 0) {
 			t.Errorf("%.20s: %+v", path, found)
 		}
 	}
@@ -129,7 +133,8 @@ func TestInventoryRetriesAfterLimit(t *testing.T) {
 func TestInventoryOfFailingRegistry(t *testing.T) {
 	g := regchecktest.Start(t, "listing-breaks")
 	l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})
-	if l.Inventory == nil || !l.Complete || l.Cursor.Repositories != 3 || !strings.Contains(l.list[1].Tags[0].Problem, "502") || l.list[2].Tags[0].Problem != "" {
+	if l.Inventory == nil || !l.Complete || l.Cursor.Repositories != 3 || !strings.Contains(l.list[1].Tags[0].Problem, "502") ||
+		l.list[2].Tags[0].Problem != "" {
 		t.Errorf("%+v", l)
 	}
 	g = regchecktest.Start(t, "listing-breaks-all")

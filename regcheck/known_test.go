@@ -89,7 +89,8 @@ func controls(g *regchecktest.Registry) (n int) {
 }
 
 func isControl(s regchecktest.Sighting) bool {
-	known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.WrongPassword, regchecktest.WrongToken}
+	known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword,
+		regchecktest.WrongPassword, regchecktest.WrongToken}
 	return strings.HasPrefix(s.User, "regcheck-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret)
 }
 
@@ -178,7 +179,8 @@ func TestKnownContainsNoSecret(t *testing.T) {
 func TestKnownText(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for text, want := range map[string]regcheck.Known{
-		"": {}, "{}": {}, "null": {}, "- checked 1700000000;0a1b kind helm": {}, `{"controlAt":0}`: {}, `{"controlAt":-1}`: {}, `{"controlAt":"soon"}`: {},
+		"": {}, "{}": {}, "null": {}, "- checked 1700000000;0a1b kind helm": {}, `{"controlAt":0}`: {}, `{"controlAt":-1}`: {},
+		`{"controlAt":"soon"}`:                         {},
 		`{"controlOpen":true}`:                         {},
 		`{"controlAt":1700000000}`:                     {ControlAt: at},
 		`{"controlAt":1700000000,"controlOpen":true}`:  {ControlAt: at, ControlOpen: true},

@@ -32,7 +32,8 @@ func TestRecheckDoesNotPullUnchanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if content := report.Stages[6]; report.Valid != (login == goodLogin) || report.Valid && !strings.HasSuffix(content.Detail, "is a Helm chart") {
+		if content := report.Stages[6]; report.Valid != (login == goodLogin) || report.Valid &&
+			!strings.HasSuffix(content.Detail, "is a Helm chart") {
 			t.Errorf("valid: %v; content: %s", report.Valid, content.Detail)
 		}
 		if sent := len(g.Requests()); sent > 9 || pulls(g) > 0 { // docs/registries.md

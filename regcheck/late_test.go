@@ -39,7 +39,8 @@ func TestResponseAfterTheTimeLimit(t *testing.T) {
 	row := matrixRow{Definition: []byte(`{"baseContentPath": "charts/nginx", "auth": {"type": "basic", "username": "${user}", "password": "${password}"}}`)}
 	g := regchecktest.Start(t, "slow-tags")
 	c := checker(g, mustPolicy(t, row), row)
-	c.Limits, c.Dialer = regcheck.Limits{Total: time.Hour, Resolve: time.Hour, Connect: time.Hour, TLS: time.Hour, Response: 2 * time.Second}, lateCloser{g}
+	c.Limits, c.Dialer = regcheck.Limits{Total: time.Hour, Resolve: time.Hour, Connect: time.Hour, TLS: time.Hour,
+		Response: 2 * time.Second}, lateCloser{g}
 	d := mustDefinition(t, g, row)
 	var all sync.WaitGroup
 	for range checks {

@@ -42,22 +42,28 @@ func TestReferences(t *testing.T) {
 		contains, hint      string // of message, or of the detail of the content stage if it is valid, and hint
 		warnings            []string
 	}{
-		{server: "htpasswd", login: goodLogin, references: []string{"charts/nginx:1.2.3", "/charts/redis:1.2.3/", "charts/nginx:1.3.0_build.7"},
-			want:     []string{"ok charts/nginx:1.2.3", "ok charts/redis:1.2.3", "ok charts/nginx:1.3.0_build.7"},
-			contains: "3 references can be pulled"},
+		{server: "htpasswd", login: goodLogin,
+			references: []string{"charts/nginx:1.2.3", "/charts/redis:1.2.3/", "charts/nginx:1.3.0_build.7"},
+			want:       []string{"ok charts/nginx:1.2.3", "ok charts/redis:1.2.3", "ok charts/nginx:1.3.0_build.7"},
+			contains:   "3 references can be pulled"},
 		{server: "htpasswd-http2", login: goodLogin, path: "charts/redis", references: []string{"charts/nginx:1.2.3"},
 			want: []string{"ok charts/nginx:1.2.3"}, contains: "blobs are there; 1 reference can be pulled"},
-		{server: "htpasswd", login: goodLogin, references: []string{"charts/nginx:1.2.3", "charts/nginx:1.2.4", "charts/missing:1", "charts/redis:1.2.3"},
+		{server: "htpasswd", login: goodLogin,
+			references: []string{"charts/nginx:1.2.3", "charts/nginx:1.2.4", "charts/missing:1", "charts/redis:1.2.3"},
 			want: []string{"ok charts/nginx:1.2.3", "failed charts/nginx:1.2.4 RegistryContentNotFound/tagUnknown",
 				"failed charts/missing:1 RegistryContentNotFound/", "ok charts/redis:1.2.3"},
-			code: regcheck.CodeContentNotFound, field: "references[1]", contains: "2 of 4 references cannot be pulled. GET https://registry.test/v2/charts/nginx/manifests/1.2.4",
-			hint: "Correct the tag in references[1]; similar names: charts/nginx:1.2.3"},
+			code: regcheck.CodeContentNotFound, field: "references[1]",
+			contains: "2 of 4 references cannot be pulled. GET https://registry.test/v2/charts/nginx/manifests/1.2.4",
+			hint:     "Correct the tag in references[1]; similar names: charts/nginx:1.2.3"},
 		{server: "htpasswd", login: goodLogin, references: []string{"charts/nginx@sha256:" + strings.Repeat("0", 64)},
 			want: []string{"failed charts/nginx@sha256:" + strings.Repeat("0", 64) + " RegistryContentNotFound/digestUnknown"},
-			code: regcheck.CodeContentNotFound, field: "references[0]", contains: "manifest with this digest. GET ", hint: "Correct the digest in references[0]"},
+			code: regcheck.CodeContentNotFound, field: "references[0]", contains: "manifest with this digest. GET ",
+			hint: "Correct the digest in references[0]"},
 		{server: "blobs-odd", login: goodLogin, references: []string{"odd/foreign:1", "odd/huge:1", "odd/traversal:1"},
-			want: []string{"ok odd/foreign:1", "failed odd/huge:1 RegistryContentDamaged/sizeMismatch", "failed odd/traversal:1 RegistryContentDamaged/digestMismatch"},
-			code: regcheck.CodeContentDamaged, contains: "2 of 3 references cannot be pulled. odd/huge:1: blob", hint: "Push the artifact again"},
+			want: []string{"ok odd/foreign:1", "failed odd/huge:1 RegistryContentDamaged/sizeMismatch",
+				"failed odd/traversal:1 RegistryContentDamaged/digestMismatch"},
+			code: regcheck.CodeContentDamaged, contains: "2 of 3 references cannot be pulled. odd/huge:1: blob",
+			hint: "Push the artifact again"},
 		{server: "docker-auth", login: goodLogin, references: []string{"vault/secret:1.2.3", "charts/nginx:1.2.3"},
 			want: []string{"failed vault/secret:1.2.3 RegistryAccessDenied/", "ok charts/nginx:1.2.3"},
 			code: regcheck.CodeAccessDenied, field: "references[0]", hint: "Grant the user permission to pull from vault/secret"},
@@ -82,9 +88,11 @@ func TestReferences(t *testing.T) {
 		if report.Valid {
 			text = report.Stages[6].Detail
 		}
-		if !slices.Equal(referenceLines(report), row.want) || report.Code != row.code || report.Field != row.field || !strings.Contains(text, row.contains) ||
+		if !slices.Equal(referenceLines(report), row.want) || report.Code != row.code || report.Field != row.field ||
+			!strings.Contains(text, row.contains) ||
 			!strings.Contains(report.Hint, row.hint) || !slices.Equal(warningCodes(report), row.warnings) {
-			t.Errorf("%s %q: %q\n%s %s\n%s\n%s\n%v", row.server, row.references, referenceLines(report), report.Code, report.Field, text, report.Hint, report.Warnings)
+			t.Errorf("%s %q: %q\n%s %s\n%s\n%s\n%v", row.server, row.references, referenceLines(report), report.Code, report.Field, text,
+				report.Hint, report.Warnings)
 		}
 		if faults := append(wellFormed(report), checkSecrets(g, report, nil)...); len(faults) > 0 {
 			t.Errorf("%s %q: %q", row.server, row.references, faults)

@@ -19,9 +19,11 @@ func TestReportJSON(t *testing.T) {
 			`{"valid":true,"code":null,"message":null,"stage":null,"reason":null,"field":null,"hint":null,"retryable":false,` +
 				`"registry":"https://registry.test/v2/","stages":[],"references":[],"warnings":[],"startedAt":"2026-11-21T05:17:00.000Z","durationMs":0,"roundTrips":0}`},
 		{Report{Code: CodeTLSFailed, Message: "m", Stage: StageTLS, Reason: ReasonExpired, Hint: "h", Retryable: true, Registry: "r",
-			Stages: []StageResult{{Name: StageResolve, Status: OK, DurationMS: 3, Detail: "d", RoundTrips: 2, Hops: []string{"https://h.test"}}, {Name: StageAPI, Status: Skipped}},
+			Stages: []StageResult{{Name: StageResolve, Status: OK, DurationMS: 3, Detail: "d", RoundTrips: 2,
+				Hops: []string{"https://h.test"}}, {Name: StageAPI, Status: Skipped}},
 			References: []ReferenceResult{{Reference: "a:1", Valid: true, Status: OK, Message: "m"},
-				{Reference: "a:2", Status: Failed, Code: CodeContentNotFound, Reason: ReasonTagUnknown, Message: "m", Hint: "h", Retryable: true}},
+				{Reference: "a:2", Status: Failed, Code: CodeContentNotFound, Reason: ReasonTagUnknown, Message: "m",
+					Hint: "h", Retryable: true}},
 			Warnings:  []Warning{{Code: WarnRedirected, Field: "endpoint", Message: "w"}, {Code: WarnCertificateExpiresSoon, Message: "x"}},
 			StartedAt: at, Duration: 7 * time.Millisecond, DurationMS: 7, RoundTrips: 2},
 			`{"valid":false,"code":"RegistryTLSFailed","message":"m","stage":"tls","reason":"expired","field":null,"hint":"h","retryable":true,"registry":"r",` +

@@ -23,7 +23,8 @@ func TestRoundTripsAndHopsOfStages(t *testing.T) {
 		hops       map[regcheck.Stage][]string
 	}{
 		"docker-auth": {`{"auth": {"type": "basic", "username": "${user}", "password": "${password}"}}`,
-			map[regcheck.Stage]int{"connect": 1, "tls": 1, "api": 1, "auth": 2}, map[regcheck.Stage][]string{"auth": {"https://auth.test"}}},
+			map[regcheck.Stage]int{"connect": 1, "tls": 1, "api": 1, "auth": 2},
+			map[regcheck.Stage][]string{"auth": {"https://auth.test"}}},
 		"redirect-cross-origin": {`{"auth": {"type": "noAuth"}}`,
 			map[regcheck.Stage]int{"connect": 1, "tls": 1, "api": 4}, map[regcheck.Stage][]string{"api": {"https://other.test"}}},
 	} {
@@ -72,7 +73,8 @@ func TestRoundTripsOfContent(t *testing.T) {
 		t.Run(row.server+" "+row.path+" "+row.user, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
 			definition, err := json.Marshal(map[string]any{"baseContentPath": row.path,
-				"auth": map[string]string{"type": "basic", "username": "${" + row.user + "}", "password": "${" + map[string]string{"user": "password", "robot": "robotPassword"}[row.user] + "}"}})
+				"auth": map[string]string{"type": "basic", "username": "${" + row.user + "}",
+					"password": "${" + map[string]string{"user": "password", "robot": "robotPassword"}[row.user] + "}"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +84,8 @@ func TestRoundTripsOfContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if report.RoundTrips > row.rounds || len(g.Requests()) != row.requests {
-				t.Errorf("%d round trips and %d requests, want at most %d and %d: %v", report.RoundTrips, len(g.Requests()), row.rounds, row.requests, g.Requests())
+				t.Errorf("%d round trips and %d requests, want at most %d and %d: %v", report.RoundTrips, len(g.Requests()), row.rounds,
+					row.requests, g.Requests())
 			}
 		})
 	}

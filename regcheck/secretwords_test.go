@@ -19,9 +19,12 @@ import (
 
 // A report does not change with a secret that is a word: a mask would disclose it.
 func TestReportsDoNotChangeWithSecrets(t *testing.T) {
-	for _, server := range []string{"htpasswd", "htpasswd-http", "bearer", "open", "open-checks-credentials", "harbor", "harbor-refuses-scopeless", "ghcr", "google", "ecr",
-		"ecr-public", "acr", "quay", "dockerhub", "gitlab", "gitlab-any-cause", "artifactory", "nexus-anonymous", "zot-mixed", "gitea", "tls-private-ca", "tls-wrong-name",
-		"redirect-cross-origin", "realm-unknown-host", "realm-http", "token-html", "token-429", "content-403", "challenge-negotiate-only", "none"} {
+	for _, server := range []string{"htpasswd", "htpasswd-http", "bearer", "open", "open-checks-credentials", "harbor",
+		"harbor-refuses-scopeless", "ghcr", "google", "ecr",
+		"ecr-public", "acr", "quay", "dockerhub", "gitlab", "gitlab-any-cause", "artifactory", "nexus-anonymous", "zot-mixed", "gitea",
+		"tls-private-ca", "tls-wrong-name",
+		"redirect-cross-origin", "realm-unknown-host", "realm-http", "token-html", "token-429", "content-403",
+		"challenge-negotiate-only", "none"} {
 		g := regchecktest.Start(t, server)
 		reports := func(password string) (all []string) {
 			for _, auth := range []regcheck.Auth{{Username: "ada", Password: secret.String(password)}, {Token: secret.String(password)}} {
@@ -33,7 +36,8 @@ func TestReportsDoNotChangeWithSecrets(t *testing.T) {
 			return all
 		}
 		plain := reports("xq9-Zr4w-77")
-		for _, password := range []string{"password", "username", "user", "harbor", "Registry", "token", "the", "charts", "nginx", "charts/nginx"} {
+		for _, password := range []string{"password", "username", "user", "harbor", "Registry", "token", "the", "charts",
+			"nginx", "charts/nginx"} {
 			for i, text := range reports(password) {
 				if text != plain[i] {
 					t.Errorf("%s, %q:\n%s\ninstead of\n%s", server, password, text, plain[i])
@@ -87,7 +91,8 @@ func TestInventoryOmitsNoName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: "charts", Auth: &regcheck.Auth{Username: "ada", Password: secret.String(password)}}
+		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: "charts",
+			Auth: &regcheck.Auth{Username: "ada", Password: secret.String(password)}}
 		var listed []string
 		report, found, err := inventory.List(t.Context(), &regcheck.Checker{Egress: local}, d, inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
 			tags := ""

@@ -51,7 +51,8 @@ func TestUnknownFieldsAreWarnings(t *testing.T) {
 		for _, w := range report.Warnings {
 			got = append(got, fmt.Sprintf("%s %.20s %d", w.Code, w.Field, len([]rune(w.Field))))
 		}
-		if diff := cmp.Diff([]string{"unknownField authh 5", "unknownField [31mred 7", "unknownField nnnnnnnnnnnnnnnnnnnn 256"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"unknownField authh 5", "unknownField [31mred 7", "unknownField nnnnnnnnnnnnnnnnnnnn 256"},
+			got); diff != "" {
 			t.Error(diff)
 		}
 		if !strings.Contains(report.Warnings[0].Message, "did you mean auth?") {

@@ -165,7 +165,8 @@ func (l layout) archive(entries []entry) ([]byte, error) {
 		if strings.HasSuffix(e.name, "/") {
 			kind = tar.TypeDir
 		}
-		header := &tar.Header{Typeflag: kind, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner, Size: int64(len(e.data)), ModTime: l.created}
+		header := &tar.Header{Typeflag: kind, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner,
+			Size: int64(len(e.data)), ModTime: l.created}
 		if err := writer.WriteHeader(header); err != nil {
 			return nil, err
 		}

@@ -34,8 +34,8 @@ func isKnown(name string) bool {
 	return !nested || slices.Contains(directories, top)
 }
 
-// oddNames returns the files of other kinds, and the files and directories with other names, below root, except in testdata and in what .gitignore there lists. It walks
-// the tree, so that a new file counts before it is tracked, and a tree without the history has them too.
+// oddNames returns the files of other kinds, and the files and directories with other names, below root, except in testdata and in what
+// .gitignore there lists. It walks the tree, so that a new file counts before it is tracked, and a tree without the history has them too.
 func oddNames(t *testing.T, root string) (odd []string) {
 	t.Helper()
 	ignored := ignoredBy(t, filepath.Join(root, ".gitignore"))
@@ -89,7 +89,8 @@ func TestFilesHavePlainNames(t *testing.T) {
 func TestOddNamesAreFound(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{".gitignore": "/bin/\n*.test\n"}
-	for _, name := range []string{`arning\\)"|`, "internal/a b.go", "docs/bin/a|b", "bin/a b", "a b.test", "internal/testdata/a:b", ".git/a b",
+	for _, name := range []string{`arning\\)"|`, "internal/a b.go", "docs/bin/a|b", "bin/a b", "a b.test",
+		"internal/testdata/a:b", ".git/a b",
 		"Plain_name-1.go", "docs/out", "docs/x.orig", "core.go/x", "new/a.go", "fuzz", "deploy/Dockerfile"} {
 		files[name] = ""
 	}
@@ -101,7 +102,8 @@ func TestOddNamesAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found := oddNames(t, root); !slices.Equal(found, []string{`arning\\)"|`, "core.go/x", "docs/bin/a|b", "docs/out", "docs/x.orig", "internal/a b.go", "new/a.go"}) {
+	if found := oddNames(t, root); !slices.Equal(found,
+		[]string{`arning\\)"|`, "core.go/x", "docs/bin/a|b", "docs/out", "docs/x.orig", "internal/a b.go", "new/a.go"}) {
 		t.Errorf("found %q", found)
 	}
 }

@@ -82,7 +82,8 @@ func (a Action) Kind() string {
 // Change is the kind of change, "" for actions that change nothing.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistryScan, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch, AlertTest:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistryScan, RegistrySync, RegistryCheck,
+		StoreBackup, RegistryWatch, AlertTest:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

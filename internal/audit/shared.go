@@ -41,7 +41,8 @@ func SharedUID(record Record) string {
 	}
 	window := record.At.Truncate(record.Window()).UnixMilli()
 	hash := sha256.New()
-	for _, part := range []string{string(record.Action), record.Reason, record.OrgUID, record.ActorUID, string(record.Method), object, record.Origin.Source()} {
+	for _, part := range []string{string(record.Action), record.Reason, record.OrgUID, record.ActorUID, string(record.Method),
+		object, record.Origin.Source()} {
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails (hash.Hash)
 		hash.Write([]byte(part))
 	}

@@ -10,7 +10,8 @@ import (
 
 func TestRefusalsOfOneKindShareAUID(t *testing.T) {
 	first := Record{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Method: "token",
-		Action: RegistryCreate, Object: "one", Outcome: Refused, Reason: "OperationForbidden", Origin: Origin{RequestID: "ref-1", Address: "2001:db8::1"}}
+		Action: RegistryCreate, Object: "one", Outcome: Refused, Reason: "OperationForbidden",
+		Origin: Origin{RequestID: "ref-1", Address: "2001:db8::1"}}
 	for _, c := range []struct {
 		name   string
 		change func(*Record)
@@ -63,7 +64,8 @@ func TestRefreshesOfAnHourShareAUID(t *testing.T) {
 			t.Errorf("%s: shared %t, want %t", c.name, got, c.shared)
 		}
 	}
-	for _, own := range []Record{{Action: Refresh, Outcome: Succeeded, Reason: "retried"}, {Action: Login, Outcome: Succeeded}, {Action: Refresh, Outcome: Failed}} {
+	for _, own := range []Record{{Action: Refresh, Outcome: Succeeded, Reason: "retried"}, {Action: Login, Outcome: Succeeded},
+		{Action: Refresh, Outcome: Failed}} {
 		if own.Window() != 0 {
 			t.Errorf("%+v shares a record for %v", own, own.Window())
 		}
@@ -90,8 +92,9 @@ func TestSharedUIDsAreOrderedByTime(t *testing.T) {
 }
 
 func TestSources(t *testing.T) {
-	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
-		"fe80::1%eth0": "fe80::/64", "cli": "cli", "": ""} {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
+		"2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"fe80::1%eth0":      "fe80::/64", "cli": "cli", "": ""} {
 		if got := (Origin{Address: address}).Source(); got != want {
 			t.Errorf("%s is counted as %s", address, got)
 		}

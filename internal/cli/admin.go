@@ -73,6 +73,7 @@ func noStore(err error, c Config) error {
 	case c.DatabaseURL != "":
 		return fmt.Errorf("%w in this database; name the server's with --database-url, or create one with: regwarden serve", err)
 	default:
-		return fmt.Errorf("%w in the directory %s; name the server's with --data-dir, or create one with: regwarden serve --data-dir %[2]s", err, c.DataDir)
+		return fmt.Errorf("%w in the directory %s; name the server's with --data-dir, or create one with: regwarden serve --data-dir %[2]s",
+			err, c.DataDir)
 	}
 }

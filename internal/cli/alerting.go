@@ -37,10 +37,14 @@ func (c *Config) smtpProblems() []error {
 		problem string
 	}{
 		{!known, "smtp-tls: must be one of starttls, tls, none"},
-		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""), "smtp-host: is required with other smtp settings"},
-		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom), "smtp-from: must be an email address such as regwarden@example.com"},
-		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""), "smtp-username: requires smtp-password-file, and smtp-password-file requires smtp-username"},
-		{c.PublicURL != "" && !isPublicURL(c.PublicURL), "public-url: must be a URL like https://regwarden.example.com, without username, password and query"},
+		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""),
+			"smtp-host: is required with other smtp settings"},
+		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom),
+			"smtp-from: must be an email address such as regwarden@example.com"},
+		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""),
+			"smtp-username: requires smtp-password-file, and smtp-password-file requires smtp-username"},
+		{c.PublicURL != "" && !isPublicURL(c.PublicURL), "public-url: must be a URL like https://regwarden.example.com, without " +
+			"username, password and query"},
 		{c.SMTPUsername != "" && c.SMTPTLS == alerts.NoTLS, "smtp-tls: the password of smtp-username would cross the network unencrypted"},
 	} {
 		if rule.broken {
@@ -75,7 +79,8 @@ func (c *Config) links() string {
 // isPublicURL reports whether text is a valid prefix of links.
 func isPublicURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" &&
+		u.Fragment == ""
 }
 
 // mailServer returns the mail server of the settings, or nil if there is none.
@@ -83,7 +88,8 @@ func (c *Config) mailServer() (*alerts.Mail, error) {
 	if c.SMTPHost == "" {
 		return nil, nil
 	}
-	m := &alerts.Mail{Host: c.SMTPHost, Port: cmp.Or(c.SMTPPort, smtpPorts[c.SMTPTLS]), Username: c.SMTPUsername, From: c.SMTPFrom, TLS: c.SMTPTLS}
+	m := &alerts.Mail{Host: c.SMTPHost, Port: cmp.Or(c.SMTPPort, smtpPorts[c.SMTPTLS]), Username: c.SMTPUsername, From: c.SMTPFrom,
+		TLS: c.SMTPTLS}
 	if c.SMTPPasswordFile != "" {
 		text, err := seal.ReadSecretFile(c.SMTPPasswordFile)
 		if err != nil {
@@ -108,15 +114,18 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 		return nil, err
 	}
 	return alerts.New(db, alerts.Config{
-		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect, Header: checker.Header,
-		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(), Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) },
+		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect,
+		Header:          checker.Header,
+		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(),
+		Observe:        func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) },
 		ObserveLatency: func(late time.Duration) { m.QueueLatency("alerts", late) }, Log: log,
 	}), nil
 }
 
 func (c *Config) watch(m *server.Metrics, log *slog.Logger) watch.Config {
 	return watch.Config{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
-		Observe: func(o watch.Outcome) { m.WatchCheck(string(o)) }, ObserveLatency: func(late time.Duration) { m.QueueLatency("watch", late) }}
+		Observe:        func(o watch.Outcome) { m.WatchCheck(string(o)) },
+		ObserveLatency: func(late time.Duration) { m.QueueLatency("watch", late) }}
 }
 
 // spreadChecks reschedules the checks that were missed while no server ran.

@@ -143,7 +143,8 @@ func describeProblem(p auditchain.Problem, org string) string {
 	case auditchain.BatchDeleted:
 		return fmt.Sprintf("batches before batch %d of %s, linked at %s, were deleted.", p.Batch, of, at)
 	case auditchain.HashNotFound:
-		return "no batch has the given hash: the end of the chain was cut off, a backup was restored, or the retention time deleted the batch."
+		return "no batch has the given hash: the end of the chain was cut off, a backup was restored, or the retention time deleted " +
+			"the batch."
 	case auditchain.NotBegun:
 		return "there is no chain. Start a server of this version."
 	default:

@@ -20,7 +20,8 @@ import (
 
 // background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
 // processes, deleting old records, and more.
-func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger, more ...func(context.Context)) (stop func()) {
+func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger,
+	more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { a.PollChanges(ctx) })

@@ -112,7 +112,8 @@ func printRestored(out io.Writer, backup string, at time.Time) (err error) {
 // printKey prints what to do with the key of the backup if no key was in its place.
 func (r restoration) printKey(out io.Writer, place string) (err error) {
 	if place != "" {
-		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n",
+		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the "+
+			"file to %s.\n",
 			r.keyFile, place)
 	}
 	return err

@@ -77,7 +77,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		log.Reset()
 		s.refresh()
 		s.refresh()
-		if n := strings.Count(log.String(), "certificate not read"); n != 1 || served(t, s) != first || strings.Contains(log.String(), "PRIVATE") {
+		if n := strings.Count(log.String(), "certificate not read"); n != 1 || served(t, s) != first ||
+			strings.Contains(log.String(), "PRIVATE") {
 			t.Errorf("a half-written pair is reported %d times: %s", n, log)
 		}
 	}

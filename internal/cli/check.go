@@ -144,7 +144,8 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		return err
 	}
 	if server != "" {
-		return command.AsUsage(fmt.Errorf("--registry checks without a server, but %s is chosen; use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
+		return command.AsUsage(fmt.Errorf("--registry checks without a server, but %s is chosen; "+
+			"use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
 	}
 	ctx := show.Cmd.Context()
 	db, err := f.settings.open(ctx)

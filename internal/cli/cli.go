@@ -1,5 +1,5 @@
-// Package cli is the command line of the program. With the packages below it, it is the only code that reads flags, environment and settings
-// files. It passes them to the other packages and connects these.
+// Package cli is the command line of the program. With the packages below it, it is the only code that reads flags, environment and
+// settings files. It passes them to the other packages and connects these.
 package cli
 
 import (

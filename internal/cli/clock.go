@@ -80,7 +80,8 @@ func (m *clockMonitor) poll(ctx context.Context, first bool) error {
 func (m *clockMonitor) report(behind time.Duration) {
 	m.log.Error("clock of this machine is behind", "behind", behind.Round(time.Second),
 		"newest_time", time.Now().Add(behind).UTC().Format(time.RFC3339),
-		"hint", "Set the clock of this machine right, then restart the server. If it was ahead before and is right now, only restart the server.")
+		"hint", "Set the clock of this machine right, then restart the server. If it was ahead before and is right now, only restart "+
+			"the server.")
 }
 
 // behind returns how far the clock of the machine is behind the newest time.

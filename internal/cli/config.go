@@ -120,30 +120,47 @@ func newSettings() *settings {
 	f.BoolVar(&c.Console, "console", true, "serve pages for browsers at /console/")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
 	flagvalue.Number(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
-	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
-	flagvalue.Number(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received whose responses are not sent yet; one client address may use a quarter")
-	flagvalue.Number(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
-	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by the environment or the settings file only (default: SQLite in the data directory)")
+	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000,
+		"open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
+	flagvalue.Number(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20,
+		"MiB of requests received whose responses are not sent yet; one client address may use a quarter")
+	flagvalue.Number(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20,
+		"MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
+	f.StringVar((*string)(&c.DatabaseURL), "database-url", "",
+		"PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by "+
+			"the environment or the settings file only (default: SQLite in the data directory)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.BoolVar(&c.AllowNewer, "allow-newer-database", false,
 		"use a database that a newer version migrated, to go back to this version without restoring a backup")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
-	f.StringVar(&c.MasterKeyCommand, "master-key-command", "", "command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
+	f.StringVar(&c.MasterKeyCommand, "master-key-command", "",
+		"command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted")
-	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "", "life of an authorization token, at most 15m")
-	flagvalue.Duration(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "", "how long a refresh token may be used again, as by a client that lost the response")
-	flagvalue.Duration(f, &c.SessionIdle, "session-idle", 7*flagvalue.Day, time.Minute, flagvalue.Longest, "", "how long a session lasts without a refresh")
-	flagvalue.Duration(f, &c.SessionMax, "session-max", 30*flagvalue.Day, time.Minute, flagvalue.Longest, "", "how long a session lasts at most")
-	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true, "accept an authorization token at the refresh path, once")
+	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "",
+		"life of an authorization token, at most 15m")
+	flagvalue.Duration(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "",
+		"how long a refresh token may be used again, as by a client that lost the response")
+	flagvalue.Duration(f, &c.SessionIdle, "session-idle", 7*flagvalue.Day, time.Minute, flagvalue.Longest, "",
+		"how long a session lasts without a refresh")
+	flagvalue.Duration(f, &c.SessionMax, "session-max", 30*flagvalue.Day, time.Minute, flagvalue.Longest, "",
+		"how long a session lasts at most")
+	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true,
+		"accept an authorization token at the refresh path, once")
 	flagvalue.Number(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")
 	flagvalue.Number(f, &c.LoginQueue, "login-queue", 64, 1, 100_000, "logins that may wait for a hash")
-	flagvalue.Duration(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "", "how long a login may wait for a hash")
-	flagvalue.Number(f, &c.LoginFreeFailures, "login-free-failures", 5, 1, 100, "wrong passwords of one address for one account before it must wait")
-	flagvalue.Duration(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, flagvalue.Day, "", "maximum wait after wrong passwords")
-	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess, "where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the server itself)")
-	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000, "registries that one organization may store")
+	flagvalue.Duration(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "",
+		"how long a login may wait for a hash")
+	flagvalue.Number(f, &c.LoginFreeFailures, "login-free-failures", 5, 1, 100,
+		"wrong passwords of one address for one account before it must wait")
+	flagvalue.Duration(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, flagvalue.Day, "",
+		"maximum wait after wrong passwords")
+	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess,
+		"where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the "+
+			"server itself)")
+	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000,
+		"registries that one organization may store")
 	flagvalue.Number(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
 	flagvalue.Number(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
 	flagvalue.Number(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
@@ -154,29 +171,41 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", proxyUsage+" (default: none)")
-	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never", "how often each stored registry is checked; 0s means never")
-	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request; up to seven times as many may wait for slow registries")
-	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
+	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "",
+		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
+	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never",
+		"how often each stored registry is checked; 0s means never")
+	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000,
+		"concurrent checks of stored registries, in addition to the validations that users request; up to seven times as many may "+
+			"wait for slow registries")
+	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked",
+		"how often the content of each stored registry is listed; 0s means only on request")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
-	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
+	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535,
+		"port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
 	f.StringVar(&c.SMTPUsername, "smtp-username", "", "username at the mail server")
 	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server")
 	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "encryption of the connection to the mail server: starttls, tls or none")
-	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil, "domains of email addresses that get alerts without confirming a link first")
+	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil,
+		"domains of email addresses that get alerts without confirming a link first")
 	flagvalue.Number(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
-	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and addresses outside of alert-mail-domains are refused)")
-	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
-	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever", "how long audit records are retained; 0s means forever")
-	f.BoolVar(&c.AuditRefreshes, "audit-refreshes", true, "write an audit record for each hour in which a session was refreshed; refused and repeated refreshes have records in any case")
+	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and "+
+		"addresses outside of alert-mail-domains are refused)")
+	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks "+
+		"(default: the system's)")
+	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever",
+		"how long audit records are retained; 0s means forever")
+	f.BoolVar(&c.AuditRefreshes, "audit-refreshes", true, "write an audit record for each hour in which a session was refreshed; "+
+		"refused and repeated refreshes have records in any case")
 	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
 	return s
 }
 
 // storeFlags are the settings of commands that open the store.
-var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file", "master-key-command",
+var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file",
+	"master-key-command",
 	"default-org"}
 
 // addTo adds settings as flags of a command: the named ones, or all if no name is given.
@@ -310,14 +339,19 @@ func (c *Config) Validate() []error {
 		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert: requires tls-key, and tls-key requires tls-cert"},
 		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: cannot be combined with tls-cert"},
 		{!isHostPort(c.Listen), "listen: must be host:port, not " + c.Listen},
-		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is not a loopback address, and passwords would cross the network unencrypted; set tls-cert and tls-key, or insecure-http if a proxy in front of regwarden serves TLS"},
+		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen),
+			"listen: " + c.Listen + " is not a loopback address, and passwords would cross the network unencrypted; set tls-cert and " +
+				"tls-key, or insecure-http if a proxy in front of regwarden serves TLS"},
 		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: must be host:port, not " + c.MetricsListen},
-		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)), "debug-listen: must be host:port on loopback, not " + c.DebugListen + "; profiles show the content of memory"},
+		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)),
+			"debug-listen: must be host:port on loopback, not " + c.DebugListen + "; profiles show the content of memory"},
 		{c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be at most max-connections"},
 		{c.SessionMax < c.SessionIdle, "session-max: must be at least session-idle"},
-		{!slices.Contains([]string{isolateProcess, isolateThreads, isolateNothing}, c.LoginIsolation), "login-isolation: must be one of process, none"},
+		{!slices.Contains([]string{isolateProcess, isolateThreads, isolateNothing}, c.LoginIsolation),
+			"login-isolation: must be one of process, none"},
 		{!isProxyConnect(c.EgressProxyConnect), "egress-proxy-connect: must be address or name"},
-		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: must be an address and port such as 192.0.2.1:53, not " + c.EgressDNS},
+		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: must be an address and port such as 192.0.2.1:53, not " +
+			c.EgressDNS},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: must be one of text, json"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: must be one of debug, info, warn, error"},
 	} {
@@ -341,7 +375,8 @@ func (c *Config) Validate() []error {
 func (c *Config) servesTLS() bool { return c.TLSCert != "" || c.TLSSelfSigned }
 
 // egressSettings are the settings for the fields of egress.Settings.
-var egressSettings = map[string]string{"Profile": "egress-profile", "Allow": "egress-allow", "Deny": "egress-deny", "AllowOnly": "egress-allow-only"}
+var egressSettings = map[string]string{"Profile": "egress-profile", "Allow": "egress-allow", "Deny": "egress-deny",
+	"AllowOnly": "egress-allow-only"}
 
 func (c *Config) egressPolicy(own func(netip.AddrPort) bool) (egress.Policy, error) {
 	return egress.ParsePolicy(egress.Settings{

@@ -56,7 +56,8 @@ func (s *settings) forConsole() []console.Setting {
 	shown := make([]console.Setting, len(rows))
 	for i, row := range rows {
 		name := command.Cell(row[0])
-		shown[i] = console.Setting{Name: name, Value: command.Cell(row[1]), Source: command.Cell(row[2]), Meaning: s.flags.Lookup(name).Usage}
+		shown[i] = console.Setting{Name: name, Value: command.Cell(row[1]), Source: command.Cell(row[2]),
+			Meaning: s.flags.Lookup(name).Usage}
 	}
 	return shown
 }

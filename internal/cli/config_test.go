@@ -52,7 +52,8 @@ func TestPrecedenceOfFlagsEnvironmentAndFile(t *testing.T) {
 	if len(s.EgressAllow) != 2 || len(s.EgressDeny) != 2 || s.EgressDeny[1] != "10.2.0.0/16" {
 		t.Errorf("lists: %q %q", s.EgressAllow, s.EgressDeny)
 	}
-	for name, want := range map[string]string{"login-queue": "flag", "login-wait": "environment", "session-idle": "file", "listen": "default"} {
+	for name, want := range map[string]string{"login-queue": "flag", "login-wait": "environment", "session-idle": "file",
+		"listen": "default"} {
 		if s.source[name] != want {
 			t.Errorf("%s comes from %q, want %q", name, s.source[name], want)
 		}
@@ -62,12 +63,14 @@ func TestPrecedenceOfFlagsEnvironmentAndFile(t *testing.T) {
 func TestAllProblemsOfTheSettingsAreReported(t *testing.T) {
 	_, err := loaded(t,
 		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x", "--metrics-listen", "no-port"},
-		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon", "REGWARDEN_LOGIN_FREE_FAILURES": "0", "REGWARDEN_LOGIN_MAX_WAIT": "25h", "REGWARDEN_AUDIT_RETENTION": "1h"},
+		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon", "REGWARDEN_LOGIN_FREE_FAILURES": "0",
+			"REGWARDEN_LOGIN_MAX_WAIT": "25h", "REGWARDEN_AUDIT_RETENTION": "1h"},
 		"lisen: x\nlog-level: loud\negress-allow: nonsense\ntrusted-proxies: who\n")
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, want := range []string{"tls-cert: requires tls-key", "token-lifetime", "login-wait", `"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
+	for _, want := range []string{"tls-cert: requires tls-key", "token-lifetime", "login-wait",
+		`"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
 		"metrics-listen", "login-free-failures", "login-max-wait", "audit-retention"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not reported in: %v", want, err)
@@ -135,7 +138,8 @@ func TestThePasswordOfAProxyIsNotPrinted(t *testing.T) {
 // Hints name settings as they are typed.
 func TestTheConsoleGetsSettingsWithMaskedSecrets(t *testing.T) {
 	s, err := loaded(t, []string{"--login-queue", "11"}, map[string]string{
-		"REGWARDEN_DATABASE_URL": "postgres://ada:hunter2@db.example/regwarden?sslmode=require", "REGWARDEN_EGRESS_PROXY": "http://ada:hunter2@proxy.example:3128"}, "")
+		"REGWARDEN_DATABASE_URL": "postgres://ada:hunter2@db.example/regwarden?sslmode=require",
+		"REGWARDEN_EGRESS_PROXY": "http://ada:hunter2@proxy.example:3128"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +150,8 @@ func TestTheConsoleGetsSettingsWithMaskedSecrets(t *testing.T) {
 			t.Errorf("%s contains a password: %s", one.Name, one.Value)
 		}
 	}
-	for name, want := range map[string][2]string{"login-queue": {"11", "flag"}, "database-url": {"db.example", "environment"}, "egress-proxy": {"proxy.example", "environment"}, "console": {"true", "default"}} {
+	for name, want := range map[string][2]string{"login-queue": {"11", "flag"}, "database-url": {"db.example", "environment"},
+		"egress-proxy": {"proxy.example", "environment"}, "console": {"true", "default"}} {
 		if one := shown[name]; !strings.Contains(one.Value, want[0]) || one.Source != want[1] {
 			t.Errorf("%s is %+v, want %v", name, one, want)
 		}
@@ -161,7 +166,8 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 		flags   *pflag.FlagSet
 		classes []egress.Class // that its policy forbids
 	}{
-		{"serve", wording.Engine(), newSettings().flags, []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted,
+		{"serve", wording.Engine(), newSettings().flags, []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied,
+			egress.ClassUnlisted,
 			egress.ClassMetadata, egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone}},
 		{"check", wording.CommandLine(), newCheck().Flags(), []egress.Class{egress.ClassMetadata, egress.ClassReserved, egress.ClassZone}},
 	} {
@@ -223,7 +229,8 @@ func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := c.read()
-				if errors.Is(err, seal.ErrLaxMode) != refused || refused && !strings.Contains(err.Error(), "run chmod 600") || !refused && err != nil {
+				if errors.Is(err, seal.ErrLaxMode) != refused || refused && !strings.Contains(err.Error(), "run chmod 600") || !refused &&
+					err != nil {
 					t.Errorf("mode %04o: %v", mode, err)
 				}
 			}

@@ -32,8 +32,10 @@ func (s *settings) completeDatabaseURL() []error {
 		return nil
 	}
 	if s.source["database-url"] == "flag" && sqldb.MaskURL(s.DatabaseURL) != s.DatabaseURL.Reveal() {
-		return []error{fmt.Errorf("database-url: must not contain a password in an argument, since every user of this machine can read it; "+
-			"give the URL in %s, in the settings file or with --database-url-file, or the password in a PGPASSFILE", envName("database-url"))}
+		return []error{fmt.Errorf("database-url: must not contain a password in an argument, since every user of this machine can "+
+			"read it; "+
+			"give the URL in %s, in the settings file or with --database-url-file, or the password in a PGPASSFILE",
+			envName("database-url"))}
 	}
 	if err := sqldb.CheckURL(s.DatabaseURL); err != nil {
 		return []error{fmt.Errorf("database-url: %w", err)}

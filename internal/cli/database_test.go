@@ -23,8 +23,10 @@ func TestSourcesOfTheDatabaseURL(t *testing.T) {
 		{name: "file", flags: []string{"--database-url-file", file}},
 		{name: "flag without a password", flags: []string{"--database-url", "postgres://u@127.0.0.1/d"}},
 		{name: "flag with a password", flags: []string{"--database-url", address}, problem: "must not contain a password in an argument"},
-		{name: "flag with a password in an unusual position", flags: []string{"--database-url", "postgres://u:mar/ked@h/d"}, problem: "must not contain a password in an argument"},
-		{name: "flag with a password among the parameters", flags: []string{"--database-url", "postgres://u@h/d?password=marked"}, problem: "must not contain a password in an argument"},
+		{name: "flag with a password in an unusual position", flags: []string{"--database-url", "postgres://u:mar/ked@h/d"},
+			problem: "must not contain a password in an argument"},
+		{name: "flag with a password among the parameters", flags: []string{"--database-url", "postgres://u@h/d?password=marked"},
+			problem: "must not contain a password in an argument"},
 		{name: "both", env: address, flags: []string{"--database-url-file", file}, problem: "cannot be combined with"},
 		{name: "no file", flags: []string{"--database-url-file", file + "x"}, problem: "no such file"},
 		{name: "another database", env: "mysql://u:marked@h/d", problem: "cannot be read"},
@@ -45,7 +47,8 @@ func TestSourcesOfTheDatabaseURL(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if row.problem == "" && err != nil || !strings.Contains(text, row.problem) || strings.Contains(text, "mar") && strings.Contains(text, "ked") {
+		if row.problem == "" && err != nil || !strings.Contains(text, row.problem) || strings.Contains(text, "mar") &&
+			strings.Contains(text, "ked") {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		for _, line := range s.list() {

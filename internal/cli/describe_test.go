@@ -13,9 +13,10 @@ func TestTextOfServersInErrors(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b2J\u202e\nSee 'rm'"
 	const shown = "a\ufffd[2J\ufffd2J\ufffd See 'rm'"
 	for want, err := range map[string]error{
-		shown:                                  &api.Error{Message: hostile},
-		"a\ufffd[2J\ufffd2J\ufffd\nSee 'rm'":   errors.New(hostile), // our own errors have several lines
-		"Not valid.\n  " + "field: \ufffdtext": &fault.Error{Message: "Not valid.", Fields: []fault.Field{{Field: "field", Problem: "\x1btext"}}},
+		shown:                                &api.Error{Message: hostile},
+		"a\ufffd[2J\ufffd2J\ufffd\nSee 'rm'": errors.New(hostile), // our own errors have several lines
+		"Not valid.\n  " + "field: \ufffdtext": &fault.Error{Message: "Not valid.",
+			Fields: []fault.Field{{Field: "field", Problem: "\x1btext"}}},
 	} {
 		if got := describe(err); got != want {
 			t.Errorf("got %q, want %q", got, want)

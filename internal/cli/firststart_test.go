@@ -41,7 +41,8 @@ func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
 func TestFirstStartNamesTheConsole(t *testing.T) {
 	for _, console := range []bool{true, false} {
 		var out strings.Builder
-		first{org: firstOrg, email: firstEmail, password: "hunter2"}.print(&out, slog.New(slog.DiscardHandler), "http://127.0.0.1:8080", "", console)
+		first{org: firstOrg, email: firstEmail, password: "hunter2"}.print(&out, slog.New(slog.DiscardHandler), "http://127.0.0.1:8080", "",
+			console)
 		if named := strings.Contains(out.String(), "\n  http://127.0.0.1:8080/console/\n"); named != console {
 			t.Errorf("console %t: %s", console, out.String())
 		}

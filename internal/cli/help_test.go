@@ -33,7 +33,8 @@ func TestHelpHasExitCodesAndExamples(t *testing.T) {
 	root := newRoot()
 	for _, cmd := range root.Commands() {
 		eachListed(cmd, func(cmd *cobra.Command) {
-			if !cmd.HasSubCommands() && (!strings.Contains(cmd.Long, "Exit codes: 0") || !strings.HasPrefix(cmd.Example, "  regwarden "+command.ShortPath(cmd))) {
+			if !cmd.HasSubCommands() && (!strings.Contains(cmd.Long, "Exit codes: 0") ||
+				!strings.HasPrefix(cmd.Example, "  regwarden "+command.ShortPath(cmd))) {
 				t.Errorf("%s: the help lacks exit codes or examples: %q, %q", cmd.CommandPath(), cmd.Long, cmd.Example)
 			}
 		})
@@ -72,8 +73,11 @@ func helpOf(cmd *cobra.Command) string {
 func TestBranchOfACommandLine(t *testing.T) {
 	all := branches(manage.Program{NewLocal: newLocal})
 	for line, want := range map[string]string{
-		"version": "version", "registry list --org a": "registry", "__complete registry list ": "registry", "__completeNoDesc user ": "user",
-		"": "", "help version": "", "--help version": "", "versoin": "", "__complete": "", "__complete ver": "", "__complete version": "", "__complete help ": "",
+		"version": "version", "registry list --org a": "registry", "__complete registry list ": "registry",
+		"__completeNoDesc user ": "user",
+		"":                       "", "help version": "", "--help version": "", "versoin": "", "__complete": "", "__complete ver": "",
+		"__complete version": "",
+		"__complete help ":   "",
 	} {
 		got := namedBy(strings.Split(line, " "), all)
 		if want == "" && len(got) != len(all) || want != "" && (len(got) != 1 || got[0].name != want) {

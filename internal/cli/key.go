@@ -46,7 +46,8 @@ func newKey() *cobra.Command {
 		return err
 	})
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
-	rotate.Flags().StringVar(&nextCommand, "next-master-key-command", "", "command that prints the new master key, if the current one is not in a file")
+	rotate.Flags().StringVar(&nextCommand, "next-master-key-command", "",
+		"command that prints the new master key, if the current one is not in a file")
 	return command.Group("key", "Manage the keys of the service", rotate)
 }
 
@@ -55,14 +56,16 @@ func newKey() *cobra.Command {
 func rotatedWarning(former, keyCommand string, now time.Time) string {
 	at := now.UTC().Format(time.RFC3339)
 	if former != "" {
-		return "warning: backups made before " + at + " open only with the former master key, which is now in " + former + ". Store it separately from the backups for as long as you need any of them.\n" +
+		return "warning: backups made before " + at + " open only with the former master key, which is now in " + former +
+			". Store it separately from the backups for as long as you need any of them.\n" +
 			"To restore such a backup: regwarden restore FILE --master-key-file " + command.ShellQuote(former)
 	}
 	source, change := envMasterKey, "Set "+envMasterKey+" to the new value now."
 	if keyCommand != "" {
 		source, change = "master-key-command", "Make the command print the new value now."
 	}
-	return "warning: backups made before " + at + " open only with the former value of " + source + ". Store it separately from the backups for as long as you need any of them.\n" +
+	return "warning: backups made before " + at + " open only with the former value of " + source +
+		". Store it separately from the backups for as long as you need any of them.\n" +
 		change + " To restore such a backup, write the former value to a file: regwarden restore FILE --master-key-file KEYFILE"
 }
 
@@ -76,7 +79,8 @@ func nextMasterKey(ctx context.Context, getenv func(string) string, keyCommand, 
 	case inFile && next == "" && nextCommand == "":
 		return seal.MasterKey{}, nil
 	case inFile:
-		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s and --next-master-key-command require a master key from the environment or a command, but the current one is in a file", envNextMasterKey))
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s and --next-master-key-command require a master key from the "+
+			"environment or a command, but the current one is in a file", envNextMasterKey))
 	case nextCommand != "":
 		return keyByCommand(ctx, "--next-master-key-command", nextCommand)
 	case next == "":
@@ -84,7 +88,8 @@ func nextMasterKey(ctx context.Context, getenv func(string) string, keyCommand, 
 		if keyCommand != "" {
 			source = "master-key-command"
 		}
-		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s, or name a command that prints it with --next-master-key-command",
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s, or name a command "+
+			"that prints it with --next-master-key-command",
 			source, envNextMasterKey))
 	}
 	key, err := seal.ParseMasterKey(secret.String(next))
@@ -108,7 +113,8 @@ func keyByCommand(ctx context.Context, setting, text string) (seal.MasterKey, er
 	}
 	key, err := seal.ParseMasterKey(secret.String(output))
 	if err != nil {
-		return seal.MasterKey{}, fmt.Errorf("%s: the output of %s is not a key: %w%s", setting, command.ShellQuote(words[0]), err, said.without(output))
+		return seal.MasterKey{}, fmt.Errorf("%s: the output of %s is not a key: %w%s", setting, command.ShellQuote(words[0]), err,
+			said.without(output))
 	}
 	return key, nil
 }

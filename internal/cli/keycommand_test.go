@@ -62,11 +62,13 @@ func TestKeyByCommand(t *testing.T) {
 			continue
 		}
 		text := describe(err)
-		if !strings.Contains(text, tt.problem) || len(text) > 3<<10 || strings.Contains(text, key[:20]) || strings.Contains(text, "hunter2") {
+		if !strings.Contains(text, tt.problem) || len(text) > 3<<10 || strings.Contains(text, key[:20]) ||
+			strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s, want %s", tt.script, text, tt.problem)
 		}
 	}
-	if _, err := keyByCommand(t.Context(), "master-key-command", "/does/not/exist"); err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
+	if _, err := keyByCommand(t.Context(), "master-key-command", "/does/not/exist"); err == nil ||
+		!strings.Contains(err.Error(), "/does/not/exist") {
 		t.Errorf("a missing program: %v", err)
 	}
 }

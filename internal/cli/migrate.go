@@ -74,7 +74,8 @@ func (s *settings) migrateBetween(from, to string) error {
 // migrateOptions returns where the store is and where it is copied to.
 func migrateOptions(ctx context.Context, c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
-		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'"))
+		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\n" +
+			"See 'regwarden migrate --help'"))
 	}
 	target, err = storeOptions(ctx, c)
 	source = target

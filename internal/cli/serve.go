@@ -109,7 +109,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	if debugListener != nil && !isLoopback(debugListener.Addr().String()) { // "localhost" may be any address
-		return fmt.Errorf("debug-listen: must be a loopback address such as 127.0.0.1:6060, but %s is %s here", c.DebugListen, debugListener.Addr())
+		return fmt.Errorf("debug-listen: must be a loopback address such as 127.0.0.1:6060, but %s is %s here", c.DebugListen,
+			debugListener.Addr())
 	}
 	certificate, err := c.certificate(log, time.Now)
 	if err != nil {
@@ -189,7 +190,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checker, c Config, log *slog.Logger) (*server.Server, error) {
 	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
 		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
-	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
+	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg,
+		PerMinute: c.CheckPerMinute}, time.Now)
 	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{
 		"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords.Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
@@ -215,8 +217,10 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
-	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
-		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation, Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
+	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch,
+		ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
+		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,
+		Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

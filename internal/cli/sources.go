@@ -33,8 +33,10 @@ func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
 
 // addConsumer adds the flags for choosing credentials.
 func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
-	flags.StringVar(&f.as, "as", "", "consumer by whose rules credentials are chosen: docker, podman, kubelet, flux, argocd, helm or containerd (default: the format's)")
-	flags.StringArrayVar(&f.helpers.Allowed, "allow-exec", nil, "credential helper that may be started, such as docker-credential-pass; repeatable")
+	flags.StringVar(&f.as, "as", "", "consumer by whose rules credentials are chosen: docker, podman, kubelet, flux, argocd, helm or "+
+		"containerd (default: the format's)")
+	flags.StringArrayVar(&f.helpers.Allowed, "allow-exec", nil,
+		"credential helper that may be started, such as docker-credential-pass; repeatable")
 }
 
 // options returns how to read, and a usage error for values that do not exist. formatFlag is the flag of the format.

@@ -55,7 +55,8 @@ func currentVersion() versionInfo {
 	if !ok {
 		build = &debug.BuildInfo{}
 	}
-	info := versionInfo{Version: versionOf(stampedVersion, build.Main.Version), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info := versionInfo{Version: versionOf(stampedVersion, build.Main.Version), Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, setting := range build.Settings {
 		if setting.Key == "vcs.revision" {
 			info.Revision = setting.Value

@@ -36,7 +36,8 @@ var kinds = []kind{
 		"Get a new one with aws ecr get-login-password, or use a credential helper"},
 	{"A Google access token", "60 minutes", func(username, _ string) bool { return username == "oauth2accesstoken" },
 		"Use a service account key (_json_key) or a credential helper"},
-	{"An Azure Container Registry token", "3 hours", func(username, _ string) bool { return username == "00000000-0000-0000-0000-000000000000" },
+	{"An Azure Container Registry token", "3 hours",
+		func(username, _ string) bool { return username == "00000000-0000-0000-0000-000000000000" },
 		"Use a service principal or a token of the registry"},
 	{"A GitLab job token", "as long as its job runs", func(username, secret string) bool {
 		return username == "gitlab-ci-token" || strings.HasPrefix(secret, "glcbt-")

@@ -30,8 +30,10 @@ func TestShortLived(t *testing.T) {
 		{"u", jwt(fmt.Sprintf(`{"exp": %d, "iat": %d}`, at(2*day), at(-365*day))), ""},
 		{"u", jwt(fmt.Sprintf(`{"exp": %d}`, at(3*time.Hour))), "The token expires in 3 hours, at 2026-06-01 15:00 UTC."},
 		{"u", jwt(fmt.Sprintf(`{"exp": %d}`, at(0))), "The token expired less than 2 minutes ago"},
-		{"u", jwt(fmt.Sprintf(`{"exp": %d, "iat": %d}`, at(-2*day), at(-900*day))), "The token expired 2 days ago, at 2026-05-30 12:00 UTC."},
-		{"00000000-0000-0000-0000-000000000000", jwt(fmt.Sprintf(`{"exp": %d}`, at(-90*time.Minute))), "An Azure Container Registry token expired 90 minutes ago"},
+		{"u", jwt(fmt.Sprintf(`{"exp": %d, "iat": %d}`, at(-2*day), at(-900*day))),
+			"The token expired 2 days ago, at 2026-05-30 12:00 UTC."},
+		{"00000000-0000-0000-0000-000000000000", jwt(fmt.Sprintf(`{"exp": %d}`, at(-90*time.Minute))),
+			"An Azure Container Registry token expired 90 minutes ago"},
 		{"AWS", ecr, "An Amazon ECR password expires in 5 hours"},
 		{"AWS", "pw", "An Amazon ECR password is valid for 12 hours."},
 		{"oauth2accesstoken", "ya29.x", "A Google access token is valid for 60 minutes."},
@@ -72,9 +74,11 @@ func TestSoon(t *testing.T) {
 		{"8 days", "u", claims(8*day, -90*day), ""},
 		{"7 days", "u", claims(7*day, -90*day), "The token expires in 7 days, at 2026-06-08 12:00 UTC."},
 		{"in a year that has begun", "u", claims(day, -364*day), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
-		{"unknown lifetime", "u", jwt(fmt.Sprintf(`{"exp": %d}`, at(3*time.Hour))), "The token expires in 3 hours, at 2026-06-01 15:00 UTC."},
+		{"unknown lifetime", "u", jwt(fmt.Sprintf(`{"exp": %d}`, at(3*time.Hour))),
+			"The token expires in 3 hours, at 2026-06-01 15:00 UTC."},
 		{"7 days from nbf", "u", jwt(fmt.Sprintf(`{"exp": %d, "nbf": %d}`, at(day), at(-6*day))), ""},
-		{"90 days from nbf", "u", jwt(fmt.Sprintf(`{"exp": %d, "nbf": %d}`, at(day), at(-89*day))), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
+		{"90 days from nbf", "u", jwt(fmt.Sprintf(`{"exp": %d, "nbf": %d}`, at(day), at(-89*day))),
+			"The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"issued after its end", "u", claims(day, 2*day), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"now", "u", claims(0, -90*day), "The token expired less than 2 minutes ago, at 2026-06-01 12:00 UTC."},
 		{"long ago", "u", jwt(`{"exp": 1}`), "The token expired 20605 days ago, at 1970-01-01 00:00 UTC."},
@@ -87,7 +91,8 @@ func TestSoon(t *testing.T) {
 		{"ECR, expired", "AWS", ecr(-5 * time.Hour), "An Amazon ECR password expired 5 hours ago, at 2026-06-01 07:00 UTC."},
 		{"ECR, unknown expiry", "AWS", "pw", ""},
 		{"job token", "gitlab-ci-token", jwt(fmt.Sprintf(`{"exp": %d}`, at(time.Hour))), ""},
-		{"job token, expired", "u", "glcbt-" + jwt(fmt.Sprintf(`{"exp": %d}`, at(-time.Hour))), "A GitLab job token expired 60 minutes ago, at 2026-06-01 11:00 UTC."},
+		{"job token, expired", "u", "glcbt-" + jwt(fmt.Sprintf(`{"exp": %d}`, at(-time.Hour))),
+			"A GitLab job token expired 60 minutes ago, at 2026-06-01 11:00 UTC."},
 	} {
 		if got := Soon(test.username, test.secret, now); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
@@ -101,13 +106,15 @@ var texts = func() *regexp.Regexp {
 	for _, k := range kinds {
 		names, rest = append(names, regexp.QuoteMeta(k.name)), append(rest, regexp.QuoteMeta(k.advice))
 	}
-	return regexp.MustCompile(`^(` + strings.Join(names, "|") + `) (is valid for [0-9a-z ]+|(expires in|expired) (less than 2 minutes|[0-9]+ (days|hours|minutes))( ago)?, ` +
+	return regexp.MustCompile(`^(` + strings.Join(names, "|") +
+		`) (is valid for [0-9a-z ]+|(expires in|expired) (less than 2 minutes|[0-9]+ (days|hours|minutes))( ago)?, ` +
 		`at [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} UTC)\.( (` + strings.Join(rest, "|") + `)\.)?$`)
 }()
 
 // FuzzExpiry reads hostile credentials, also with claims that are encoded as in a token.
 func FuzzExpiry(f *testing.F) {
-	for _, secret := range []string{"pw", jwt(`{"exp": 1780315200, "iat": 1}`), "glcbt-" + jwt(`{"exp": 1e11}`), "ghs_x", "..", "eyJleHBpcmF0aW9uIjogMX0=", `{"exp": 253402300799}`, `{"exp": 9e18}`} {
+	for _, secret := range []string{"pw", jwt(`{"exp": 1780315200, "iat": 1}`), "glcbt-" + jwt(`{"exp": 1e11}`), "ghs_x", "..",
+		"eyJleHBpcmF0aW9uIjogMX0=", `{"exp": 253402300799}`, `{"exp": 9e18}`} {
 		for _, username := range []string{"", "AWS", "gitlab-ci-token"} {
 			f.Add(username, secret)
 		}

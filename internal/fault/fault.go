@@ -118,7 +118,8 @@ func ResourceNotFound(message string) *Error {
 // ProjectNotFound returns the fault of a project that does not exist, belongs to another organization or is hidden from
 // the caller. The code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
 func ProjectNotFound(code string) *Error {
-	return &Error{Kind: NotFound, Code: code, Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
+	return &Error{Kind: NotFound, Code: code,
+		Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
 }
 
 // Join combines decoding problems with those of the domain, so that a client gets all problems at once. A field that

@@ -33,7 +33,8 @@ func Runs(test, name string, installed bool) (bool, error) {
 	case installed:
 		return true, nil
 	case list == "":
-		return false, fmt.Errorf("needs the Debian package %s: run test/install-deps, or apt-get install --no-install-recommends %[1]s", name)
+		return false, fmt.Errorf("needs the Debian package %s: run test/install-deps, or apt-get install --no-install-recommends %[1]s",
+			name)
 	default:
 		return false, appendLine(list, name+": "+test)
 	}

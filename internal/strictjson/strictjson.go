@@ -2,8 +2,8 @@
 //
 // It rejects duplicate names, trailing data, invalid UTF-8 and deep nesting. Names are case-sensitive. Unknown names are
 // skipped, since newer clients may send more, and Unknown lists them. A null array is empty, not missing: Go clients
-// write an empty slice so. An element of an array must not be null. All values of the wrong type are reported with their paths. Required fields are checked by the
-// caller.
+// write an empty slice so. An element of an array must not be null. All values of the wrong type are reported with their paths. Required
+// fields are checked by the caller.
 package strictjson
 
 import (

@@ -185,9 +185,10 @@ func TestUnknownReturnsPaths(t *testing.T) {
 		`{"tls":null}`:   nil,
 		`{}`:             nil,
 		`{"unknown":`:    {"unknown"},
-		`{"list":[{"name":"n","nam":1},7,{"in":{"x":{"y":1}},"deep":[{"Name":2}]}]}`: {"list[0].nam", "list[2].in.x", "list[2].deep[0].Name"},
-		`{"list":{"name":1},"labels":{"x":1}}`:                                       nil,
-		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`:        strings.Split("abcdefghij", ""),
+		`{"list":[{"name":"n","nam":1},7,{"in":{"x":{"y":1}},"deep":[{"Name":2}]}]}`: {"list[0].nam",
+			"list[2].in.x", "list[2].deep[0].Name"},
+		`{"list":{"name":1},"labels":{"x":1}}`:                                nil,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`: strings.Split("abcdefghij", ""),
 	} {
 		unknown, known := strictjson.Unknown([]byte(text), new(definition), "tls.status", "list[].status")
 		if diff := cmp.Diff(want, unknown); diff != "" {

@@ -123,7 +123,8 @@ func (l *lister) notes() []string {
 	var notes []string
 	path := wire.CleanText(l.ContentPath())
 	if path != "" && !oci.IsRepository(l.ContentPath()) {
-		notes = append(notes, "The baseContentPath "+path+" is not a valid repository name: it must have at most 255 lowercase letters, digits and single separators.")
+		notes = append(notes, "The baseContentPath "+path+" is not a valid repository name: it must have at most 255 lowercase letters, "+
+			"digits and single separators.")
 	}
 	if l.noCatalog != "" {
 		notes = append(notes, "The catalog of the registry cannot be read completely: "+l.noCatalog+". "+l.known(path))

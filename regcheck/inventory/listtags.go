@@ -16,7 +16,8 @@ import (
 // repository lists the tags of a repository. there is false if the content path itself is not a repository. With a *stop it
 // also returns the tags that were read.
 func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
-	list := &tagListing{lister: l, name: name, way: content.Way{Access: l.Access(), Scope: content.PullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
+	list := &tagListing{lister: l, name: name, way: content.Way{Access: l.Access(), Scope: content.PullScope(name)},
+		known: map[string]bool{}, seen: map[string]bool{}}
 	r.Name = name
 	if !oci.IsRepository(name) {
 		r.Problem = maskedName
@@ -191,7 +192,9 @@ func (l *lister) child(ctx context.Context, at content.Way, repository, digest s
 }
 
 // manifest reads a manifest, or sets the problem of t.
-func (l *lister) manifest(ctx context.Context, at content.Way, repository, reference string, t *Tag) (m oci.Manifest, a *wire.Response, err error) {
+func (l *lister) manifest(ctx context.Context, at content.Way, repository, reference string, t *Tag) (
+	m oci.Manifest, a *wire.Response, err error,
+) {
 	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
 	switch {
 	case err != nil:

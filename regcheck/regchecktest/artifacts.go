@@ -88,7 +88,8 @@ func (g *Registry) blobs(which func(config bool) bool, respond http.HandlerFunc)
 func (g *Registry) isConfig(digest string) bool {
 	for _, repository := range g.tree.repositories {
 		for _, manifest := range repository.manifests {
-			if strings.Contains(string(manifest), `"config":{"mediaType":"`) && strings.Contains(string(manifest), `"digest":"`+digest+`","size":`) {
+			if strings.Contains(string(manifest), `"config":{"mediaType":"`) &&
+				strings.Contains(string(manifest), `"digest":"`+digest+`","size":`) {
 				before, _, _ := strings.Cut(string(manifest), `"layers"`)
 				return strings.Contains(before, digest)
 			}

@@ -23,7 +23,8 @@ func challengeServers() map[string]builder {
 		return g.at(g.basicWith(func(v *visit) {
 			v.w.Header().Del("Docker-Distribution-Api-Version")
 			v.w.Header().Set("WWW-Authenticate", `Basic realm="Restricted"`)
-			v.send(http.StatusUnauthorized, "text/html", "<html>\r\n<head><title>401 Authorization Required</title></head>\r\n<body>nginx</body></html>\r\n")
+			v.send(http.StatusUnauthorized, "text/html",
+				"<html>\r\n<head><title>401 Authorization Required</title></head>\r\n<body>nginx</body></html>\r\n")
 		}))
 	}
 	all["challenge-empty-body"] = func(g *Registry) error {

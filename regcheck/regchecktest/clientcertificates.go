@@ -89,7 +89,8 @@ func buildForbidsWithoutCertificate(g *Registry) error {
 }
 
 func nginxPage(title string) string {
-	return "<html>\r\n<head><title>400 " + title + "</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>" + title + "</center>\r\n<hr><center>nginx/1.26.3</center>\r\n</body>\r\n</html>\r\n"
+	return "<html>\r\n<head><title>400 " + title + "</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>" +
+		title + "</center>\r\n<hr><center>nginx/1.26.3</center>\r\n</body>\r\n</html>\r\n"
 }
 
 // buildClientCertificateAndTokenHost: both hosts ask for a client certificate; only the endpoint may get it.
@@ -115,7 +116,8 @@ func (g *Registry) clientCertificate(change func(*pki, *tls.Config), http2 bool)
 		return err
 	}
 	change(g.pki, config)
-	return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true, endpoint: true, http2: http2})
+	return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true,
+		endpoint: true, http2: http2})
 }
 
 // tokensBehind puts a token service onto "https://auth.test", with change made to its TLS, before a registry that names it.

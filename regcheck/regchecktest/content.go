@@ -49,8 +49,10 @@ func newTree() *tree {
 	for _, chart := range []string{"charts/nginx", "charts/redis", "charts/team/web", "public/hello", "vault/secret",
 		"acme-project/charts/nginx"} {
 		name := chart[strings.LastIndex(chart, "/")+1:]
-		t.push(chart, "1.2.3", helmConfig, []byte(`{"name":"`+name+`","version":"1.2.3","apiVersion":"v2"}`), helmLayer, chartArchive(name, "1.2.3"))
-		t.push(chart, "1.3.0_build.7", helmConfig, []byte(`{"name":"`+name+`","version":"1.3.0+build.7","apiVersion":"v2"}`), helmLayer, chartArchive(name, "1.3.0+build.7"))
+		t.push(chart, "1.2.3", helmConfig, []byte(`{"name":"`+name+`","version":"1.2.3","apiVersion":"v2"}`), helmLayer,
+			chartArchive(name, "1.2.3"))
+		t.push(chart, "1.3.0_build.7", helmConfig, []byte(`{"name":"`+name+`","version":"1.3.0+build.7","apiVersion":"v2"}`), helmLayer,
+			chartArchive(name, "1.3.0+build.7"))
 	}
 	t.push("packages/podinfo", "6.4.0", zarfConfig, []byte(`{"architecture":"amd64","ociVersion":"1.0.1"}`), zarfLayer,
 		[]byte("kind: ZarfPackageConfig\nmetadata:\n  name: podinfo\n  version: 6.4.0\n"))

@@ -43,7 +43,10 @@ func foreignServers() map[string]builder {
 		return g.start(&site{host: "registry.test:8443", tls: config, handler: g.openRegistry(), endpoint: true})
 	}
 	all["https-on-http-port-nginx"] = func(g *Registry) error {
-		return g.plainAt(status(400, "text/html", "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>The plain HTTP request was sent to HTTPS port</center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"))
+		return g.plainAt(status(400, "text/html",
+			"<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n<body>\r\n<center><h1>400 Bad "+
+				"Request</h1></center>\r\n<center>The plain HTTP request was sent to HTTPS "+
+				"port</center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"))
 	}
 	return all
 }
@@ -66,7 +69,9 @@ func limited(retryAfter string) http.Handler {
 // classicHelm is a chart repository of Helm 2: an index file, and nothing else.
 func classicHelm(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/index.yaml" {
-		(&visit{w: w, r: r}).send(200, "text/yaml", "apiVersion: v1\nentries:\n  nginx:\n  - name: nginx\n    version: 1.2.3\n    urls: [nginx-1.2.3.tgz]\ngenerated: \"2026-01-01T00:00:00Z\"\n")
+		(&visit{w: w, r: r}).send(200, "text/yaml",
+			"apiVersion: v1\nentries:\n  nginx:\n  - name: nginx\n    version: 1.2.3\n    urls: [nginx-1.2.3.tgz]\ngenerated: "+
+				"\"2026-01-01T00:00:00Z\"\n")
 		return
 	}
 	http.NotFound(w, r)
@@ -75,15 +80,17 @@ func classicHelm(w http.ResponseWriter, r *http.Request) {
 // search returns JSON for every path, as search engines do (harbor#7576).
 func search(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" || r.URL.Path == "/" {
-		(&visit{w: w, r: r}).send(200, "application/json", `{"name":"node-1","cluster_name":"logs","version":{"number":"8.1.0"},"tagline":"You Know, for Search"}`)
+		(&visit{w: w, r: r}).send(200, "application/json",
+			`{"name":"node-1","cluster_name":"logs","version":{"number":"8.1.0"},"tagline":"You Know, for Search"}`)
 		return
 	}
 	(&visit{w: w, r: r}).send(404, "application/json", `{"error":{"type":"index_not_found_exception"},"status":404}`)
 }
 
 var foreignResponses = map[string]http.Handler{
-	"captive-portal":     page200("text/html; charset=utf-8", portalPage),
-	"captive-hostile":    page200("text/html", "<html><head><title>\x1b]0;owned\x07 \u202eevil\u2066 "+strings.Repeat("long ", 200)+"</title></head></html>"),
+	"captive-portal": page200("text/html; charset=utf-8", portalPage),
+	"captive-hostile": page200("text/html",
+		"<html><head><title>\x1b]0;owned\x07 \u202eevil\u2066 "+strings.Repeat("long ", 200)+"</title></head></html>"),
 	"captive-no-type":    page200("", "  \n"+portalPage),
 	"catch-all":          page200("application/json", "{}"),
 	"catch-all-empty":    page200("", ""),
@@ -94,12 +101,13 @@ var foreignResponses = map[string]http.Handler{
 	"not-found-text":     http.NotFoundHandler(),
 	"not-found-html":     status(404, "text/html", "<html><head><title>404 Not Found</title></head><body>nginx</body></html>"),
 	"not-found-json":     status(404, "application/json", `{"message":"no Route matched with those values"}`),
-	"forbidden-all":      status(403, "application/json", `{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`),
-	"forbidden-html":     status(403, "text/html", "<html><head><title>403 Forbidden</title></head></html>"),
-	"error-500":          status(500, "application/json", `{"errors":[{"code":"UNKNOWN","message":"unknown error"}]}`),
-	"error-502":          status(502, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"),
-	"error-503":          status(503, "text/plain", "no healthy upstream"),
-	"limited-seconds":    limited("17"),
+	"forbidden-all": status(403, "application/json",
+		`{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`),
+	"forbidden-html":  status(403, "text/html", "<html><head><title>403 Forbidden</title></head></html>"),
+	"error-500":       status(500, "application/json", `{"errors":[{"code":"UNKNOWN","message":"unknown error"}]}`),
+	"error-502":       status(502, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"),
+	"error-503":       status(503, "text/plain", "no healthy upstream"),
+	"limited-seconds": limited("17"),
 	"toomanyrequests": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(&visit{w: w, r: r}).fail(http.StatusTooManyRequests, "TOOMANYREQUESTS",
 			"You have reached your unauthenticated pull rate limit. https://www.docker.com/increase-rate-limit")

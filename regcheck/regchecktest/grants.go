@@ -9,7 +9,8 @@ import (
 // Registries that grant permissions per repository.
 
 // gitLabDenial is what GitLab returns for any wrong password or token.
-const gitLabDenial = "HTTP Basic: Access denied. If a password was provided for Git authentication, the password was incorrect or you're required " +
+const gitLabDenial = "HTTP Basic: Access denied. If a password was provided for Git authentication, the password was incorrect or you're " +
+	"required " +
 	"to use a token instead of a password. If a token was provided, it was either incorrect, expired, or improperly scoped."
 
 // buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is

@@ -34,8 +34,10 @@ func listingServers() map[string]builder {
 		},
 		"listing-catalog-huge": func(g *Registry, v *visit) { g.endless(v.w, v.r, `{"repositories":["charts/nginx","`) },
 		"listing-names": func(_ *Registry, v *visit) {
-			v.json(http.StatusOK, map[string]any{"repositories": []string{"charts/nginx", "charts/Upper", "../etc/passwd", "charts/../vault/secret", "charts//x",
-				"charts/\u202e", "charts/\x1b[31m", "charts/a b", "charts/%2e%2e", "charts/" + strings.Repeat("a", 300), "charts/" + Password, ""}})
+			v.json(http.StatusOK, map[string]any{"repositories": []string{"charts/nginx", "charts/Upper", "../etc/passwd",
+				"charts/../vault/secret", "charts//x",
+				"charts/\u202e", "charts/\x1b[31m", "charts/a b", "charts/%2e%2e", "charts/" + strings.Repeat("a", 300),
+				"charts/" + Password, ""}})
 		},
 	} {
 		all[name] = func(g *Registry) error {
@@ -43,7 +45,8 @@ func listingServers() map[string]builder {
 			s.catalog = func(v *visit) { catalog(g, v) }
 			s.tagsDenied = func(v *visit) bool {
 				if name == "listing-names" {
-					v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{"1.2.3", "1.2.3", "..", "", "a/b", "x\n", "-x", Password, strings.Repeat("t", 129), "\u202e"}})
+					v.json(http.StatusOK, map[string]any{"name": v.repo,
+						"tags": []string{"1.2.3", "1.2.3", "..", "", "a/b", "x\n", "-x", Password, strings.Repeat("t", 129), "\u202e"}})
 					return true
 				}
 				return false
@@ -111,7 +114,8 @@ func (g *Registry) breaksListing(repository string) error {
 
 // buildWrongDigests returns wrong digests: of a manifest, and in an index.
 func buildWrongDigests(g *Registry) error {
-	index := `{"schemaVersion":2,"manifests":[{"mediaType":"` + manifestType + `","digest":"sha256:` + strings.Repeat("0", 64) + `","size":1}]}`
+	index := `{"schemaVersion":2,"manifests":[{"mediaType":"` + manifestType + `","digest":"sha256:` +
+		strings.Repeat("0", 64) + `","size":1}]}`
 	true1 := g.tree.repositories["charts/nginx"]
 	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		_, reference, isManifest := strings.Cut(r.URL.Path, "charts/nginx/manifests/")

@@ -96,7 +96,8 @@ func TestHostileServersRequireLimit(t *testing.T) {
 			}
 		})
 	}
-	for _, server := range []string{"endless-headers", "flood-1xx", "big-header", "cut-body", "close-without-response", "garbage-response", "bad-length"} {
+	for _, server := range []string{"endless-headers", "flood-1xx", "big-header", "cut-body", "close-without-response",
+		"garbage-response", "bad-length"} {
 		t.Run(server, func(t *testing.T) {
 			g := Start(t, server)
 			c := client(t, g, nil)

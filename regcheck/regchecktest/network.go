@@ -56,9 +56,12 @@ func (g *Registry) inventNames() {
 	g.named["noroute.test"] = at("10.20.99.3")
 	g.named["private.test"] = at("10.20.99.1")
 	g.named["empty.test"] = dnsResponse{}
-	g.named["dns-timeout.test"] = dnsResponse{err: &net.DNSError{Err: "i/o timeout", Name: "dns-timeout.test", Server: "192.0.2.53:53", IsTimeout: true, IsTemporary: true}}
-	g.named["dns-servfail.test"] = dnsResponse{err: &net.DNSError{Err: "server misbehaving", Name: "dns-servfail.test", Server: "192.0.2.53:53", IsTemporary: true}}
-	g.named["dns-unreachable.test"] = dnsResponse{err: &net.DNSError{Err: "read udp 10.20.0.9:40000->192.0.2.53:53: read: connection refused",
+	g.named["dns-timeout.test"] = dnsResponse{err: &net.DNSError{Err: "i/o timeout", Name: "dns-timeout.test", Server: "192.0.2.53:53",
+		IsTimeout: true, IsTemporary: true}}
+	g.named["dns-servfail.test"] = dnsResponse{err: &net.DNSError{Err: "server misbehaving", Name: "dns-servfail.test",
+		Server: "192.0.2.53:53", IsTemporary: true}}
+	g.named["dns-unreachable.test"] = dnsResponse{err: &net.DNSError{Err: "read udp 10.20.0.9:40000->192.0.2.53:53: read: connection " +
+		"refused",
 		Name: "dns-unreachable.test", Server: "192.0.2.53:53", IsTemporary: true}}
 	g.named["dns-hang.test"] = dnsResponse{hang: true}
 

@@ -289,7 +289,8 @@ func (g *Registry) largeHeadersHTTP2(headers, length int) error {
 	if err != nil {
 		return err
 	}
-	return g.start(&site{host: "registry.test:443", tls: config, handler: filler(headers, length), trusted: true, endpoint: true, http2: true})
+	return g.start(&site{host: "registry.test:443", tls: config, handler: filler(headers, length), trusted: true,
+		endpoint: true, http2: true})
 }
 
 // buildBasicEverywhere asks for Basic on every path, as a web server before a registry does, and has the API at its root.

@@ -105,14 +105,16 @@ func plainServers() map[string]builder {
 			if err != nil {
 				return err
 			}
-			return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("h2"), trusted: true, endpoint: true, http2: true})
+			return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("h2"), trusted: true,
+				endpoint: true, http2: true})
 		},
 		"open-public-zone": func(g *Registry) error {
 			config, err := g.tls(leaf{})
 			if err != nil {
 				return err
 			}
-			return g.start(&site{host: "registry.test:443", tls: config, handler: g.openRegistry(), trusted: true, endpoint: true, public: true})
+			return g.start(&site{host: "registry.test:443", tls: config, handler: g.openRegistry(), trusted: true,
+				endpoint: true, public: true})
 		},
 		"open-checks-credentials": buildOpenWithCheck, // a 200 to everybody, but wrong credentials are rejected
 		"bearer": func(g *Registry) error {

@@ -29,19 +29,21 @@ func productServers() map[string]builder {
 		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
 		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
 		"gitlab":                   func(g *Registry) error { return buildGitLab(g, http.StatusForbidden, "DENIED", "access forbidden") },
-		"gitlab-any-cause":         func(g *Registry) error { return buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial) },
-		"gitlab-group":             buildGitLabGroup,
-		"digitalocean":             buildDigitalOcean,
-		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
-		"artifactory-open":         func(g *Registry) error { return buildArtifactory(g, true) },
-		"artifactory-bearer":       buildArtifactoryBearer,
-		"nexus":                    func(g *Registry) error { return buildNexus(g, false) },
-		"nexus-anonymous":          func(g *Registry) error { return buildNexus(g, true) },
-		"zot":                      func(g *Registry) error { return buildZot(g, false) },
-		"zot-mixed":                func(g *Registry) error { return buildZot(g, true) },
-		"gitea":                    func(g *Registry) error { return buildGitea(g, false) },
-		"gitea-older":              func(g *Registry) error { return buildGitea(g, true) },
-		"cloudflare":               func(g *Registry) error { return g.at(namesEverything(g.htpasswdRegistry("cloudflare"))) },
+		"gitlab-any-cause": func(g *Registry) error {
+			return buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial)
+		},
+		"gitlab-group":       buildGitLabGroup,
+		"digitalocean":       buildDigitalOcean,
+		"artifactory":        func(g *Registry) error { return buildArtifactory(g, false) },
+		"artifactory-open":   func(g *Registry) error { return buildArtifactory(g, true) },
+		"artifactory-bearer": buildArtifactoryBearer,
+		"nexus":              func(g *Registry) error { return buildNexus(g, false) },
+		"nexus-anonymous":    func(g *Registry) error { return buildNexus(g, true) },
+		"zot":                func(g *Registry) error { return buildZot(g, false) },
+		"zot-mixed":          func(g *Registry) error { return buildZot(g, true) },
+		"gitea":              func(g *Registry) error { return buildGitea(g, false) },
+		"gitea-older":        func(g *Registry) error { return buildGitea(g, true) },
+		"cloudflare":         func(g *Registry) error { return g.at(namesEverything(g.htpasswdRegistry("cloudflare"))) },
 	}
 }
 
@@ -172,7 +174,8 @@ func buildGoogle(g *Registry) error {
 		return false
 	}
 	denied := func(v *visit) {
-		v.fail(http.StatusForbidden, "DENIED", `Permission "artifactregistry.repositories.downloadArtifacts" denied on resource (or it may not exist)`)
+		v.fail(http.StatusForbidden, "DENIED",
+			`Permission "artifactregistry.repositories.downloadArtifacts" denied on resource (or it may not exist)`)
 	}
 	s.forbidden, s.missing, s.catalog = denied, denied, denied
 	return g.at(withPath("/v2/token", service, s))
@@ -198,7 +201,8 @@ func buildECR(g *Registry) error {
 		return false
 	}
 	s.missing = func(v *visit) {
-		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "The repository with name '"+v.repo+"' does not exist in the registry with id '123456789012'")
+		v.fail(http.StatusNotFound, "NAME_UNKNOWN",
+			"The repository with name '"+v.repo+"' does not exist in the registry with id '123456789012'")
 	}
 	s.forbidden = func(v *visit) { // rights are looked at before existence
 		v.fail(http.StatusForbidden, "DENIED", "User is not authorized to perform: ecr:ListImages on the resource")
@@ -229,7 +233,8 @@ func buildACR(g *Registry, noMetadata bool) error {
 	if noMetadata {
 		denied := func(v *visit) {
 			v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/oauth2/token"), v.r.Host))
-			v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required, visit https://aka.ms/acr/authorization: metadata_read is missing")
+			v.fail(http.StatusUnauthorized, "UNAUTHORIZED",
+				"authentication required, visit https://aka.ms/acr/authorization: metadata_read is missing")
 		}
 		s.tagsDenied = func(v *visit) bool { denied(v); return true }
 		s.missing = denied // the scope map names single repositories
@@ -377,7 +382,8 @@ func buildGitea(g *Registry, older bool) error {
 	tokens := &tokenService{g: g, field: "token", anonymous: func(string) bool { return true }}
 	lines := func(v *visit) []string {
 		if older {
-			return []string{`Bearer realm="` + sameHost(v, "/v2/token") + `",service="container_registry",scope="*"`, `Basic realm="Gitea Container Registry"`}
+			return []string{`Bearer realm="` + sameHost(v, "/v2/token") + `",service="container_registry",scope="*"`,
+				`Basic realm="Gitea Container Registry"`}
 		}
 		return []string{`Bearer realm="` + sameHost(v, "/v2/token") + `",service="container_registry",scope="*"`}
 	}

@@ -152,7 +152,8 @@ func buildRedirectContentRealm(g *Registry) error {
 		return err
 	}
 	err = g.start(&site{host: "other.test:443", tls: config, handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="https://evil.test/token",service="other.test",scope="repository:charts/nginx:pull"`)
+		w.Header().Set("WWW-Authenticate",
+			`Bearer realm="https://evil.test/token",service="other.test",scope="repository:charts/nginx:pull"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	})})
 	if err != nil {

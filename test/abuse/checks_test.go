@@ -40,7 +40,8 @@ func TestCheckStreamsOfOneUser(t *testing.T) {
 			good := goodRegistry(t)
 			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 				a.client.validates(good)
-				a.client.took = append(a.client.took, a.client.try(http.MethodGet, "/v1/projects/alerts", "", "Authorization", a.client.authorization))
+				a.client.took = append(a.client.took,
+					a.client.try(http.MethodGet, "/v1/projects/alerts", "", "Authorization", a.client.authorization))
 			}
 			stop()
 			streams.Wait()
@@ -53,7 +54,8 @@ func TestCheckStreamsOfOneUser(t *testing.T) {
 func newMember(t testing.TB, server *instance.Server) (token string) {
 	t.Helper()
 	server.Admin(t, instance.Password+"\n", "user", "create", "--org", instance.Org, "--email", memberEmail, "--password-stdin")
-	return server.Client(t).Do(http.MethodPost, login, instance.Credentials(memberEmail, instance.Org, instance.Password)).Want(http.StatusOK).Tokens().Authorization
+	return server.Client(t).Do(http.MethodPost, login,
+		instance.Credentials(memberEmail, instance.Org, instance.Password)).Want(http.StatusOK).Tokens().Authorization
 }
 
 // repeatCheck checks a registry until ctx ends.

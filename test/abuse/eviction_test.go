@@ -19,7 +19,8 @@ const (
 	crowdPause       = 300 * time.Millisecond // before a closed connection is opened again
 
 	// crowdMemory is what the service may hold while all connections are in use: three quarters of the 512 MiB that the shipped unit and
-	// manifests allow. It is 160 to 250 MiB, and was 305 when ten other programs used the two processors, since garbage is collected later then.
+	// manifests allow. It is 160 to 250 MiB, and was 305 when ten other programs used the two processors, since garbage is collected later
+	// then.
 	crowdMemory = 384 << 10 // KiB
 )
 

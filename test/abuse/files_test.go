@@ -16,9 +16,10 @@ func TestPipesInPlaceOfFiles(t *testing.T) {
 	t.Parallel()
 	for flag, more := range map[string][]string{
 		"master-key-file": nil, "config": nil, "database-url-file": nil,
-		"tls-cert":           {"--tls-key", "/dev/null"},
-		"tls-key":            {"--tls-cert", certificate(t)},
-		"smtp-password-file": {"--smtp-host", "127.0.0.1", "--smtp-from", "a@b.example", "--smtp-username", "a", "--public-url", "https://a.example"},
+		"tls-cert": {"--tls-key", "/dev/null"},
+		"tls-key":  {"--tls-cert", certificate(t)},
+		"smtp-password-file": {"--smtp-host", "127.0.0.1", "--smtp-from", "a@b.example", "--smtp-username", "a",
+			"--public-url", "https://a.example"},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()

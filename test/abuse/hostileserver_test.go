@@ -112,7 +112,8 @@ func TestServerThatRedirects(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		for _, args := range [][]string{{"registry", "list"}, {"__complete", "registry", "show", ""}, {"whoami"}} {
-			if got := runLimited(t, args, server.URL); args[0] != "__complete" && (got.code == 0 || !strings.Contains(got.text, "a redirect to "+other.URL)) {
+			if got := runLimited(t, args, server.URL); args[0] != "__complete" &&
+				(got.code == 0 || !strings.Contains(got.text, "a redirect to "+other.URL)) {
 				t.Errorf("%d %v: exit code %d, %s", status, args, got.code, got.text)
 			}
 		}
@@ -133,7 +134,8 @@ func runLimited(t *testing.T, args []string, server string) usage {
 	defer cancel()
 	args = append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, addressSpace), "sh", instance.Binary(t)}, args...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
-	cmd.Env = append(os.Environ(), "REGWARDEN_API_KEY=marked-key", "REGWARDEN_SERVER="+server, "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "REGWARDEN_API_KEY=marked-key", "REGWARDEN_SERVER="+server, "HOME="+t.TempDir(),
+		"XDG_CONFIG_HOME="+t.TempDir())
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -223,7 +225,8 @@ func TestHostileRegistryOfCheckFrom(t *testing.T) {
 			if err := os.WriteFile(file, []byte(`{"auths":{"`+host+`":{"auth":"YWRhOm1hcmtlZC1rZXk="}}}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got := runLimited(t, []string{"check", "--from", "docker-config", file, host + "/charts", "--insecure-skip-verify", "--timeout", "5s"}, "")
+			got := runLimited(t, []string{"check", "--from", "docker-config", file, host + "/charts",
+				"--insecure-skip-verify", "--timeout", "5s"}, "")
 			t.Logf("%d MiB, %v CPU, exit code %d: %s", got.memory>>10, got.cpu, got.code, got.text[max(0, len(got.text)-500):])
 			if name == "denied" && sent.Load() == 0 {
 				t.Error("the registry itself did not get the credentials")

@@ -67,8 +67,10 @@ func TestListsThatAreNotRead(t *testing.T) {
 func otherAdmin(t *testing.T, server *instance.Server) (token string) {
 	t.Helper()
 	server.Admin(t, "", "org", "create", otherOrg)
-	server.Admin(t, instance.Password+"\n", "user", "create", "--org", otherOrg, "--email", otherEmail, "--role", "admin", "--password-stdin")
-	return server.Client(t).Do(http.MethodPost, login, instance.Credentials(otherEmail, otherOrg, instance.Password)).Want(http.StatusOK).Tokens().Authorization
+	server.Admin(t, instance.Password+"\n", "user", "create", "--org", otherOrg, "--email", otherEmail, "--role",
+		"admin", "--password-stdin")
+	return server.Client(t).Do(http.MethodPost, login,
+		instance.Credentials(otherEmail, otherOrg, instance.Password)).Want(http.StatusOK).Tokens().Authorization
 }
 
 // createLongRecords imports the records, in requests of less than 1 MiB.
@@ -81,7 +83,8 @@ func createLongRecords(t *testing.T, server *instance.Server, token string) {
 		for i := range atOnce {
 			items = append(items, longRecord(first+i))
 		}
-		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/import", instance.JSON(map[string]any{"items": items}), "Authorization", token).Want(http.StatusOK)
+		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/import", instance.JSON(map[string]any{"items": items}),
+			"Authorization", token).Want(http.StatusOK)
 		if stored := strings.Count(response.Body, `"stored"`); stored != atOnce {
 			t.Fatalf("stored %d of %d records: %.300s", stored, atOnce, response.Body)
 		}
@@ -89,13 +92,16 @@ func createLongRecords(t *testing.T, server *instance.Server, token string) {
 }
 
 func longRecord(i int) any {
-	return map[string]any{"endpoint": fmt.Sprintf("https://127.0.0.1:9/%s%d", strings.Repeat("x", 2000), i), "auth": map[string]string{"type": "noAuth"}}
+	return map[string]any{"endpoint": fmt.Sprintf("https://127.0.0.1:9/%s%d", strings.Repeat("x", 2000), i),
+		"auth": map[string]string{"type": "noAuth"}}
 }
 
 // readSlowly reads the list with pauses, for longer than a request may take to arrive. It closes began with the first byte, or
 // an error.
 func readSlowly(ctx context.Context, server *instance.Server, token string, began chan<- struct{}) error {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, userAddress, to) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
+		return dialFrom(ctx, userAddress, to)
+	}}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+summary, nil)
 	if err != nil {

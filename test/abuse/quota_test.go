@@ -36,7 +36,8 @@ func TestStoredRegistriesAreBounded(t *testing.T) {
 				switch {
 				case err == nil && response.Status == http.StatusCreated:
 					stored.Add(1)
-				case err == nil && response.Status == http.StatusForbidden && strings.Contains(response.Fault().Message, "organization-storage"):
+				case err == nil && response.Status == http.StatusForbidden &&
+					strings.Contains(response.Fault().Message, "organization-storage"):
 					refused.Add(1)
 				default:
 					t.Errorf("record %d: %v, %.300s", i, err, response.Body)
@@ -53,13 +54,16 @@ func TestStoredRegistriesAreBounded(t *testing.T) {
 		t.Errorf("%d KiB on disk, at most %d", size>>10, mostOnDisk>>10)
 	}
 	other := server.Client(t)
-	other.Do(http.MethodPost, "/v1/registries/oci/basic", largeRecord(0), "Authorization", other.Login().Authorization).Want(http.StatusCreated)
+	other.Do(http.MethodPost, "/v1/registries/oci/basic", largeRecord(0), "Authorization",
+		other.Login().Authorization).Want(http.StatusCreated)
 }
 
 func largeRecord(i int) string {
 	return instance.JSON(map[string]any{
-		"metadata": map[string]any{"name": fmt.Sprint("large ", i), "annotations": map[string]string{"a": strings.Repeat("a", 16000)}, "labels": map[string]string{"l": strings.Repeat("l", 16000)}},
-		"spec":     map[string]any{"endpoint": "https://127.0.0.1:9/", "scope": strings.Repeat("s", 2000), "auth": map[string]string{"type": "noAuth"}},
+		"metadata": map[string]any{"name": fmt.Sprint("large ", i), "annotations": map[string]string{"a": strings.Repeat("a", 16000)},
+			"labels": map[string]string{"l": strings.Repeat("l", 16000)}},
+		"spec": map[string]any{"endpoint": "https://127.0.0.1:9/", "scope": strings.Repeat("s", 2000),
+			"auth": map[string]string{"type": "noAuth"}},
 	})
 }
 

@@ -57,7 +57,8 @@ func TestHostileMailServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := beginAttack(t, "--smtp-host", host, "--smtp-port", port, "--smtp-tls", "none", "--smtp-from", "regwarden@acme.example", "--alert-mail-domains", tenantDomain)
+	a := beginAttack(t, "--smtp-host", host, "--smtp-port", port, "--smtp-tls", "none", "--smtp-from", "regwarden@acme.example",
+		"--alert-mail-domains", tenantDomain)
 	a.alertsArrive(t, servers, object{"type": "email", "isActive": true, "alertAllUsers": true, "identifiers": []string{}})
 }
 
@@ -96,7 +97,8 @@ func (a attack) alertsArrive(t *testing.T, hostile *slowPeers, channel object) {
 // wasChecked reports whether the regular organization's registry has a result, with which its alert became pending.
 func (a attack) wasChecked(registry string) bool {
 	var history struct{ Items []object }
-	a.client.client.Do(http.MethodGet, "/v1/registries/oci/"+registry+"/basic/history", "", "Authorization", a.client.authorization).Want(http.StatusOK).Into(&history)
+	a.client.client.Do(http.MethodGet, "/v1/registries/oci/"+registry+"/basic/history", "", "Authorization",
+		a.client.authorization).Want(http.StatusOK).Into(&history)
 	return len(history.Items) > 0
 }
 
@@ -116,11 +118,13 @@ func (a attack) alertBy(t *testing.T, header, credential string, n int, channel 
 		a.client.client.Do(http.MethodPut, path, instance.JSON(object{"channels": channels}), header, credential).Want(http.StatusNoContent)
 	}
 	auth := object{"type": "basic", "username": "u", "password": "p"}
-	return create(registriesPath, object{"metadata": object{"name": "broken"}, "spec": object{"endpoint": endpoint, "providerType": "helm", "auth": auth}})
+	return create(registriesPath, object{"metadata": object{"name": "broken"},
+		"spec": object{"endpoint": endpoint, "providerType": "helm", "auth": auth}})
 }
 
 func webhook(url string) object {
-	return object{"type": "http", "isActive": true, "alertAllUsers": false, "identifiers": []string{}, "http": object{"url": url, "method": "POST"}}
+	return object{"type": "http", "isActive": true, "alertAllUsers": false, "identifiers": []string{},
+		"http": object{"url": url, "method": "POST"}}
 }
 
 // refusingRegistry rejects all credentials.

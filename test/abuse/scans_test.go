@@ -39,7 +39,8 @@ func hostileFiles() []string {
 		`{"auths":{` + strings.TrimSuffix(numbered(120_000, `"a%d.test":{"auth":"YTpi"},`), ",") + "}}",
 		numbered(30_000, "%%TAG !e%d! tag:example.com,2000:app/\n") + "---\na: b\n",
 		pullSecret(`{"auths":{`+strings.TrimSuffix(numbered(3_000, `"*%d.test/a*/b*":{"auth":"YTpi"},`), ",")+"}}") +
-			numbered(1_500, "---\n{apiVersion: v1, kind: Pod, metadata: {name: p%d, namespace: apps}, spec: {imagePullSecrets: [{name: pull}], containers: [{image: r.test/a/b}]}}\n"),
+			numbered(1_500, "---\n{apiVersion: v1, kind: Pod, metadata: {name: p%d, namespace: apps}, spec: {imagePullSecrets: [{name: "+
+				"pull}], containers: [{image: r.test/a/b}]}}\n"),
 	}
 }
 
@@ -52,7 +53,8 @@ func numbered(n int, format string) string {
 }
 
 func pullSecret(config string) string {
-	return "apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: apps}\ntype: kubernetes.io/dockerconfigjson\nstringData:\n  .dockerconfigjson: '" + config + "'\n"
+	return "apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: apps}\ntype: kubernetes.io/dockerconfigjson\nstringData:\n  " +
+		".dockerconfigjson: '" + config + "'\n"
 }
 
 // manyPullSecrets is a file of about that many bytes, as a cluster has it.
@@ -136,7 +138,8 @@ func sendScan(ctx context.Context, server *instance.Server, from, key, file stri
 		return err.Error()
 	}
 	request.Header.Set("ApiKey", key)
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, from, to) }}
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, from, to) }}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return "left"
@@ -189,7 +192,8 @@ func TestScanEndsWithItsClient(t *testing.T) {
 // fileReader is the child process that reads files, 0 if there is none.
 func fileReader(server *instance.Server) int {
 	for _, pid := range server.PIDs() {
-		if command, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); err == nil && strings.HasSuffix(string(command), "\x00read-file\x00") {
+		if command, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); err == nil &&
+			strings.HasSuffix(string(command), "\x00read-file\x00") {
 			return pid
 		}
 	}

@@ -29,7 +29,8 @@ func TestSlowConnections(t *testing.T) {
 		within     time.Duration
 	}{
 		{name: "nothing sent", within: 5 * time.Second},
-		{name: "TLS handshake begun", sent: clientHello(t)[:11], drips: true, flags: []string{"--tls-self-signed"}, within: 5 * time.Second},
+		{name: "TLS handshake begun", sent: clientHello(t)[:11], drips: true,
+			flags: []string{"--tls-self-signed"}, within: 5 * time.Second},
 		{name: "TLS handshake not finished", sent: clientHello(t), flags: []string{"--tls-self-signed"}, within: 5 * time.Second},
 		{name: "header", sent: "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ", drips: true, within: 5 * time.Second},
 		{name: "body", sent: post(login, 5000, `{"emailId":"`), drips: true, within: 15 * time.Second},

@@ -41,16 +41,18 @@ func TestSlowUploads(t *testing.T) {
 			return "POST " + scanPath + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nAuthorization: " + member + "\r\n\r\n" +
 				strings.Repeat("10000\r\n"+strings.Repeat("x", 1<<16)+"\r\n", 16) + "10000\r\n"
 		}},
-		{name: "files to scan, of one member, through a proxy that does not buffer them", sources: 1, conns: 100, begin: func(member string) string {
-			return post(scanPath, 4<<20, "", "Authorization: "+member, "X-Forwarded-For: 192.0.2.1") + strings.Repeat("x", 1<<20)
-		}, flags: []string{"--trusted-proxies", "127.0.1.0/24"}},
+		{name: "files to scan, of one member, through a proxy that does not buffer them", sources: 1, conns: 100,
+			begin: func(member string) string {
+				return post(scanPath, 4<<20, "", "Authorization: "+member, "X-Forwarded-For: 192.0.2.1") + strings.Repeat("x", 1<<20)
+			}, flags: []string{"--trusted-proxies", "127.0.1.0/24"}},
 		{name: "logins, through a proxy that does not buffer them", sources: 1, conns: 600, begin: func(string) string {
 			return post(login, 64<<10, `{"emailId":"`, "X-Forwarded-For: 192.0.2.1") + strings.Repeat("x", 63<<10)
 		}, flags: []string{"--trusted-proxies", "127.0.1.0/24"}},
 		{name: "definitions, of one member", sources: fewerSources, conns: 100, begin: func(member string) string {
 			return post(validatePath, 1<<20, `{"endpoint":"`, "Authorization: "+member) + strings.Repeat("x", 1<<19)
 		}},
-		{name: "logins", sources: fewerSources, conns: 600, begin: func(string) string { return post(login, 64<<10, `{"emailId":"`) + strings.Repeat("x", 63<<10) }},
+		{name: "logins", sources: fewerSources, conns: 600,
+			begin: func(string) string { return post(login, 64<<10, `{"emailId":"`) + strings.Repeat("x", 63<<10) }},
 		{name: "headers", sources: fewerSources, conns: 300, begin: func(string) string {
 			return "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 60<<10)
 		}},
@@ -75,7 +77,8 @@ func TestSlowUploads(t *testing.T) {
 func (c *customer) uploads(d time.Duration) {
 	const enough = 100
 	file := func(size int) string {
-		return instance.JSON(map[string]any{"auths": map[string]any{"registry.example": map[string]string{"auth": "YWRhOmh1bnRlcjI="}}, "HttpHeaders": map[string]string{"a": strings.Repeat("a", size)}})
+		return instance.JSON(map[string]any{"auths": map[string]any{"registry.example": map[string]string{"auth": "YWRhOmh1bnRlcjI="}},
+			"HttpHeaders": map[string]string{"a": strings.Repeat("a", size)}})
 	}
 	for i, end := 0, time.Now().Add(d); i < enough || time.Now().Before(end); i++ {
 		c.took = append(c.took, c.try(http.MethodGet, "/v1/projects/alerts", "", "Authorization", c.authorization))
@@ -147,7 +150,8 @@ func upload(ctx context.Context, from, to, begin string) string {
 	defer response.Body.Close()
 	var body struct{ Code string }
 	text, _ := io.ReadAll(response.Body) // the text shows what is missing
-	if json.Unmarshal(text, &body) != nil || response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "" {
+	if json.Unmarshal(text, &body) != nil || response.StatusCode == http.StatusServiceUnavailable &&
+		response.Header.Get("Retry-After") == "" {
 		return fmt.Sprintf("%d %q", response.StatusCode, text)
 	}
 	return fmt.Sprint(response.StatusCode, " ", body.Code)

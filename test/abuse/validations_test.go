@@ -35,9 +35,10 @@ const (
 	diagnosePath = "/v1/registries/oci/basic/diagnose"
 )
 
-// manyValidations lets tenants users of different organizations begin that many validations together, and one of another organization. A user
-// may have three quarters of those of its organization.
-var manyValidations = []string{"--check-concurrency", fmt.Sprint(validations + 1), "--check-per-org", fmt.Sprint((4*validations/tenants + 2) / 3), "--check-per-minute", "200"}
+// manyValidations lets tenants users of different organizations begin that many validations together, and one of another organization. A
+// user may have three quarters of those of its organization.
+var manyValidations = []string{"--check-concurrency", fmt.Sprint(validations + 1), "--check-per-org",
+	fmt.Sprint((4*validations/tenants + 2) / 3), "--check-per-minute", "200"}
 
 // TestHostileRegistries validates 500 definitions at once, of registries that are slow or endless in each phase of a check.
 func TestHostileRegistries(t *testing.T) {
@@ -66,7 +67,8 @@ func TestHostileDNSServer(t *testing.T) {
 	a := beginAttack(t, append([]string{"--egress-dns", serveDNS(t)}, manyValidations...)...)
 	keys := tenantKeys(t, a.server)
 	hosts := []string{"silent", "garbage", "drip", "huge"}
-	attackers := startValidations(t, a.server, keys, func(n int) string { return fmt.Sprintf("http://%s.of-%d.example:9", hosts[n%len(hosts)], n) })
+	attackers := startValidations(t, a.server, keys,
+		func(n int) string { return fmt.Sprintf("http://%s.of-%d.example:9", hosts[n%len(hosts)], n) })
 	a.client.visit(4 * time.Second)
 	a.client.validates(goodRegistry(t))
 	attackers.end(t, "422 RegistryHostNotFound") // none was found
@@ -175,7 +177,8 @@ func (r *runningValidations) end(t testing.TB, outcomes ...string) {
 
 // validates checks a registry for the regular client.
 func (c *customer) validates(endpoint string) {
-	c.try(http.MethodPost, diagnosePath, instance.JSON(map[string]any{"endpoint": endpoint, "auth": map[string]any{"type": "noAuth"}}), "Authorization", c.authorization)
+	c.try(http.MethodPost, diagnosePath, instance.JSON(map[string]any{"endpoint": endpoint, "auth": map[string]any{"type": "noAuth"}}),
+		"Authorization", c.authorization)
 }
 
 // goodRegistry is an open one.

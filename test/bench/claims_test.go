@@ -36,7 +36,8 @@ const (
 	copyRowsSQL  = `DO $$ DECLARE name TEXT; BEGIN
 		FOR name IN SELECT 'registries' UNION SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'registry_uid' LOOP
 			EXECUTE format('INSERT INTO %1$I SELECT copied.* FROM %1$I r, copies c,
-				jsonb_populate_record(r, to_jsonb(c) || jsonb_build_object(''registry_uid'', c.uid, ''canonical'', c.name)) AS copied', name);
+				jsonb_populate_record(r, to_jsonb(c) || jsonb_build_object(''registry_uid'', c.uid, ''canonical'', c.name)) AS
+					copied', name);
 		END LOOP; END $$`
 	noReferencesSQL = `SET session_replication_role = replica` // checking them would take minutes
 	nowSQL          = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`
@@ -77,7 +78,8 @@ func claims(r *report, prefix, program string) {
 	checks := float64(d.number(checksSQL))
 	deadlocks, err := d.server.Deadlocks()
 	noError(r.b, err)
-	r.row(prefix+"three_replicas", figure(checks/(10**roundTime).Seconds(), "claims/s"), atMost(ms(used)/checks, "database-cpu-ms/check", checkMS),
+	r.row(prefix+"three_replicas", figure(checks/(10**roundTime).Seconds(), "claims/s"),
+		atMost(ms(used)/checks, "database-cpu-ms/check", checkMS),
 		figure(float64(d.number(statementsSQL))/1000/checks, "statements-ms/check"), atMost(float64(deadlocks), "deadlocks", 0),
 		atMost(pause.Seconds(), "longest-pause-s", longestPause.Seconds()), figure(float64(d.number(hotSQL)), "%-of-updates-hot"))
 }
@@ -96,8 +98,10 @@ func (d *database) number(query string) int64 {
 func (d *database) storeWatched(program, endpoint string) {
 	d.exec("CREATE EXTENSION pg_stat_statements")
 	server := start(d.b, instance.Options{Program: program, Env: d.env})
-	_, err := newClient(d.b, server.URL).send(d.b.Context(), http.MethodPost, pathBasic, instance.JSON(map[string]any{"metadata": map[string]string{"name": "first"},
-		"spec": map[string]any{"endpoint": endpoint, "providerType": "helm", "isSyncSupported": false, "auth": map[string]any{"type": "noAuth"}}}), server.Client(d.b).Login().Authorization)
+	_, err := newClient(d.b, server.URL).send(d.b.Context(), http.MethodPost, pathBasic,
+		instance.JSON(map[string]any{"metadata": map[string]string{"name": "first"},
+			"spec": map[string]any{"endpoint": endpoint, "providerType": "helm", "isSyncSupported": false,
+				"auth": map[string]any{"type": "noAuth"}}}), server.Client(d.b).Login().Authorization)
 	noError(d.b, err)
 	for began := time.Now(); d.number("SELECT COUNT(last_at) FROM registry_watch") == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Since(began) > firstCheckWait {

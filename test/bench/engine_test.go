@@ -60,11 +60,13 @@ func BenchmarkRoundTrips(b *testing.B) {
 	}
 	for _, e := range exchanges {
 		if e.base != "" {
-			r.row(e.name, atMost(figures.median(e.name)-figures.median(e.base), "round-trips-added", blobTrips), figure(figures.median(e.name), "round-trips"),
+			r.row(e.name, atMost(figures.median(e.name)-figures.median(e.base), "round-trips-added", blobTrips),
+				figure(figures.median(e.name), "round-trips"),
 				figure(figures.median(e.name+" counted"), "in-report"))
 			continue
 		}
-		r.row(e.name, atMost(figures.median(e.name), "round-trips", cmp.Or(e.limit, noLimit)), figure(slices.Min(figures[e.name]), "least"), figure(slices.Max(figures[e.name]), "most"),
+		r.row(e.name, atMost(figures.median(e.name), "round-trips", cmp.Or(e.limit, noLimit)), figure(slices.Min(figures[e.name]), "least"),
+			figure(slices.Max(figures[e.name]), "most"),
 			figure(figures.median(e.name+" counted"), "in-report"))
 	}
 	r.end()
@@ -83,12 +85,14 @@ func realExchanges(b *testing.B) []exchange {
 			_, err := bareGet(ctx, distant{&net.Dialer{}, oneWay}, config, basic+"/v2/", basicAuth)
 			return 0, err
 		}},
-		{name: "net_http_with_token_service", run: func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
+		{name: "net_http_with_token_service",
+			run: func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
 		{name: "distribution_Basic", limit: basicTrips, run: check(c, basic, "", regcheck.TLS{})},
 		{name: "distribution_Bearer", limit: bearerTrips, run: check(c, bearer, "", regcheck.TLS{})},
 	}
 	for name, endpoint := range map[string]string{"distribution_Basic": basic, "distribution_Bearer": bearer} {
-		realregistry.Push(b, realregistry.Access{Endpoint: endpoint, CA: ca.PEM()}.As(regchecktest.User, regchecktest.Password), realregistry.Helm, "charts/nginx", "1.2.3")
+		realregistry.Push(b, realregistry.Access{Endpoint: endpoint, CA: ca.PEM()}.As(regchecktest.User, regchecktest.Password),
+			realregistry.Helm, "charts/nginx", "1.2.3")
 		exchanges = append(exchanges, contentExchanges(name, c, endpoint, "")...)
 	}
 	return exchanges
@@ -138,7 +142,8 @@ func bareGet(ctx context.Context, dialer egress.Dialer, config *tls.Config, url,
 
 // bareTokenGet is the least that any client sends before it may use such a registry.
 func bareTokenGet(ctx context.Context, config *tls.Config, endpoint, service string) error {
-	registry := &client{endpoint, &http.Transport{DialContext: distant{&net.Dialer{}, oneWay}.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true}}
+	registry := &client{endpoint, &http.Transport{DialContext: distant{&net.Dialer{}, oneWay}.DialContext, TLSClientConfig: config,
+		ForceAttemptHTTP2: true}}
 	defer registry.transport.CloseIdleConnections()
 	if r, err := registry.send(ctx, http.MethodGet, "/v2/", "", ""); r.status != http.StatusUnauthorized {
 		return errors.Join(err, errors.New("the registry must demand a token"))
@@ -172,11 +177,14 @@ func check(c *regcheck.Checker, endpoint, basePath string, tls regcheck.TLS) fun
 
 // kitExchanges are checks of servers of the kit, which differ in what they demand of a client.
 func kitExchanges(b *testing.B) (exchanges []exchange) {
-	limits := map[string]float64{"htpasswd": basicTrips, "htpasswd-http2": basicTrips, "bearer-other-host": bearerTrips, "dockerhub": bearerTrips}
-	for _, server := range []string{"htpasswd", "htpasswd-http2", "htpasswd-http", "bearer", "bearer-other-host", "dockerhub", "harbor", "harbor-refuses-scopeless", "gitea", "open"} {
+	limits := map[string]float64{"htpasswd": basicTrips, "htpasswd-http2": basicTrips, "bearer-other-host": bearerTrips,
+		"dockerhub": bearerTrips}
+	for _, server := range []string{"htpasswd", "htpasswd-http2", "htpasswd-http", "bearer", "bearer-other-host", "dockerhub", "harbor",
+		"harbor-refuses-scopeless", "gitea", "open"} {
 		g := regchecktest.Start(b, server)
 		c := &regcheck.Checker{Resolver: g, Dialer: distant{g, oneWay}, Roots: g.Roots()}
-		exchanges = append(exchanges, exchange{name: "kit_" + server, limit: limits[server], run: check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
+		exchanges = append(exchanges, exchange{name: "kit_" + server, limit: limits[server],
+			run: check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
 		if limits[server] > 0 {
 			exchanges = append(exchanges, contentExchanges("kit_"+server, c, g.Endpoint, g.BasePath)...)
 		}

@@ -28,13 +28,16 @@ const (
 )
 
 // hostileServers are servers of the kit that never respond or never end. The last one never completes a connection.
-var hostileServers = []string{"accept-silent", "slow", "drip-headers", "drip-body", "endless-headers", "flood-1xx", "endless-body", "gzip-bomb", "swallow-packets"}
+var hostileServers = []string{"accept-silent", "slow", "drip-headers", "drip-body", "endless-headers", "flood-1xx", "endless-body",
+	"gzip-bomb", "swallow-packets"}
 
 // BenchmarkHostile sends 500 validations at once of registries that never end, and other requests at a fixed rate. A user may have three
 // quarters of the validations of its organization.
 func BenchmarkHostile(b *testing.B) {
-	server := instance.Start(b, instance.Options{Flags: []string{"--check-concurrency", "500", "--check-per-org", "667", "--check-per-minute", "100000"}})
-	h := &hostile{report: &report{b: b}, server: server, authorization: server.Client(b).Login().Authorization, bare: newClient(b, startChild(b, false, "bare").line)}
+	server := instance.Start(b, instance.Options{Flags: []string{"--check-concurrency", "500", "--check-per-org", "667",
+		"--check-per-minute", "100000"}})
+	h := &hostile{report: &report{b: b}, server: server, authorization: server.Client(b).Login().Authorization,
+		bare: newClient(b, startChild(b, false, "bare").line)}
 	files := h.openFiles()
 	for _, name := range hostileServers {
 		h.run(name)
@@ -59,7 +62,8 @@ func (h *hostile) run(name string) {
 	defer alerts.transport.CloseIdleConnections()
 	peak, cpu := watchPeak(h.b, h.server), cpuOf(h.server.PID())
 	used, began := cpu(), time.Now()
-	other, bare := startOpenLoop(h.b, checksPerSecond, alerts.get(pathAlerts, h.authorization)), startOpenLoop(h.b, checksPerSecond, h.bare.get(pathAlerts, ""))
+	other, bare := startOpenLoop(h.b, checksPerSecond, alerts.get(pathAlerts, h.authorization)),
+		startOpenLoop(h.b, checksPerSecond, h.bare.get(pathAlerts, ""))
 	clients := startChild(h.b, true, "burst", h.server.URL, body, h.authorization)
 	defer clients.stop()
 	used = cpu() - used
@@ -68,8 +72,10 @@ func (h *hostile) run(name string) {
 	bareTook, _ := bare.stop()
 	var end burstEnd
 	noError(h.b, json.Unmarshal([]byte(clients.line), &end))
-	metrics := []metric{atMost(peak(), "MiB", hostileMiB), figure(ms(used)/hostileChecks, "cpu-ms/check"), atMost(percentile(took, 99), "p99-ms", hostileMS), figure(percentile(took, 100), "longest-ms"),
-		figure(percentile(bareTook, 99), "bare-p99-ms"), atMost(failed, "failed", 0), atMost(end.Slowest, "slowest-check-s", hostileSeconds)}
+	metrics := []metric{atMost(peak(), "MiB", hostileMiB), figure(ms(used)/hostileChecks, "cpu-ms/check"),
+		atMost(percentile(took, 99), "p99-ms", hostileMS), figure(percentile(took, 100), "longest-ms"),
+		figure(percentile(bareTook, 99), "bare-p99-ms"), atMost(failed, "failed", 0),
+		atMost(end.Slowest, "slowest-check-s", hostileSeconds)}
 	for outcome, seen := range end.Outcomes {
 		limit := noLimit
 		if !strings.HasPrefix(outcome, "422-Registry") {
@@ -142,5 +148,6 @@ func (h *hostile) leftovers(filesBefore int) {
 			left++
 		}
 	}
-	h.row("leftovers", atMost(float64(files), "files", float64(filesBefore)), atMost(left, "goroutines-of-checks", 0), atLeast(float64(len(stacks)), "goroutines", 2))
+	h.row("leftovers", atMost(float64(files), "files", float64(filesBefore)), atMost(left, "goroutines-of-checks", 0),
+		atLeast(float64(len(stacks)), "goroutines", 2))
 }

@@ -37,7 +37,8 @@ func newClient(b *testing.B, url string, from ...string) *client {
 	if len(from) > 0 {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from[0])}
 	}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1024, DisableCompression: true, ResponseHeaderTimeout: time.Minute}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1024, DisableCompression: true,
+		ResponseHeaderTimeout: time.Minute}
 	b.Cleanup(transport.CloseIdleConnections)
 	return &client{url, transport}
 }

@@ -156,15 +156,18 @@ func (l *loginBurst) report(r *report) {
 			if row == alerts+whileLogins || row == alerts+whileWrong {
 				limit = min(delayedMS, delayedTimes*quietP99)
 			}
-			r.row(row, append(f.againstOld(row, "p99-ms"), figure(f.median(row+" p50-ms"), "p50-ms"), atMost(f.median(row+" p99-ms"), "p99-ms", limit))...)
+			r.row(row, append(f.againstOld(row, "p99-ms"), figure(f.median(row+" p50-ms"), "p50-ms"),
+				atMost(f.median(row+" p99-ms"), "p99-ms", limit))...)
 		}
 	}
 	logins := l.prefix + "logins"
-	r.row(logins, append(f.againstOld(logins, "/s"), figure(f.median(logins+" /s"), "logins/s"), atLeast(f.percent(logins+" /s", "hash /s"), "%-of-hashes", ofHashes))...)
+	r.row(logins, append(f.againstOld(logins, "/s"), figure(f.median(logins+" /s"), "logins/s"),
+		atLeast(f.percent(logins+" /s", "hash /s"), "%-of-hashes", ofHashes))...)
 	r.row(l.prefix+"wrong_passwords", append(l.wrong.metrics(), atMost(l.wrong.seen["200"]+l.wrong.seen["0"], "let-in-or-no-response", 0),
 		atMost(l.failed, "other-requests-failed", 0), atMost(slices.Max(f[l.prefix+"owner s"]), "login-of-owner-s", ownerSeconds))...)
 	// By default the service makes as many hashes at once as there are processors.
-	r.row(l.prefix+"memory", append(f.againstOld(l.prefix+"memory", "MiB"), atMost(slices.Max(f[l.prefix+"memory MiB"]), "MiB", float64(runtime.NumCPU()*hashMiB+otherMiB)))...)
+	r.row(l.prefix+"memory", append(f.againstOld(l.prefix+"memory", "MiB"),
+		atMost(slices.Max(f[l.prefix+"memory MiB"]), "MiB", float64(runtime.NumCPU()*hashMiB+otherMiB)))...)
 }
 
 // attack is one way to keep the hashing of passwords busy.
@@ -228,7 +231,8 @@ func (a attack) send(c *client, authorization string) (r response) {
 		r, _ = c.login(fmt.Sprintf("invented%d@acme.example", rand.Int()), instance.Org, "wrong")
 		return r
 	}
-	body := instance.JSON(map[string]any{"metadata": map[string]any{}, "spec": map[string]any{"emailId": fmt.Sprintf("new%d@acme.example", rand.Int()), "password": userPassword}})
+	body := instance.JSON(map[string]any{"metadata": map[string]any{},
+		"spec": map[string]any{"emailId": fmt.Sprintf("new%d@acme.example", rand.Int()), "password": userPassword}})
 	r, _ = c.send(context.Background(), http.MethodPost, "/v1/users", body, authorization)
 	return r
 }
@@ -259,7 +263,8 @@ func BenchmarkSignIn(b *testing.B) {
 	for _, way := range ways {
 		for _, t := range way.targets {
 			row := t.prefix + way.name
-			r.row(row, append(figures.againstOld(row, "/s", "cpu-ms"), figure(figures.median(row+" /s"), "logins/s"), figure(figures.median(row+" cpu-ms"), "cpu-ms/login"),
+			r.row(row, append(figures.againstOld(row, "/s", "cpu-ms"), figure(figures.median(row+" /s"), "logins/s"),
+				figure(figures.median(row+" cpu-ms"), "cpu-ms/login"),
 				atLeast(figures.percent(row+" /s", "hash /s"), "%-of-hashes", way.atLeast),
 				atMost(figures.percent(row+" cpu-ms", "hash cpu-ms")/100, "cpu-of-one-hash", overOneHash))...)
 		}

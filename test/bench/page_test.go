@@ -14,7 +14,8 @@ func TestWithRows(t *testing.T) {
 	}
 	const row = "| Speed/get | 1 req/s | met |\n"
 	before, after := string(stored), withRows(string(stored), "Speed", []string{row}, "a machine")
-	if !strings.Contains(after, "| **Speed** | a machine | |\n"+row+"\n") || strings.Count(after, "| Speed/") != 1 || strings.Count(after, "**Speed**") != 1 {
+	if !strings.Contains(after, "| **Speed** | a machine | |\n"+row+"\n") || strings.Count(after, "| Speed/") != 1 ||
+		strings.Count(after, "**Speed**") != 1 {
 		t.Errorf("the rows were not replaced:\n%s", after)
 	}
 	others := func(page string) string {

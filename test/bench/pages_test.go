@@ -41,7 +41,8 @@ func BenchmarkPages(b *testing.B) {
 	})
 	server = start(b, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0"}})
 	cookie := consoleCookie(b, server.URL)
-	for name, path := range map[string]string{"overview": "/console/", "registries": "/console/registries", "registry": "/console/registries/" + uid} {
+	for name, path := range map[string]string{"overview": "/console/", "registries": "/console/registries",
+		"registry": "/console/registries/" + uid} {
 		var took []time.Duration
 		size := 0
 		for range *rounds * 10 {
@@ -50,7 +51,8 @@ func BenchmarkPages(b *testing.B) {
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
-		r.row(name, atMost(float64(size)/1000, "kB", pageKB), atMost(percentile(took, 50), "p50-ms", pageMS), figure(percentile(took, 99), "p99-ms"))
+		r.row(name, atMost(float64(size)/1000, "kB", pageKB), atMost(percentile(took, 50), "p50-ms", pageMS),
+			figure(percentile(took, 99), "p99-ms"))
 	}
 	r.end()
 }

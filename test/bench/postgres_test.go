@@ -39,7 +39,8 @@ func benchPostgres(b *testing.B, replicas int) {
 	for _, server := range servers {
 		clients, pids = append(clients, newClient(b, server.URL)), append(pids, server.PID())
 	}
-	one, all := refreshes(loginTokens(b, servers[0], manyClients), manyClients, clients[0]), refreshes(loginTokens(b, servers[0], manyClients), manyClients, clients...)
+	one, all := refreshes(loginTokens(b, servers[0], manyClients), manyClients, clients[0]),
+		refreshes(loginTokens(b, servers[0], manyClients), manyClients, clients...)
 	for range *rounds {
 		figures.add("update /s", pgbench())
 		database, wal := d.cpu(), d.wal()
@@ -52,11 +53,13 @@ func benchPostgres(b *testing.B, replicas int) {
 	}
 	r := &report{b: b}
 	r.row("pgbench_one_row", figure(figures.median("update /s"), "tx/s"))
-	r.row("refresh", figure(figures.median("one /s"), "req/s"), atLeast(figures.percent("one /s", "update /s"), "%-of-pgbench", refreshOfUpdates),
+	r.row("refresh", figure(figures.median("one /s"), "req/s"),
+		atLeast(figures.percent("one /s", "update /s"), "%-of-pgbench", refreshOfUpdates),
 		figure(figures.median("one cpu-ms"), "cpu-ms/req"), figure(figures.median("database cpu-ms"), "database-cpu-ms/req"),
 		atMost(figures.median("wal bytes"), "wal-bytes/req", refreshWAL))
 	if replicas > 1 {
-		r.row("refresh_at_three_replicas", figure(figures.median("all /s"), "req/s"), figure(figures.percent("all /s", "one /s"), "%-of-one-replica"), figure(figures.median("all cpu-ms"), "cpu-ms/req"))
+		r.row("refresh_at_three_replicas", figure(figures.median("all /s"), "req/s"),
+			figure(figures.percent("all /s", "one /s"), "%-of-one-replica"), figure(figures.median("all cpu-ms"), "cpu-ms/req"))
 	}
 	r.end()
 }
@@ -71,7 +74,8 @@ type database struct {
 }
 
 func startDatabase(b *testing.B, settings ...string) *database {
-	d := &database{b: b, server: postgrestest.Start(b, postgrestest.Options{Deadlocks: true, Settings: append(settings, "shared_buffers = 128MB")})}
+	d := &database{b: b, server: postgrestest.Start(b,
+		postgrestest.Options{Deadlocks: true, Settings: append(settings, "shared_buffers = 128MB")})}
 	d.url = d.server.NewDatabase(b)
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -106,14 +110,16 @@ func (d *database) newPgbench() func() float64 {
 	update, script := d.server.NewDatabase(d.b), filepath.Join(d.b.TempDir(), "update")
 	noError(d.b, d.server.Exec(d.b.Context(), update, "CREATE TABLE rows (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
 		fmt.Sprintf("INSERT INTO rows SELECT id, 0 FROM generate_series(1, %d) AS id", benchRows)))
-	noError(d.b, os.WriteFile(script, fmt.Appendf(nil, "\\set id random(1, %d)\nUPDATE rows SET n = n + 1 WHERE id = :id;\n", benchRows), 0o600))
+	noError(d.b, os.WriteFile(script,
+		fmt.Appendf(nil, "\\set id random(1, %d)\nUPDATE rows SET n = n + 1 WHERE id = :id;\n", benchRows), 0o600))
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if len(found) == 0 {
 		d.b.Fatal("pgbench is not installed")
 	}
 	return func() float64 {
 		seconds := strconv.Itoa(max(2, int(roundTime.Seconds()))) // less may not suffice to connect
-		out, err := exec.CommandContext(d.b.Context(), found[len(found)-1], "-n", "-M", "prepared", "-c", strconv.Itoa(manyClients), "-j", "1", "-T", seconds, "-f", script, update).CombinedOutput()
+		out, err := exec.CommandContext(d.b.Context(), found[len(found)-1], "-n", "-M", "prepared", "-c", strconv.Itoa(manyClients), "-j",
+			"1", "-T", seconds, "-f", script, update).CombinedOutput()
 		rate := pgbenchRate.FindSubmatch(out)
 		if err != nil || rate == nil {
 			d.b.Fatalf("pgbench: %v\n%s", err, out)

@@ -79,8 +79,9 @@ func (s *storedDefinitions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *storedDefinitions) start(dir string, interval time.Duration) {
 	s.checks = map[string][]time.Time{}
-	s.server = start(s.b, instance.Options{DataDir: dir, Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchWorkers),
-		"--check-per-minute", strconv.Itoa(60 * stored)}}) // so that first checks are not delayed
+	s.server = start(s.b, instance.Options{DataDir: dir,
+		Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchWorkers),
+			"--check-per-minute", strconv.Itoa(60 * stored)}}) // so that first checks are not delayed
 	s.client, s.authorization = newClient(s.b, s.server.URL), s.server.Client(s.b).Login().Authorization
 }
 
@@ -104,7 +105,8 @@ func (s *storedDefinitions) definition(i int) string {
 	return instance.JSON(map[string]any{
 		"metadata": map[string]string{"name": "registry of team " + strconv.Itoa(i)},
 		"spec": map[string]any{"endpoint": s.registry + "/team/" + strconv.Itoa(i), "providerType": "helm", "isSyncSupported": false,
-			"auth": map[string]any{"type": "basic", "username": "team" + strconv.Itoa(i), "password": storedPassword, "tls": map[string]any{"enabled": true}}},
+			"auth": map[string]any{"type": "basic", "username": "team" + strconv.Itoa(i), "password": storedPassword,
+				"tls": map[string]any{"enabled": true}}},
 	})
 }
 
@@ -117,7 +119,8 @@ func (s *storedDefinitions) list(name string, limit float64, do func()) {
 	loop := startOpenLoop(s.b, listsPerSecond, s.client.get(pathSummary, s.authorization))
 	do()
 	took, failed := loop.stop()
-	s.row(name, figure(percentile(took, 50), "p50-ms"), atMost(percentile(took, 99), "p99-ms", limit), atMost(failed, "failed", 0), atLeast(float64(len(list.Items)), "items", stored))
+	s.row(name, figure(percentile(took, 50), "p50-ms"), atMost(percentile(took, 99), "p99-ms", limit), atMost(failed, "failed", 0),
+		atLeast(float64(len(list.Items)), "items", stored))
 }
 
 // watch waits until every definition was checked once, and measures until each had to be checked again.
@@ -136,9 +139,12 @@ func (s *storedDefinitions) watch() {
 	used = cpu() - used
 	between, since := s.gaps(from)
 	long := time.Since(from).Seconds()
-	s.row("scheduled_checks", atLeast(float64(len(between))/long, "checks/s", stored/defaultWatch.Seconds()), figure(100*used.Seconds()/long, "%-of-a-processor"))
-	s.row("between_checks", figure(percentile(between, 50)/1000, "p50-s"), atMost(percentile(between, 100)/1000, "longest-s", longestGap.Seconds()))
-	s.row("since_last_check", figure(percentile(since, 50)/1000, "p50-s"), atMost(percentile(since, 100)/1000, "longest-s", longestGap.Seconds()), atLeast(float64(len(since)), "definitions", stored))
+	s.row("scheduled_checks", atLeast(float64(len(between))/long, "checks/s", stored/defaultWatch.Seconds()),
+		figure(100*used.Seconds()/long, "%-of-a-processor"))
+	s.row("between_checks", figure(percentile(between, 50)/1000, "p50-s"),
+		atMost(percentile(between, 100)/1000, "longest-s", longestGap.Seconds()))
+	s.row("since_last_check", figure(percentile(since, 50)/1000, "p50-s"),
+		atMost(percentile(since, 100)/1000, "longest-s", longestGap.Seconds()), atLeast(float64(len(since)), "definitions", stored))
 	s.row("memory", atMost(peak(), "MiB", storedMiB))
 }
 

@@ -51,7 +51,8 @@ func (r *report) row(name string, metrics ...metric) {
 			}
 			extra[m.unit+"-min"], extra[m.unit+"-max"] = m.least, m.greatest
 			if m.value < m.least || m.value > m.greatest {
-				missed = append(missed, fmt.Sprintf("MISSED: %s: %.4g %s, the limits are %.4g to %.4g", name, m.value, m.unit, m.least, m.greatest))
+				missed = append(missed, fmt.Sprintf("MISSED: %s: %.4g %s, the limits are %.4g to %.4g", name, m.value,
+					m.unit, m.least, m.greatest))
 			}
 		}
 		maps.DeleteFunc(extra, func(_ string, value float64) bool { return math.IsInf(value, 0) })

@@ -52,9 +52,11 @@ func BenchmarkScan(b *testing.B) {
 		figures.add("checks ratio", float64(took)/float64(allowed))
 	}
 	r.row("yaml_alone", figure(figures.median("yaml s"), "s"))
-	r.row("read_5000_definitions", atMost(figures.median("read s"), "s", maxScanSeconds), atMost(figures.median("read MiB"), "MiB", maxScanMiB),
+	r.row("read_5000_definitions", atMost(figures.median("read s"), "s", maxScanSeconds),
+		atMost(figures.median("read MiB"), "MiB", maxScanMiB),
 		figure(figures.median("read s")/figures.median("yaml s"), "of-yaml-alone"))
-	r.row("check_500_at_20_ms", atMost(figures.median("checks ratio"), "of-round-trips", maxScanRatio), figure(figures.median("checks s"), "s"))
+	r.row("check_500_at_20_ms", atMost(figures.median("checks ratio"), "of-round-trips", maxScanRatio),
+		figure(figures.median("checks s"), "s"))
 	r.end()
 }
 
@@ -66,11 +68,13 @@ func secretFiles(b *testing.B) string {
 		auths := map[string]any{}
 		for j := range definitionsPerFile {
 			n := (i*definitionsPerFile + j) % distinct
-			auths[fmt.Sprintf("registry%d.example.com", n)] = map[string]string{"auth": base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "robot:password %d", n))}
+			auths[fmt.Sprintf("registry%d.example.com",
+				n)] = map[string]string{"auth": base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "robot:password %d", n))}
 		}
 		config, err := json.Marshal(map[string]any{"auths": auths})
 		noError(b, err)
-		text := fmt.Appendf(nil, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: pull%d\n  namespace: apps\ntype: kubernetes.io/dockerconfigjson\ndata:\n  .dockerconfigjson: %s\n",
+		text := fmt.Appendf(nil, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: pull%d\n  namespace: apps\ntype: "+
+			"kubernetes.io/dockerconfigjson\ndata:\n  .dockerconfigjson: %s\n",
 			i, base64.StdEncoding.EncodeToString(config))
 		noError(b, os.WriteFile(filepath.Join(tree, fmt.Sprintf("secret%04d.yaml", i)), text, 0o600))
 	}
@@ -112,7 +116,8 @@ func scanList(b *testing.B, tree string) (time.Duration, float64) {
 	return took, float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
 }
 
-// checkAll checks definitions of as many hosts, with the default concurrency, and returns how long their round trips take and how long it took.
+// checkAll checks definitions of as many hosts, with the default concurrency, and returns how long their round trips take and how long it
+// took.
 func checkAll(b *testing.B, registry redirected) (allowed, took time.Duration) {
 	b.Helper()
 	checker := &regcheck.Checker{Resolver: registry, Dialer: distant{registry, scanOneWay}, Egress: loopbackPolicy(b)}

@@ -46,9 +46,11 @@ func BenchmarkSpeed(b *testing.B) {
 	for _, t := range targets {
 		get, refresh := t.prefix+"get", t.prefix+"refresh"
 		r.row(get, append(figures.againstOld(get, "/s", "cpu-ms"), figure(figures.median(get+" /s"), "req/s"),
-			atLeast(figures.percent(get+" /s", "bare /s"), "%-of-bare-handler", getsOfBare), atMost(figures.median(get+" cpu-ms"), "cpu-ms/req", getMS))...)
+			atLeast(figures.percent(get+" /s", "bare /s"), "%-of-bare-handler", getsOfBare),
+			atMost(figures.median(get+" cpu-ms"), "cpu-ms/req", getMS))...)
 		r.row(refresh, append(figures.againstOld(refresh, "/s", "cpu-ms"), figure(figures.median(refresh+" /s"), "req/s"),
-			atLeast(figures.percent(refresh+" /s", "row /s"), "%-of-one-row", refreshOfRows), atMost(figures.median(refresh+" cpu-ms"), "cpu-ms/req", refreshMS))...)
+			atLeast(figures.percent(refresh+" /s", "row /s"), "%-of-one-row", refreshOfRows),
+			atMost(figures.median(refresh+" cpu-ms"), "cpu-ms/req", refreshMS))...)
 	}
 	r.end()
 }
@@ -57,7 +59,8 @@ func BenchmarkSpeed(b *testing.B) {
 func updateRow(b *testing.B) func(int) error {
 	db := openSQLite(b, b.TempDir(), "_synchronous=FULL")
 	execSQL(b, db, "CREATE TABLE rows (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-	execSQL(b, db, "INSERT INTO rows WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < $1 - 1) SELECT i, 0 FROM i", benchRows)
+	execSQL(b, db, "INSERT INTO rows WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < $1 - 1) SELECT i, 0 FROM i",
+		benchRows)
 	one, err := db.Prepare("UPDATE rows SET n = n + 1 WHERE id = $1")
 	noError(b, err)
 	n := 0
@@ -101,8 +104,10 @@ func BenchmarkOneToken(b *testing.B) {
 	var generation, ended float64
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "rt_"))
 	noError(b, err)
-	noError(b, openSQLite(b, server.DataDir, "mode=ro").QueryRow("SELECT generation, ended_at IS NOT NULL FROM sessions WHERE uid = $1", uuid.UUID(raw[:16]).String()).Scan(&generation, &ended))
-	r.row("rotations", figure(rotations, "rotations"), atMost(failed, "failed", 0), atMost(forks, "second-successors", 0), atMost(ended, "sessions-ended", 0),
+	noError(b, openSQLite(b, server.DataDir, "mode=ro").QueryRow("SELECT generation, ended_at IS NOT NULL FROM sessions WHERE uid = $1",
+		uuid.UUID(raw[:16]).String()).Scan(&generation, &ended))
+	r.row("rotations", figure(rotations, "rotations"), atMost(failed, "failed", 0), atMost(forks, "second-successors", 0),
+		atMost(ended, "sessions-ended", 0),
 		metric{rotations - (generation - 1), "lost-rotations", 0, 0})
 	r.end()
 }

@@ -49,7 +49,8 @@ const (
 	retention     = 365 * 24 * time.Hour
 	addAuditsSQL  = `INSERT INTO audits (uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address)
 		WITH RECURSIVE n(i) AS (SELECT $1 UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
-		SELECT printf('00000000-0000-7000-8000-%012x', i), $3 + i, u.org_uid, u.uid, u.email, 'refreshToken', 'auth.refresh', u.uid, 'succeeded', '', printf('ref-%024x', i), '127.0.0.1'
+		SELECT printf('00000000-0000-7000-8000-%012x', i), $3 + i, u.org_uid, u.uid, u.email, 'refreshToken', 'auth.refresh', u.uid,
+			'succeeded', '', printf('ref-%024x', i), '127.0.0.1'
 		FROM n, (SELECT org_uid, uid, email FROM users LIMIT 1) u`
 	overdueSQL = `SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM audits WHERE at < $1 LIMIT 1)) + (SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE max_until < $1 LIMIT 1))`
 )
@@ -153,7 +154,8 @@ func BenchmarkUsers(b *testing.B) {
 	for _, kind := range []string{"refresh", "login"} {
 		few, all := row(kind, fewUsers), row(kind, allUsers)
 		r.row(few, figure(figures.median(few+" cpu-ms"), "cpu-ms/req"))
-		r.row(all, figure(figures.median(all+" cpu-ms"), "cpu-ms/req"), atMost(figures.percent(all+" cpu-ms", few+" cpu-ms"), "%-of-few-users", overFewPercent))
+		r.row(all, figure(figures.median(all+" cpu-ms"), "cpu-ms/req"),
+			atMost(figures.percent(all+" cpu-ms", few+" cpu-ms"), "%-of-few-users", overFewPercent))
 	}
 	r.end()
 }
@@ -173,7 +175,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 	execSQL(b, db, "PRAGMA wal_checkpoint(TRUNCATE)")
 	unix.Sync() // or the first flush of the service would write all of it
-	small, grown := start(b, instance.Options{}), start(b, instance.Options{DataDir: dir, Flags: []string{"--audit-retention", retention.String()}})
+	small, grown := start(b, instance.Options{}),
+		start(b, instance.Options{DataDir: dir, Flags: []string{"--audit-retention", retention.String()}})
 	figures, r, refresh := samples{}, &report{b: b}, refreshes(tokens, manyClients, newClient(b, grown.URL))
 	cleaned, during := cleaning(b, db, refresh)
 	smallRefresh := refreshes(loginTokens(b, small, manyClients), manyClients, newClient(b, small.URL))
@@ -184,8 +187,10 @@ func BenchmarkGrowth(b *testing.B) {
 	after := atGrowthRate(b, refresh)
 	r.row("start", figure(ms(grown.Started), "ms"))
 	r.row("refresh_in_empty_store", figure(figures.median("small /s"), "req/s"), figure(figures.median("small cpu-ms"), "cpu-ms/req"))
-	r.row("refresh_in_grown_store", figure(figures.median("grown /s"), "req/s"), figure(figures.median("grown cpu-ms"), "cpu-ms/req"), figure(after, "p99-ms"))
-	r.row("refresh_during_cleaning", atMost(during, "p99-ms", min(cleaningMS, cleaningTimes*after)), figure(cleaned.Seconds(), "s-of-cleaning"))
+	r.row("refresh_in_grown_store", figure(figures.median("grown /s"), "req/s"),
+		figure(figures.median("grown cpu-ms"), "cpu-ms/req"), figure(after, "p99-ms"))
+	r.row("refresh_during_cleaning", atMost(during, "p99-ms", min(cleaningMS, cleaningTimes*after)),
+		figure(cleaned.Seconds(), "s-of-cleaning"))
 	r.row("memory", figure(memoryMiB(small, "VmRSS"), "empty-MiB"), figure(memoryMiB(grown, "VmRSS"), "grown-MiB"))
 	r.end()
 }

@@ -154,8 +154,9 @@ func BenchmarkTokens(b *testing.B) {
 			return []metric{figure(figures.median(prefix+kind+" /s"), "req/s"), figure(figures.median(prefix+kind+" cpu-ms"), "cpu-ms/req")}
 		}
 		r.row(prefix+"get_with_one_token", row("one")...)
-		r.row(prefix+"get_with_all_tokens", append(row("many"), atLeast(figures.percent(prefix+"many /s", prefix+"one /s"), "%-of-one-token", manyOfOneToken),
-			atMost(figures.median(prefix+"MiB"), "added-MiB", tokensMiB))...)
+		r.row(prefix+"get_with_all_tokens",
+			append(row("many"), atLeast(figures.percent(prefix+"many /s", prefix+"one /s"), "%-of-one-token", manyOfOneToken),
+				atMost(figures.median(prefix+"MiB"), "added-MiB", tokensMiB))...)
 	}
 	r.end()
 }

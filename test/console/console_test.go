@@ -91,7 +91,9 @@ func start(t *testing.T, dataDir string, flags ...string) *instance.Server {
 
 func startRegistry(t *testing.T) registry {
 	t.Helper()
-	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"ada": "ada password", expiringUser: expiringPassword}}).As("ada", "ada password")
+	access := realregistry.Distribution(t,
+		realregistry.Options{CA: testca.New(t, "test registries"),
+			Users: map[string]string{"ada": "ada password", expiringUser: expiringPassword}}).As("ada", "ada password")
 	realregistry.Push(t, access, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	return registry{access.Endpoint, access.CA, access.Username, access.Password, realregistry.ChartPath}
 }
@@ -135,10 +137,14 @@ const never = "0001-01-01T00:00:00.000Z"
 // storeRegistry stores a registry and returns its uid.
 func (a administrator) storeRegistry(name string, r registry) string {
 	var created struct{ UID string }
-	a.post("/v1/registries/oci/basic", map[string]any{"metadata": map[string]any{"name": name, "creationTimestamp": never, "deletionTimestamp": never, "lastModifiedTimestamp": never}, "spec": map[string]any{
-		"endpoint": r.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "isSyncSupported": true, "baseContentPath": r.Content,
-		"auth": map[string]any{"type": "basic", "username": r.Username, "password": r.Password, "tls": map[string]any{"enabled": true, "insecureSkipVerify": false, "ca": r.CA}},
-	}}).Want(http.StatusCreated).Into(&created)
+	a.post("/v1/registries/oci/basic",
+		map[string]any{"metadata": map[string]any{"name": name, "creationTimestamp": never, "deletionTimestamp": never,
+			"lastModifiedTimestamp": never}, "spec": map[string]any{
+			"endpoint": r.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "isSyncSupported": true,
+			"baseContentPath": r.Content,
+			"auth": map[string]any{"type": "basic", "username": r.Username, "password": r.Password,
+				"tls": map[string]any{"enabled": true, "insecureSkipVerify": false, "ca": r.CA}},
+		}}).Want(http.StatusCreated).Into(&created)
 	return created.UID
 }
 
@@ -151,8 +157,10 @@ func (a administrator) check(uid string) {
 func storeTested(t *testing.T, server *instance.Server, s service) {
 	t.Helper()
 	admin := newAdmin(t, server)
-	admin.post("/v1/users", map[string]any{"metadata": map[string]any{"creationTimestamp": never}, "spec": map[string]any{"emailId": member, "password": memberPassword}}).Want(http.StatusCreated)
-	for name, login := range map[string][2]string{"charts": {s.Registry.Username, s.Registry.Password}, "wrong-password": {s.Registry.Username, "not the password"},
+	admin.post("/v1/users", map[string]any{"metadata": map[string]any{"creationTimestamp": never},
+		"spec": map[string]any{"emailId": member, "password": memberPassword}}).Want(http.StatusCreated)
+	for name, login := range map[string][2]string{"charts": {s.Registry.Username, s.Registry.Password},
+		"wrong-password": {s.Registry.Username, "not the password"},
 		"expiring-token": {expiringUser, expiringPassword}} {
 		r := s.Registry
 		r.Username, r.Password = login[0], login[1]

@@ -22,8 +22,10 @@ var shown = []struct {
 	code                    string // of the failures
 	failures                int
 }{
-	{name: "edge-charts"}, {name: "payments-charts", password: "rotated in spring", code: "RegistryAuthFailed", failures: 9}, {name: "platform-charts"},
-	{name: "security-tools"}, {name: "shop-charts", content: "charts/shop", code: "RegistryContentNotFound", failures: 2}, {name: "shop-staging"},
+	{name: "edge-charts"}, {name: "payments-charts", password: "rotated in spring", code: "RegistryAuthFailed", failures: 9},
+	{name: "platform-charts"},
+	{name: "security-tools"}, {name: "shop-charts", content: "charts/shop", code: "RegistryContentNotFound", failures: 2},
+	{name: "shop-staging"},
 }
 
 const historyChecks = 120

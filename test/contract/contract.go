@@ -147,7 +147,8 @@ func (c *Contract) Problems(r *http.Request, requestBody []byte, response *http.
 
 // route finds the operation. The path is matched as it was sent, since %2F is part of a name.
 func (c *Contract) route(r *http.Request) (*routers.Route, map[string]string, error) {
-	bare := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}, Header: r.Header, Host: r.Host}
+	bare := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery},
+		Header: r.Header, Host: r.Host}
 	return c.router.FindRoute(bare)
 }
 

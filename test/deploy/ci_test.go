@@ -120,22 +120,25 @@ func TestInstallOfRelease(t *testing.T) {
 		change  func(*testing.T, *published)
 		want    string // in the output of a failure; empty: it succeeds
 	}{
-		"release":              {releasedVersion, func(*testing.T, *published) {}, ""},
-		"tag":                  {"v" + releasedVersion, func(*testing.T, *published) {}, ""},
-		"without pin":          {releasedVersion, func(_ *testing.T, r *published) { r.checksums = "" }, ""},
-		"other version":        {"9.9.9", func(*testing.T, *published) {}, "cannot be downloaded"},
-		"hostile version":      {"1/../..", func(*testing.T, *published) {}, "must be that of a release"},
-		"other pin":            {releasedVersion, func(_ *testing.T, r *published) { r.checksums = strings.Repeat("0", 64) }, "is not the one that is pinned"},
-		"other archive":        {releasedVersion, changeArchive, "does not have the checksum"},
-		"archive not in list":  {releasedVersion, changeChecksums, "does not have the checksum"},
-		"changed list, pinned": {releasedVersion, func(t *testing.T, r *published) { r.write(t, "checksums.txt", nil) }, "is not the one that is pinned"},
+		"release":         {releasedVersion, func(*testing.T, *published) {}, ""},
+		"tag":             {"v" + releasedVersion, func(*testing.T, *published) {}, ""},
+		"without pin":     {releasedVersion, func(_ *testing.T, r *published) { r.checksums = "" }, ""},
+		"other version":   {"9.9.9", func(*testing.T, *published) {}, "cannot be downloaded"},
+		"hostile version": {"1/../..", func(*testing.T, *published) {}, "must be that of a release"},
+		"other pin": {releasedVersion, func(_ *testing.T, r *published) { r.checksums = strings.Repeat("0", 64) },
+			"is not the one that is pinned"},
+		"other archive":       {releasedVersion, changeArchive, "does not have the checksum"},
+		"archive not in list": {releasedVersion, changeChecksums, "does not have the checksum"},
+		"changed list, pinned": {releasedVersion, func(t *testing.T, r *published) { r.write(t, "checksums.txt", nil) },
+			"is not the one that is pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := newRelease(t, []byte("#!/bin/sh\necho started\n")), t.TempDir()
 			row.change(t, &r)
 			out, err := r.run(t, dir, nil, "sh", ci(t, "install"), row.version, "programs", r.checksums)
 			if row.want != "" {
-				if left, _ := filepath.Glob(filepath.Join(dir, "programs", "*")); err == nil || !strings.Contains(out, row.want) || len(left) > 0 {
+				if left, _ := filepath.Glob(filepath.Join(dir, "programs", "*")); err == nil ||
+					!strings.Contains(out, row.want) || len(left) > 0 {
 					t.Fatalf("%v, left %v\n%s", err, left, out)
 				}
 				return
@@ -148,7 +151,8 @@ func TestInstallOfRelease(t *testing.T) {
 			if err != nil || again != out {
 				t.Errorf("%v\n%s", err, again)
 			}
-			if started, err := r.run(t, dir, nil, filepath.Join(strings.TrimSpace(out), "regwarden")); err != nil || started != "started\n" {
+			if started, err := r.run(t, dir, nil, filepath.Join(strings.TrimSpace(out), "regwarden")); err != nil ||
+				started != "started\n" {
 				t.Errorf("%v\n%s", err, started)
 			}
 		})
@@ -191,7 +195,8 @@ func TestGitHubAction(t *testing.T) {
 	}
 	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
 	values := map[string]string{
-		"version": releasedVersion, "checksums": r.checksums, "list": "true", "sarif": "report $(touch injected).sarif", "junit": "report.xml",
+		"version": releasedVersion, "checksums": r.checksums, "list": "true",
+		"sarif": "report $(touch injected).sarif", "junit": "report.xml",
 		"paths": "config.json\n\n./\n", "fail-on": "unresolved",
 	}
 	env := []string{"GITHUB_ACTION_PATH=" + ci(t, ""), "RUNNER_TEMP=" + t.TempDir(), "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md")}
@@ -249,7 +254,8 @@ func TestGitLabTemplate(t *testing.T) {
 	}
 	decode(t, []byte(text), &jobs)
 	job := jobs["regwarden-scan"]
-	if !found || strings.Contains(text, "$[[") || job.Artifacts.When != "always" || !strings.Contains(job.Script[0], string(mustFile(t, "ci/install"))) {
+	if !found || strings.Contains(text, "$[[") || job.Artifacts.When != "always" ||
+		!strings.Contains(job.Script[0], string(mustFile(t, "ci/install"))) {
 		t.Fatalf("%+v", job)
 	}
 	var env []string
@@ -283,7 +289,8 @@ func TestPreCommitHook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	changelog := strings.Replace(string(mustRead(t, filepath.Join(root, "CHANGELOG.md"))), "## Unreleased\n", "## Unreleased\n\n## "+releasedVersion+" - 2027-01-01\n", 1)
+	changelog := strings.Replace(string(mustRead(t, filepath.Join(root, "CHANGELOG.md"))), "## Unreleased\n",
+		"## Unreleased\n\n## "+releasedVersion+" - 2027-01-01\n", 1)
 	if err := os.WriteFile(filepath.Join(clone, "CHANGELOG.md"), []byte(changelog), 0o600); err != nil {
 		t.Fatal(err)
 	}

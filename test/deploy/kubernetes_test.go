@@ -84,10 +84,12 @@ func TestDeployment(t *testing.T) {
 		}
 	})
 	t.Run("rights", func(t *testing.T) {
-		if s := c.SecurityContext; !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || s.Capabilities.Drop[0] != "ALL" || !*pod.SecurityContext.RunAsNonRoot {
+		if s := c.SecurityContext; !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || s.Capabilities.Drop[0] != "ALL" ||
+			!*pod.SecurityContext.RunAsNonRoot {
 			t.Error("the container has more rights than it needs")
 		}
-		if account := manifest[corev1.ServiceAccount](t, "serviceaccount.yaml"); *account.AutomountServiceAccountToken || account.Name != pod.ServiceAccountName {
+		if account := manifest[corev1.ServiceAccount](t, "serviceaccount.yaml"); *account.AutomountServiceAccountToken ||
+			account.Name != pod.ServiceAccountName {
 			t.Error("the pod is given a token of the cluster")
 		}
 	})
@@ -180,10 +182,13 @@ func edges(t *testing.T, blocks blockList) []netip.Addr {
 		ranges = append(append(ranges, b.cidr), b.except...)
 	}
 	for _, text := range []string{
-		"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
-		"127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "240.0.0.0/4", "192.0.0.0/24", "198.18.0.0/15", "192.88.99.0/24",
+		"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128", "100.100.100.200/32",
+		"168.63.129.16/32", "192.0.0.192/32",
+		"127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "240.0.0.0/4", "192.0.0.0/24",
+		"198.18.0.0/15", "192.88.99.0/24",
 		"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20", "2001::/23", "fec0::/10", "100::/64",
-		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "2002::/16", "::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96",
+		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "2002::/16", "::/96",
+		"64:ff9b:1::/48", "::ffff:0:0:0/96",
 	} {
 		ranges = append(ranges, netip.MustParsePrefix(text))
 	}

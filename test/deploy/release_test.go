@@ -39,14 +39,16 @@ func TestReleaseImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := fetch[ocispec.Index](t, images, top)
-	if len(index.Manifests) != 2 || index.Manifests[0].Platform.Architecture != "amd64" || index.Manifests[1].Platform.Architecture != "arm64" {
+	if len(index.Manifests) != 2 || index.Manifests[0].Platform.Architecture != "amd64" ||
+		index.Manifests[1].Platform.Architecture != "arm64" {
 		t.Fatalf("the index has %+v", index.Manifests)
 	}
 	want := configuration(t, stages(t)[1])
 	for _, d := range index.Manifests {
 		manifest := fetch[ocispec.Manifest](t, images, d)
 		image := fetch[ocispec.Image](t, images, manifest.Config)
-		if diff := cmp.Diff(want, image.Config, cmpopts.IgnoreFields(ocispec.ImageConfig{}, "Labels")); diff != "" || image.Architecture != d.Platform.Architecture {
+		if diff := cmp.Diff(want, image.Config, cmpopts.IgnoreFields(ocispec.ImageConfig{}, "Labels")); diff != "" ||
+			image.Architecture != d.Platform.Architecture {
 			t.Errorf("%s differs from the Dockerfile's image (-Dockerfile +release):\n%s", image.Architecture, diff)
 		}
 		if image.Architecture == runtime.GOARCH {
@@ -114,7 +116,8 @@ func unpack(t *testing.T, images *oci.ReadOnlyStore, layer ocispec.Descriptor) s
 			t.Fatal(err)
 		}
 	}
-	if bundle := mustRead(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt")); bytes.Count(bundle, []byte("BEGIN CERTIFICATE")) < 100 {
+	if bundle := mustRead(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt")); bytes.Count(bundle,
+		[]byte("BEGIN CERTIFICATE")) < 100 {
 		t.Errorf("the image trusts %d certificate authorities", bytes.Count(bundle, []byte("BEGIN CERTIFICATE")))
 	}
 	if err := os.Chmod(root, 0o555); err != nil { // #nosec G302 -- as the image's root is

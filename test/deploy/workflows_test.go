@@ -147,16 +147,20 @@ func TestWorkflows(t *testing.T) {
 		{"      id-token: write\n", "      id-token: write\n      packages: write\n", "may write packages"},
 		{"    environment: release\n", "", "without the environment"},
 		{"actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09 # v5.1.0", "actions/checkout@v5", "must be a commit"},
-		{"actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09 # v5.1.0", "actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09", "must be a commit"},
+		{"actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09 # v5.1.0",
+			"actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09", "must be a commit"},
 		{"    runs-on: ubuntu-latest\n", "    runs-on: ubuntu-latest\n    container: {image: golang:1.26}\n", "has no digest"},
 		{"    timeout-minutes: 60\n", "", "no timeout"},
 		{"          persist-credentials: false\n", "", "leaves its token"},
 		{"cp \"$BUNDLE\"", "cp ${{ steps.provenance.outputs.bundle-path }}", "part of a script"},
-		{"    steps:\n      - uses: actions/download-artifact", "    steps:\n      - uses: actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09 # v5.1.0\n      - uses: actions/download-artifact", "runs code of the repository"},
+		{"    steps:\n      - uses: actions/download-artifact",
+			"    steps:\n      - uses: actions/checkout@fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09 # v5.1.0\n      - uses: " +
+				"actions/download-artifact", "runs code of the repository"},
 		{"  push:\n", "  pull_request_target:\n", "code of others"},
 	} {
 		changed := strings.Replace(release, change.from, change.to, 1)
-		if found := strings.Join(workflowProblems("release.yml", []byte(changed)), "\n"); changed == release || !strings.Contains(found, change.want) {
+		if found := strings.Join(workflowProblems("release.yml", []byte(changed)), "\n"); changed == release ||
+			!strings.Contains(found, change.want) {
 			t.Errorf("%q instead of %q: found %q, want %q", change.to, change.from, found, change.want)
 		}
 	}
@@ -247,7 +251,8 @@ func TestWorkflowsRunWhatTheyShould(t *testing.T) {
 	}
 }
 
-// The last job of a release publishes what was built and signed, and nothing else. GitHub's program is replaced by one that records its arguments.
+// The last job of a release publishes what was built and signed, and nothing else. GitHub's program is replaced by one that records its
+// arguments.
 func TestReleaseIsVerifiedBeforeItIsPublished(t *testing.T) {
 	var w workflow
 	decode(t, workflows(t)["release.yml"], &w)
@@ -271,9 +276,12 @@ func TestReleaseIsVerifiedBeforeItIsPublished(t *testing.T) {
 			writeTo(t, dir, "dist/checksums.txt", sum([]byte("archive"))+"  archive.tar.gz\n")
 			writeTo(t, dir, "dist/other", "not in the list")
 			writeTo(t, dir, "bundle", "{}")
-			writeTo(t, programs, "gh", "#!/bin/sh\necho \"$@\" >>\"$CALLS\"\n[ \"$1\" = release ] && { for f; do case $f in ./*|../*) [ -f \"$f\" ] || exit 1 ;; esac; done; }\n[ \"$1 $REFUSED\" != \"attestation true\" ]\n")
-			env := []string{"CALLS=" + filepath.Join(dir, "calls"), "PATH=" + programs + ":" + os.Getenv("PATH"), "GITHUB_REPOSITORY=regwarden/regwarden",
-				"GITHUB_REF=refs/tags/v1.2.3", "GITHUB_REF_NAME=v1.2.3", "BUNDLE=" + filepath.Join(dir, "bundle"), fmt.Sprint("REFUSED=", row.refused)}
+			writeTo(t, programs, "gh", "#!/bin/sh\necho \"$@\" >>\"$CALLS\"\n[ \"$1\" = release ] && { for f; do case $f in ./*|../*) [ "+
+				"-f \"$f\" ] || exit 1 ;; esac; done; }\n[ \"$1 $REFUSED\" != \"attestation true\" ]\n")
+			env := []string{"CALLS=" + filepath.Join(dir, "calls"), "PATH=" + programs + ":" + os.Getenv("PATH"),
+				"GITHUB_REPOSITORY=regwarden/regwarden",
+				"GITHUB_REF=refs/tags/v1.2.3", "GITHUB_REF_NAME=v1.2.3", "BUNDLE=" + filepath.Join(dir, "bundle"),
+				fmt.Sprint("REFUSED=", row.refused)}
 			for _, s := range w.Jobs["build"].Steps {
 				if strings.Contains(s.Run, "released/") {
 					script(t, dir, s.Run, env)
@@ -303,13 +311,15 @@ func TestReleaseIsVerifiedBeforeItIsPublished(t *testing.T) {
 				t.Fatalf("created: %v, %v\n%s", created, err, calls)
 			}
 			if row.created && (!strings.Contains(calls, "./archive.tar.gz ./checksums.txt ../provenance/provenance.intoto.jsonl\n") ||
-				!strings.Contains(calls, "--signer-workflow regwarden/regwarden/.github/workflows/release.yml --source-ref refs/tags/v1.2.3\n")) {
+				!strings.Contains(calls, "--signer-workflow regwarden/regwarden/.github/workflows/release.yml --source-ref "+
+					"refs/tags/v1.2.3\n")) {
 				t.Error(calls)
 			}
 		})
 	}
 	page := string(mustFile(t, "../docs/deployment.md"))
-	for _, want := range []string{"gh attestation verify checksums.txt --repo regwarden/regwarden --signer-workflow regwarden/regwarden/.github/workflows/release.yml --source-ref refs/tags/v",
+	for _, want := range []string{"gh attestation verify checksums.txt --repo regwarden/regwarden --signer-workflow " +
+		"regwarden/regwarden/.github/workflows/release.yml --source-ref refs/tags/v",
 		"sha256sum --check --ignore-missing checksums.txt", "provenance.intoto.jsonl"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)

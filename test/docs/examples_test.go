@@ -68,7 +68,8 @@ func TestGettingStarted(t *testing.T) {
 		t.Errorf("the service was not stopped: %v\n%s", err, log)
 	}
 	rest := string(out)
-	for _, want := range []string{"valid  ", "Logged in to http://" + address, "Stored the registry podinfo.", "podinfo  ", "valid  ", "Delivered to ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`} {
+	for _, want := range []string{"valid  ", "Logged in to http://" + address, "Stored the registry podinfo.", "podinfo  ", "valid  ",
+		"Delivered to ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {
 			t.Fatalf("%q is missing, or not in this order:\n%s", want, out)
@@ -95,13 +96,15 @@ func TestLanguages(t *testing.T) {
 	} {
 		t.Run(language.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), language.file)
-			text := strings.ReplaceAll(examples(t, "docs/api-examples.md", language.name)[language.example], "https://harbor.example.com", registry.Endpoint)
+			text := strings.ReplaceAll(examples(t, "docs/api-examples.md", language.name)[language.example],
+				"https://harbor.example.com", registry.Endpoint)
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for password, want := range map[string]string{
 				"correct horse": "valid\n",
-				"wrong horse":   "RegistryAuthFailed: Renew the secret of the robot account in Harbor if the account has expired or was disabled.\n",
+				"wrong horse": "RegistryAuthFailed: Renew the secret of the robot account in Harbor if the account has expired or was " +
+					"disabled.\n",
 			} {
 				cmd := language.run(t, file)
 				cmd.Dir = filepath.Dir(file)

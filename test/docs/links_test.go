@@ -45,7 +45,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestIndexLinksToEachPage(t *testing.T) {
 	index := linksOf(pageText(t, "docs/README.md"))
 	for _, name := range trackedFiles(t) {
-		if page, ok := strings.CutPrefix(name, "docs/"); ok && page != "README.md" && path.Ext(page) == ".md" && !slices.Contains(index, page) {
+		if page, ok := strings.CutPrefix(name, "docs/"); ok && page != "README.md" && path.Ext(page) == ".md" &&
+			!slices.Contains(index, page) {
 			t.Errorf("docs/README.md does not link to %s", page)
 		}
 	}

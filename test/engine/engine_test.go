@@ -54,8 +54,10 @@ func check(t *testing.T, d regcheck.Definition) *regcheck.Report {
 
 func compare(t *testing.T, report *regcheck.Report, w want) {
 	t.Helper()
-	if report.Valid != (w.code == "") || report.Code != w.code || report.Reason != w.reason || report.Stage != w.stage || report.Field != w.field {
-		t.Errorf("valid %t: %s %s at %q, field %q; want %s %s at %q, field %q\n%s", report.Valid, report.Code, report.Reason, report.Stage, report.Field,
+	if report.Valid != (w.code == "") || report.Code != w.code || report.Reason != w.reason ||
+		report.Stage != w.stage || report.Field != w.field {
+		t.Errorf("valid %t: %s %s at %q, field %q; want %s %s at %q, field %q\n%s", report.Valid, report.Code, report.Reason,
+			report.Stage, report.Field,
 			w.code, w.reason, w.stage, w.field, describe(report))
 	}
 	if !report.Valid && (report.Message == "" || report.Hint == "") {
@@ -117,7 +119,8 @@ func runRows(t *testing.T, registry realregistry.Access, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			report := check(t, regcheck.Definition{Endpoint: registry.Endpoint, BaseContentPath: r.content, ProviderType: r.provider, Auth: r.auth})
+			report := check(t, regcheck.Definition{Endpoint: registry.Endpoint, BaseContentPath: r.content,
+				ProviderType: r.provider, Auth: r.auth})
 			compare(t, report, r.want)
 			if report.Valid && !r.want.unknown {
 				crossCheck(t, registry, r)
@@ -146,7 +149,8 @@ func crossCheck(t *testing.T, registry realregistry.Access, r row) {
 		}
 		return
 	}
-	for _, path := range []string{realregistry.ChartPath, realregistry.ZarfPath, realregistry.PackPath, realregistry.ImagePath, realregistry.EmptyPath} {
+	for _, path := range []string{realregistry.ChartPath, realregistry.ZarfPath, realregistry.PackPath,
+		realregistry.ImagePath, realregistry.EmptyPath} {
 		if path != r.content && !below(path, r.content) {
 			continue
 		}
@@ -174,20 +178,25 @@ func contentRows(auth *regcheck.Auth, warnings ...regcheck.WarningCode) []row {
 		{"zarf package for helm", auth, realregistry.ZarfPath, regcheck.Helm, also(regcheck.WarnContentKindMismatch)},
 		{"emptied", auth, realregistry.EmptyPath, "", also(regcheck.WarnEmptyContent)},
 		// Distribution has no route for such a name and returns 404 in text, not NAME_INVALID.
-		{"upper case", auth, "Charts/Podinfo", "", want{code: regcheck.CodeContentNotFound, reason: regcheck.ReasonNameInvalid, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}},
+		{"upper case", auth, "Charts/Podinfo", "",
+			want{code: regcheck.CodeContentNotFound, reason: regcheck.ReasonNameInvalid, stage: regcheck.StageContent,
+				field: "baseContentPath", warnings: warnings}},
 	}
 }
 
 func absentRow(auth *regcheck.Auth, warnings ...regcheck.WarningCode) row {
-	return row{"absent", auth, realregistry.AbsentPath, "", want{code: regcheck.CodeContentNotFound, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}}
+	return row{"absent", auth, realregistry.AbsentPath, "",
+		want{code: regcheck.CodeContentNotFound, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}}
 }
 
 func halfNameRow(auth *regcheck.Auth, warnings ...regcheck.WarningCode) row {
-	return row{"half a name", auth, "char", "", want{code: regcheck.CodeContentNotFound, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}}
+	return row{"half a name", auth, "char", "",
+		want{code: regcheck.CodeContentNotFound, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}}
 }
 
 func refusedPassword(warnings ...regcheck.WarningCode) want {
-	return want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused, stage: regcheck.StageAuth, field: "auth.password", warnings: warnings}
+	return want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused, stage: regcheck.StageAuth,
+		field: "auth.password", warnings: warnings}
 }
 
 func wanted(warnings ...regcheck.WarningCode) want {

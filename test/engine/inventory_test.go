@@ -75,13 +75,15 @@ func TestInventoryOfRealRegistries(t *testing.T) {
 				{"zarf", regcheck.Zarf, []string{zarf}},
 				{"packs", regcheck.Pack, []string{pack}},
 			} {
-				d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA), BaseContentPath: row.path, ProviderType: row.provider}
+				d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA),
+					BaseContentPath: row.path, ProviderType: row.provider}
 				lines, found := inventoried(t, d, inventory.Limits{})
 				if diff := cmp.Diff(row.want, lines); diff != "" || !found.Complete || len(found.Notes) > 0 {
 					t.Errorf("%s: %+v %s", row.path, found, diff)
 				}
 			}
-			d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA), BaseContentPath: "packs", ProviderType: regcheck.Pack}
+			d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA),
+				BaseContentPath: "packs", ProviderType: regcheck.Pack}
 			if lines, _ := inventoried(t, d, inventory.Limits{Manifests: true}); !slices.Equal(lines, []string{manifest, pack}) {
 				t.Errorf("packs with manifests: %q", lines)
 			}

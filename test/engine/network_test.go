@@ -21,11 +21,15 @@ func TestResolveEgressConnect(t *testing.T) {
 	}{
 		{"resolves", "http://localhost" + port, valid},
 		// Go asks no server for names below .onion (RFC 7686), so this leaves no packet.
-		{"does not resolve", "http://registry.onion", want{code: regcheck.CodeHostNotFound, stage: regcheck.StageResolve, field: "endpoint"}},
-		{"forbidden address", "http://169.254.169.254", want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
-		{"forbidden address in IPv6 dress", "http://[::ffff:169.254.169.254]", want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
+		{"does not resolve", "http://registry.onion",
+			want{code: regcheck.CodeHostNotFound, stage: regcheck.StageResolve, field: "endpoint"}},
+		{"forbidden address", "http://169.254.169.254",
+			want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
+		{"forbidden address in IPv6 dress", "http://[::ffff:169.254.169.254]",
+			want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
 		{"connects", open.Endpoint, valid},
-		{"nothing listens", "http://" + testport.Unused(t), want{code: regcheck.CodeUnreachable, stage: regcheck.StageConnect, field: "endpoint"}},
+		{"nothing listens", "http://" + testport.Unused(t),
+			want{code: regcheck.CodeUnreachable, stage: regcheck.StageConnect, field: "endpoint"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,16 +70,23 @@ func TestTLS(t *testing.T) {
 		{"expires soon", serving(ca.Issue(t, testca.Options{NotAfter: now.Add(72 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
 			want{warnings: []regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}}},
 		{"unknown authority", good.Endpoint, noAuth(), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
-		{"ca that is not enabled", good.Endpoint, off, want{code: regcheck.CodeTLSFailed, stage: regcheck.StageTLS, reason: regcheck.ReasonUnknownAuthority,
-			field: "auth.tls.ca", warnings: []regcheck.WarningCode{regcheck.WarnTLSSettingsIgnored}}},
-		{"another authority", good.Endpoint, trusting(noAuth(), testca.New(t, "other").PEM()), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
+		{"ca that is not enabled", good.Endpoint, off,
+			want{code: regcheck.CodeTLSFailed, stage: regcheck.StageTLS, reason: regcheck.ReasonUnknownAuthority,
+				field: "auth.tls.ca", warnings: []regcheck.WarningCode{regcheck.WarnTLSSettingsIgnored}}},
+		{"another authority", good.Endpoint, trusting(noAuth(), testca.New(t, "other").PEM()),
+			failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
 		{"self-signed", serving(testca.SelfSigned(t)).Endpoint, noAuth(), failed(regcheck.ReasonSelfSigned, "auth.tls.ca")},
-		{"expired", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(-24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
+		{"expired", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(-24 * time.Hour)})).Endpoint,
+			trusting(noAuth(), ca.PEM()),
 			failed(regcheck.ReasonExpired, "")},
-		{"not yet valid", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonNotYetValid, "")},
-		{"another name", serving(ca.Issue(t, testca.Options{Hosts: []string{"registry.example"}})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonHostnameMismatch, "endpoint")},
-		{"no TLS there", "https://" + realregistry.Distribution(t, realregistry.Options{}).Host(), noAuth(), failed(regcheck.ReasonNotTLS, "endpoint")},
-		{"http to TLS", "http://" + good.Host(), noAuth(), want{code: regcheck.CodeNotOCI, reason: regcheck.ReasonHTTPSRequired, stage: regcheck.StageAPI, field: "endpoint"}},
+		{"not yet valid", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
+			failed(regcheck.ReasonNotYetValid, "")},
+		{"another name", serving(ca.Issue(t, testca.Options{Hosts: []string{"registry.example"}})).Endpoint, trusting(noAuth(), ca.PEM()),
+			failed(regcheck.ReasonHostnameMismatch, "endpoint")},
+		{"no TLS there", "https://" + realregistry.Distribution(t, realregistry.Options{}).Host(), noAuth(),
+			failed(regcheck.ReasonNotTLS, "endpoint")},
+		{"http to TLS", "http://" + good.Host(), noAuth(),
+			want{code: regcheck.CodeNotOCI, reason: regcheck.ReasonHTTPSRequired, stage: regcheck.StageAPI, field: "endpoint"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,8 +108,9 @@ func TestNginx(t *testing.T) {
 		good := showing(trusting(noAuth(), ca.PEM()), client)
 		rows := append(contentRows(good), absentRow(good),
 			row{"right certificate", good, "", "", valid},
-			row{"none", trusting(noAuth(), ca.PEM()), "", "", want{code: regcheck.CodeTLSFailed, reason: regcheck.ReasonClientCertificateRequired,
-				stage: regcheck.StageTLS, field: "auth.tls.certificate"}},
+			row{"none", trusting(noAuth(), ca.PEM()), "", "",
+				want{code: regcheck.CodeTLSFailed, reason: regcheck.ReasonClientCertificateRequired,
+					stage: regcheck.StageTLS, field: "auth.tls.certificate"}},
 			row{"of another authority", showing(trusting(noAuth(), ca.PEM()), other), "", "", want{code: regcheck.CodeTLSFailed,
 				reason: regcheck.ReasonClientCertificateRejected, stage: regcheck.StageTLS, field: "auth.tls.certificate"}},
 		)

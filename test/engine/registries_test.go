@@ -51,12 +51,15 @@ func TestHtpasswdRegistries(t *testing.T) {
 				row{"right password", good, "", "", want{warnings: clear}},
 				row{"wrong password", trusting(basic(user, "wrong"), registry.CA), "", "", refusedPassword(clear...)},
 				row{"wrong user", trusting(basic("unknown", password), registry.CA), "", "", refusedPassword(clear...)},
-				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "", refusedPassword(clear...)},
+				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "",
+					refusedPassword(clear...)},
 				row{"anonymous", trusting(noAuth(), registry.CA), "", "", wanted()},
 				row{"anonymous for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
-				row{"token", trusting(token("some-token"), registry.CA), "", "", want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused,
-					stage: regcheck.StageAuth, field: "auth.token", warnings: clear}},
-				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "", "", want{warnings: clear}},
+				row{"token", trusting(token("some-token"), registry.CA), "", "",
+					want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused,
+						stage: regcheck.StageAuth, field: "auth.token", warnings: clear}},
+				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "",
+					"", want{warnings: clear}},
 			)
 			runRows(t, registry, rows)
 		})
@@ -76,20 +79,26 @@ func TestTokenRegistries(t *testing.T) {
 				clear = append(clear, inClear)
 			}
 			good := trusting(basic(user, password), registry.CA)
-			badToken := want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused, stage: regcheck.StageAuth, field: "auth.token", warnings: clear}
+			badToken := want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused, stage: regcheck.StageAuth,
+				field: "auth.token", warnings: clear}
 			rows := append(contentRows(good, clear...), absentRow(good, clear...),
 				row{"right password", good, "", "", want{warnings: clear}},
 				row{"wrong password", trusting(basic(user, "wrong"), registry.CA), "", "", refusedPassword(clear...)},
-				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "", refusedPassword(clear...)},
+				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "",
+					refusedPassword(clear...)},
 				row{"anonymous", trusting(noAuth(), registry.CA), "", "", wanted()},
 				row{"anonymous for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
 				row{"registry token", trusting(token(server.Token(t)), registry.CA), "", "", want{warnings: clear}},
-				row{"registry token with a right", trusting(token(server.Token(t, "repository:"+realregistry.ChartPath+":pull")), registry.CA), realregistry.ChartPath, "", want{warnings: clear}},
+				row{"registry token with a right",
+					trusting(token(server.Token(t, "repository:"+realregistry.ChartPath+":pull")), registry.CA), realregistry.ChartPath,
+					"", want{warnings: clear}},
 				row{"identity token", trusting(token(identity), registry.CA), "", "", want{warnings: clear}},
-				row{"identity token for content", trusting(token(identity), registry.CA), realregistry.ChartPath, "", want{warnings: clear}},
+				row{"identity token for content", trusting(token(identity), registry.CA), realregistry.ChartPath,
+					"", want{warnings: clear}},
 				row{"another server's token", trusting(token(other.Token(t)), registry.CA), "", "", badToken},
 				row{"no token at all", trusting(token("x"), registry.CA), "", "", badToken},
-				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "", "", want{warnings: clear}},
+				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "",
+					"", want{warnings: clear}},
 			)
 			runRows(t, registry, rows)
 		})
@@ -105,8 +114,9 @@ func TestPublicContent(t *testing.T) {
 		{"public chart", noAuth(), realregistry.ChartPath, "", valid},
 		{"private package", noAuth(), realregistry.ZarfPath, regcheck.Zarf, wanted()},
 		{"nothing named", noAuth(), "", "", valid}, // a token without scope is issued anonymously, and gives access to /v2/
-		{"wrong password", basic(user, "wrong"), realregistry.ChartPath, "", want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonAnonymousWorks,
-			stage: regcheck.StageAuth, field: "auth.password", warnings: []regcheck.WarningCode{inClear}}},
+		{"wrong password", basic(user, "wrong"), realregistry.ChartPath, "",
+			want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonAnonymousWorks,
+				stage: regcheck.StageAuth, field: "auth.password", warnings: []regcheck.WarningCode{inClear}}},
 	})
 }
 
@@ -121,9 +131,12 @@ func TestTokenServiceFailures(t *testing.T) {
 		ca     *testca.CA
 		want   want
 	}{
-		{"gone", realregistry.NewTokenServer(t, realregistry.TokenRules{Gone: true}), nil, failed(regcheck.ReasonRealmUnreachable, "", inClear)},
-		{"of an authority unknown to us", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, CA: other}), ca, failed(regcheck.ReasonRealmTLS, "auth.tls.ca")},
-		{"in clear below https", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users}), ca, failed(regcheck.ReasonRealmInsecure, "")},
+		{"gone", realregistry.NewTokenServer(t, realregistry.TokenRules{Gone: true}), nil,
+			failed(regcheck.ReasonRealmUnreachable, "", inClear)},
+		{"of an authority unknown to us", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, CA: other}), ca,
+			failed(regcheck.ReasonRealmTLS, "auth.tls.ca")},
+		{"in clear below https", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users}), ca,
+			failed(regcheck.ReasonRealmInsecure, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

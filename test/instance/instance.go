@@ -128,7 +128,8 @@ func environment(t testing.TB, o Options) []string {
 	t.Helper()
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	if !o.Bare {
-		env = append(env, "REGWARDEN_BOOTSTRAP_ORG="+Org, "REGWARDEN_BOOTSTRAP_EMAIL="+Email, "REGWARDEN_BOOTSTRAP_PASSWORD_FILE="+passwordFile(t))
+		env = append(env, "REGWARDEN_BOOTSTRAP_ORG="+Org, "REGWARDEN_BOOTSTRAP_EMAIL="+Email,
+			"REGWARDEN_BOOTSTRAP_PASSWORD_FILE="+passwordFile(t))
 	}
 	return append(env, o.Env...)
 }

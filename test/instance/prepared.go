@@ -20,7 +20,8 @@ var prepared struct {
 // with other bootstrap settings, store or program makes its own first start, and so do benchmarks, which measure it.
 func (o Options) prepare(t testing.TB) {
 	t.Helper()
-	if _, test := t.(*testing.T); !test || o.Bare || o.DiskMiB > 0 || o.Program != "" || len(o.Env) > 0 || slices.ContainsFunc(o.Flags, namesStore) {
+	if _, test := t.(*testing.T); !test || o.Bare || o.DiskMiB > 0 || o.Program != "" || len(o.Env) > 0 ||
+		slices.ContainsFunc(o.Flags, namesStore) {
 		return
 	}
 	if err := os.Mkdir(o.DataDir, 0o700); os.IsExist(err) {

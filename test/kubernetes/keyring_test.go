@@ -100,15 +100,19 @@ func scanImages(t *testing.T, cases []pullCase) map[string]string {
 		secret := c.secret()
 		namespace := fmt.Sprintf("case-%d", i)
 		items = append(items,
-			map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]string{"name": "pull", "namespace": namespace}, "type": secret.Type, "data": secret.Data},
-			map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]string{"name": "web", "namespace": namespace}, "spec": map[string]any{
-				"imagePullSecrets": []any{map[string]string{"name": "pull"}}, "containers": []any{map[string]string{"name": "a", "image": c.image}}}})
+			map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]string{"name": "pull", "namespace": namespace},
+				"type": secret.Type, "data": secret.Data},
+			map[string]any{"apiVersion": "v1", "kind": "Pod",
+				"metadata": map[string]string{"name": "web", "namespace": namespace}, "spec": map[string]any{
+					"imagePullSecrets": []any{map[string]string{"name": "pull"}},
+					"containers":       []any{map[string]string{"name": "a", "image": c.image}}}})
 	}
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, strings.NewReader(string(list)), regwarden(t), "scan", "-", "--list", "--fail-on", "never", "--output", "json", "--show-secrets")
+	out := run(t, strings.NewReader(string(list)), regwarden(t), "scan", "-", "--list", "--fail-on", "never",
+		"--output", "json", "--show-secrets")
 	var result struct {
 		Registries []struct {
 			Source     []struct{ Object string }
@@ -143,7 +147,9 @@ func generateCase(random *rand.Rand) pullCase {
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	entries := map[string]any{}
 	for n := range 1 + random.IntN(4) {
-		key := pick("", "", "https://", "http://") + pick("ghcr.io", "ghcr.io", "*.io", "*.*", "r.test:5000", "*.test:5000", "r.test", "index.docker.io", "docker.io", "[a-z]hcr.io", "192.0.2.1") +
+		key := pick("", "", "https://", "http://") +
+			pick("ghcr.io", "ghcr.io", "*.io", "*.*", "r.test:5000", "*.test:5000", "r.test", "index.docker.io", "docker.io",
+				"[a-z]hcr.io", "192.0.2.1") +
 			pick("", "", "/", "/v1/", "/v2/", "/acme", "/acme/app", "/v1/acme", "/acme/")
 		entries[key] = generateEntry(random, n)
 	}
@@ -167,7 +173,8 @@ func generateCase(random *rand.Rand) pullCase {
 	}
 	text, _ := json.Marshal(file)
 	c.config = string(text)
-	c.image = pick("ghcr.io/acme/app:1", "ghcr.io/acmecorp/app", "ghcr.io/other", "r.test:5000/acme/app@sha256:"+strings.Repeat("0", 64), "r.test/acme/app", "nginx", "acme/app:2",
+	c.image = pick("ghcr.io/acme/app:1", "ghcr.io/acmecorp/app", "ghcr.io/other", "r.test:5000/acme/app@sha256:"+strings.Repeat("0", 64),
+		"r.test/acme/app", "nginx", "acme/app:2",
 		"docker.io/acme/app", "192.0.2.1/acme/app")
 	c.lookFor, _, _ = strings.Cut(c.image, "@")
 	if slash, colon := strings.LastIndexByte(c.lookFor, '/'), strings.LastIndexByte(c.lookFor, ':'); colon > slash {

@@ -55,7 +55,8 @@ func testObjects(t *testing.T, server *apiServer, binary string) {
 	if n := len(want); n < 20 {
 		t.Fatalf("the files have %d definitions, skipped entries and problems", n)
 	}
-	for name, texts := range map[string][]string{"objects": inYAML, "lists of one kind": lists, "list as kubectl prints it": {likeKubectl}} {
+	for name, texts := range map[string][]string{"objects": inYAML, "lists of one kind": lists,
+		"list as kubectl prints it": {likeKubectl}} {
 		got := scan(t, binary, texts)
 		for _, text := range want {
 			if !slices.Contains(got, text) {
@@ -73,7 +74,8 @@ func testObjects(t *testing.T, server *apiServer, binary string) {
 // scan returns everything that regwarden finds in documents, each as JSON with the names of its objects but without file and line.
 func scan(t *testing.T, binary string, documents []string) []string {
 	t.Helper()
-	out := run(t, strings.NewReader(strings.Join(documents, "\n---\n")), binary, "scan", "-", "--list", "--fail-on", "never", "--output", "json")
+	out := run(t, strings.NewReader(strings.Join(documents, "\n---\n")), binary, "scan", "-", "--list", "--fail-on",
+		"never", "--output", "json")
 	if bytes.Contains(out, []byte("hunter2")) {
 		t.Error("the output has a secret")
 	}

@@ -37,7 +37,8 @@ func startAPIServer(t *testing.T) *apiServer {
 		t.Fatal("needs the Debian package etcd-server: apt-get install --no-install-recommends etcd-server")
 	}
 	clientURL, peerURL := "http://"+reserve(t), "http://"+reserve(t)
-	start(t, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL, "--advertise-client-urls="+clientURL,
+	start(t, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL,
+		"--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=test="+peerURL)
 
 	tokens, key := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "key.pem")
@@ -48,9 +49,12 @@ func startAPIServer(t *testing.T) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers="+clientURL, "--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1", "--secure-port="+port, "--external-hostname=localhost", "--endpoint-reconciler-type=none", "--cert-dir="+dir,
-		"--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow", "--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
+	start(t, strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers="+clientURL,
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1", "--secure-port="+port, "--external-hostname=localhost",
+		"--endpoint-reconciler-type=none", "--cert-dir="+dir,
+		"--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow", "--disable-admission-plugins=ServiceAccount",
+		"--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://localhost", "--service-account-signing-key-file="+key, "--service-account-key-file="+key)
 	s := &apiServer{url: "https://" + address}
 	s.trust(t, filepath.Join(dir, "apiserver.crt"))

@@ -69,7 +69,8 @@ func write(t *testing.T, path, text string) {
 // install starts test/install-deps in a process group of its own, as a shell does.
 func (m machine) install(t *testing.T, env ...string) *exec.Cmd {
 	t.Helper()
-	return inGroup(t, "../..", "test/install-deps", append(env, "PATH="+m.programs, "INSTALL_ROOT="+m.root, "FIRST_CLUSTER="+firstCluster)...)
+	return inGroup(t, "../..", "test/install-deps",
+		append(env, "PATH="+m.programs, "INSTALL_ROOT="+m.root, "FIRST_CLUSTER="+firstCluster)...)
 }
 
 func inGroup(t *testing.T, dir, script string, env ...string) *exec.Cmd {
@@ -117,7 +118,8 @@ func (m machine) restored(t *testing.T, policy string) {
 	if err != nil || string(cluster) != firstCluster {
 		t.Errorf("createcluster.conf is left as %q (%v)", cluster, err)
 	}
-	if left, err := os.ReadFile(filepath.Join(m.root, policyFile)); err != nil && !errors.Is(err, os.ErrNotExist) || string(left) != policy {
+	if left, err := os.ReadFile(filepath.Join(m.root, policyFile)); err != nil &&
+		!errors.Is(err, os.ErrNotExist) || string(left) != policy {
 		t.Errorf("policy-rc.d is left as %q (%v), want %q", left, err, policy)
 	}
 	if files, err := os.ReadDir(filepath.Join(m.root, filepath.Dir(clusterFile))); err != nil || len(files) != 1 {
@@ -164,7 +166,8 @@ func TestMissingPackagesAreLeftOutAndListed(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(tree, "test/install-deps"), "#!/bin/sh\nexit 1\n")
-			write(t, filepath.Join(tree, "test/in-memory"), "#!/bin/sh\necho ran\nprintf 'postgresql: TestB\\nnginx: TestA\\npostgresql: TestB\\n' >>\"$TESTS_LEFT_OUT\"\nexit 7\n")
+			write(t, filepath.Join(tree, "test/in-memory"),
+				"#!/bin/sh\necho ran\nprintf 'postgresql: TestB\\nnginx: TestA\\npostgresql: TestB\\n' >>\"$TESTS_LEFT_OUT\"\nexit 7\n")
 			cmd := inGroup(t, tree, mustAbs(t, "../all"), "PATH="+os.Getenv("PATH"), "CI="+tt.ci)
 			var out bytes.Buffer
 			cmd.Stdout = &out

@@ -44,7 +44,8 @@ func TestDocker(t *testing.T) {
 
 var tokenWithHelper = difference{"docker adds a registrytoken of the file to what a helper returns; no program writes one",
 	func(c testCase) bool {
-		return strings.Contains(c.config, "registrytoken") && (strings.Contains(c.config, "credHelpers") || strings.Contains(c.config, "credsStore"))
+		return strings.Contains(c.config, "registrytoken") &&
+			(strings.Contains(c.config, "credHelpers") || strings.Contains(c.config, "credsStore"))
 	},
 	testCase{config: `{"auths": {"ghcr.io": {"registrytoken": "t"}}, "credsStore": "three"}`, reference: "ghcr.io/acme/app"}}
 
@@ -98,7 +99,8 @@ func TestORAS(t *testing.T) {
 		a, err := orascredentials.Credential(store)(context.Background(), parsed.Host())
 		return credentials{a.Username, a.Password, a.RefreshToken, a.AccessToken}, err
 	}, differs: []difference{
-		{"oras-go compares auths with its case, all others without; no program writes it otherwise", func(c testCase) bool { return c.config == anotherCase.config }, anotherCase},
+		{"oras-go compares auths with its case, all others without; no program writes it otherwise",
+			func(c testCase) bool { return c.config == anotherCase.config }, anotherCase},
 	}}.check(t)
 }
 
@@ -133,8 +135,10 @@ func TestGoContainerRegistry(t *testing.T) {
 	}, differs: []difference{
 		tokenWithHelper,
 		{"go-containerregistry first uses a key that is the whole repository; docker has no such rule", repositoryKey,
-			testCase{config: `{"auths": {"ghcr.io/acme/app": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"}},
-		{"go-containerregistry asks a credentials store for the whole repository first", func(c testCase) bool { return strings.Contains(c.config, `"credsStore": "`) },
+			testCase{config: `{"auths": {"ghcr.io/acme/app": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`,
+				reference: "ghcr.io/acme/app"}},
+		{"go-containerregistry asks a credentials store for the whole repository first",
+			func(c testCase) bool { return strings.Contains(c.config, `"credsStore": "`) },
 			testCase{config: `{"credsStore": "three"}`, reference: "ghcr.io/acme/app"}},
 	}}.check(t)
 }

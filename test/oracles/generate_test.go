@@ -9,12 +9,15 @@ import (
 )
 
 var (
-	keyHosts = []string{"r.test", "r.test:5000", "r.test:443", "R.test", "a.r.test", "docker.io", "index.docker.io", "registry-1.docker.io", "localhost", "localhost:5000",
+	keyHosts = []string{"r.test", "r.test:5000", "r.test:443", "R.test", "a.r.test", "docker.io", "index.docker.io", "registry-1.docker.io",
+		"localhost", "localhost:5000",
 		"127.0.0.1:5000", "*.r.test", "*.test", "r.*", "*", "*.test:5000", "[p-s].test", "u:p@r.test", "r.test:port", ""}
 	schemes  = []string{"", "", "", "https://", "https://", "http://", "ftp://"}
-	keyPaths = []string{"", "", "", "/", "/v1/", "/v2/", "/v1", "/team", "/team/", "/team/app", "/teamwork", "/library", "/v2/team", "/v1/team", "/a%20b"}
-	hosts    = []string{"r.test", "r.test", "r.test:5000", "R.test", "a.r.test", "docker.io", "index.docker.io", "registry-1.docker.io", "localhost", "localhost:5000", "127.0.0.1:5000"}
-	paths    = []string{"team", "team/app", "team/app/x", "teamwork/app", "library/nginx", "other"}
+	keyPaths = []string{"", "", "", "/", "/v1/", "/v2/", "/v1", "/team", "/team/", "/team/app", "/teamwork", "/library",
+		"/v2/team", "/v1/team", "/a%20b"}
+	hosts = []string{"r.test", "r.test", "r.test:5000", "R.test", "a.r.test", "docker.io", "index.docker.io", "registry-1.docker.io",
+		"localhost", "localhost:5000", "127.0.0.1:5000"}
+	paths = []string{"team", "team/app", "team/app/x", "teamwork/app", "library/nginx", "other"}
 )
 
 // testCase is a file of credentials and a reference.
@@ -55,7 +58,8 @@ func entry(t *rapid.T) string {
 }
 
 func key(t *rapid.T) string {
-	return rapid.SampledFrom(schemes).Draw(t, "scheme") + rapid.SampledFrom(keyHosts).Draw(t, "key host") + rapid.SampledFrom(keyPaths).Draw(t, "key path")
+	return rapid.SampledFrom(schemes).Draw(t, "scheme") + rapid.SampledFrom(keyHosts).Draw(t, "key host") +
+		rapid.SampledFrom(keyPaths).Draw(t, "key path")
 }
 
 // generate returns a file and a reference that some of its keys probably match.
@@ -82,8 +86,10 @@ func generate(t *rapid.T) testCase {
 	}
 	members := []string{`"auths": ` + c.config}
 	if rapid.IntRange(0, 4).Draw(t, "helpers") == 0 {
-		members = append(members, fmt.Sprintf(`"credHelpers": {%q: %q, %q: %q}`, near, rapid.SampledFrom([]string{"", "one"}).Draw(t, "helper"),
-			rapid.SampledFrom([]string{"https://index.docker.io/v1/", "docker.io", "index.docker.io", "other.test"}).Draw(t, "helper host"), "two"))
+		members = append(members, fmt.Sprintf(`"credHelpers": {%q: %q, %q: %q}`, near,
+			rapid.SampledFrom([]string{"", "one"}).Draw(t, "helper"),
+			rapid.SampledFrom([]string{"https://index.docker.io/v1/", "docker.io", "index.docker.io", "other.test"}).Draw(t, "helper host"),
+			"two"))
 	}
 	if rapid.IntRange(0, 9).Draw(t, "store") == 0 {
 		members = append(members, `"credsStore": "three"`)
@@ -98,7 +104,8 @@ func generate(t *rapid.T) testCase {
 	case 2:
 		c.config = ""
 	case 3:
-		c.config = rapid.SampledFrom([]string{"null", "[]", `{"auths": []}`, `{"auths": null}`, `{"credHelpers": 5}`, `{"credsStore": 5}`, `{"credHelpers": {"a": 5}}`}).Draw(t, "shape")
+		c.config = rapid.SampledFrom([]string{"null", "[]", `{"auths": []}`, `{"auths": null}`, `{"credHelpers": 5}`, `{"credsStore": 5}`,
+			`{"credHelpers": {"a": 5}}`}).Draw(t, "shape")
 	}
 	return c
 }

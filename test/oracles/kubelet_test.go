@@ -39,7 +39,8 @@ func resolve(c testCase, repository string) (credentials, error) {
 	return credentials{a.Username, a.Password, a.IdentityToken, a.RegistryToken}, nil
 }
 
-var emptySecret = difference{"an empty value of a Secret is no file; kubelet and Flux use other Secrets", func(c testCase) bool { return c.config == "" },
+var emptySecret = difference{"an empty value of a Secret is no file; kubelet and Flux use other Secrets",
+	func(c testCase) bool { return c.config == "" },
 	testCase{reference: "ghcr.io/acme/app"}}
 
 func TestFlux(t *testing.T) {
@@ -73,16 +74,24 @@ func TestKubelet(t *testing.T) {
 		return resolve(c, named.Name())
 	}, differs: []difference{
 		emptySecret,
-		{"kubelet ignores identitytoken", contains("identitytoken"), testCase{config: `{"auths": {"ghcr.io": {"identitytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
-		{"kubelet ignores registrytoken", contains("registrytoken"), testCase{config: `{"auths": {"ghcr.io": {"registrytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
-		{"kubelet reads email", contains(`"email": 5`), testCase{config: `{"auths": {"ghcr.io": {"email": 5}}}`, reference: "ghcr.io/acme/app"}},
-		{"kubelet reads HttpHeaders", contains(`{"X-Meta": 1}`), testCase{config: `{"HttpHeaders": {"X-Meta": 1}}`, reference: "ghcr.io/acme/app"}},
-		{"kubelet compares docker.io, go-containerregistry index.docker.io", func(c testCase) bool { return strings.Contains(c.reference, "docker.io") },
+		{"kubelet ignores identitytoken", contains("identitytoken"),
+			testCase{config: `{"auths": {"ghcr.io": {"identitytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
+		{"kubelet ignores registrytoken", contains("registrytoken"),
+			testCase{config: `{"auths": {"ghcr.io": {"registrytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
+		{"kubelet reads email", contains(`"email": 5`),
+			testCase{config: `{"auths": {"ghcr.io": {"email": 5}}}`, reference: "ghcr.io/acme/app"}},
+		{"kubelet reads HttpHeaders", contains(`{"X-Meta": 1}`),
+			testCase{config: `{"HttpHeaders": {"X-Meta": 1}}`, reference: "ghcr.io/acme/app"}},
+		{"kubelet compares docker.io, go-containerregistry index.docker.io",
+			func(c testCase) bool { return strings.Contains(c.reference, "docker.io") },
 			testCase{config: `{"auths": {"docker.io": {"auth": "dTpw"}}}`, reference: "docker.io/acme/app"}},
-		{"for a host without dot and port, kubelet uses credentials of Docker Hub", func(c testCase) bool { return strings.HasPrefix(c.reference, "localhost/") },
+		{"for a host without dot and port, kubelet uses credentials of Docker Hub",
+			func(c testCase) bool { return strings.HasPrefix(c.reference, "localhost/") },
 			testCase{config: `{"auths": {"index.docker.io": {"auth": "dTpw"}}}`, reference: "localhost/acme/app"}},
 		{"kubelet tries all keys of one pattern, in random order; go-containerregistry uses one of them", samePattern,
 			testCase{config: `{"auths": {"r.test": {"auth": "dTpw"}, "https://r.test/v1/": {"auth": "dTpx"}}}`, reference: "r.test/app"}},
-		{"kubelet ignores an entry whose key is not a URL", func(c testCase) bool { return contains("r.test:port")(c) || contains("[p-s]")(c) }, testCase{config: `{"auths": {"r.test:port": {"auth": "dTpw"}}}`, reference: "r.test/app"}},
+		{"kubelet ignores an entry whose key is not a URL",
+			func(c testCase) bool { return contains("r.test:port")(c) || contains("[p-s]")(c) },
+			testCase{config: `{"auths": {"r.test:port": {"auth": "dTpw"}}}`, reference: "r.test/app"}},
 	}}.check(t)
 }

@@ -185,9 +185,11 @@ var written = []testCase{
 	{config: `{"auths": {"*.io": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"http://ghcr.io/": {"auth": "dQ=="}, "https://ghcr.io/": {}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three"}`, reference: "ghcr.io/acme/app"},
-	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three", "credHelpers": {"ghcr.io": ""}}`, reference: "ghcr.io/acme/app"},
+	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three", "credHelpers": {"ghcr.io": ""}}`,
+		reference: "ghcr.io/acme/app"},
 	{config: `{"credHelpers": {"ghcr.io": "one"}}`, reference: "ghcr.io/acme/app"},
-	{config: `{"auths": {"index.docker.io/acme/app": {"auth": "dTpw"}}, "credHelpers": {"https://index.docker.io/v1/": "two"}}`, reference: "docker.io/acme/app"},
+	{config: `{"auths": {"index.docker.io/acme/app": {"auth": "dTpw"}}, "credHelpers": {"https://index.docker.io/v1/": "two"}}`,
+		reference: "docker.io/acme/app"},
 	{config: `{"auths": {"r.azurecr.io": {"auth": "MDA6", "identitytoken": "t"}}}`, reference: "r.azurecr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "HttpHeaders": {"X-Meta": "1", "X-Other": null}}`, reference: "ghcr.io/acme/app"},
@@ -205,7 +207,8 @@ func writeFile(dir, name, text string) (string, error) {
 func helpers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one", "two", "three"} {
-		program := fmt.Sprintf("#!/bin/sh\nread -r server || true\nprintf '{\"ServerURL\":\"%%s\",\"Username\":\"docker-credential-%s\",\"Secret\":\"%%s\"}' \"$server\" \"$server\"\n", name)
+		program := fmt.Sprintf("#!/bin/sh\nread -r server || true\nprintf "+
+			"'{\"ServerURL\":\"%%s\",\"Username\":\"docker-credential-%s\",\"Secret\":\"%%s\"}' \"$server\" \"$server\"\n", name)
 		if err := os.WriteFile(filepath.Join(dir, "docker-credential-"+name), []byte(program), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func TestPodman(t *testing.T) {
 		if err != nil {
 			return credentials{}, err
 		}
-		system := &podmantypes.SystemContext{AuthFilePath: path, SystemRegistriesConfPath: registries, SystemRegistriesConfDirPath: dir + "/none"}
+		system := &podmantypes.SystemContext{AuthFilePath: path, SystemRegistriesConfPath: registries,
+			SystemRegistriesConfDirPath: dir + "/none"}
 		if c.legacy {
 			system.AuthFilePath, system.LegacyFormatAuthFilePath = "", path
 		}

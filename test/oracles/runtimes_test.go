@@ -32,7 +32,8 @@ func readTree(t *testing.T, dir string) model.Result {
 		t.Fatal(err)
 	}
 	result.Registries = slices.DeleteFunc(result.Registries, func(r model.Registry) bool {
-		return notice(r, model.NoticeNotUsedByConsumer) != "" && !strings.Contains(notice(r, model.NoticeNotUsedByConsumer), "hosts.toml is in the same")
+		return notice(r, model.NoticeNotUsedByConsumer) != "" &&
+			!strings.Contains(notice(r, model.NoticeNotUsedByConsumer), "hosts.toml is in the same")
 	})
 	return result
 }
@@ -67,7 +68,8 @@ func maybe(t *rapid.T, none int, texts ...string) string {
 
 // hostsTable generates the settings of a host of hosts.toml. About one in ten is wrong.
 func hostsTable(t *rapid.T) string {
-	if wrong := maybe(t, 85, `capabilities = ["pull", "lis"]`, `ca = [["ca.crt"]]`, `client = [["client.cert"]]`, `client = 1`, `skip_verify = "no"`, `header = {x = 1}`,
+	if wrong := maybe(t, 85, `capabilities = ["pull", "lis"]`, `ca = [["ca.crt"]]`, `client = [["client.cert"]]`, `client = 1`,
+		`skip_verify = "no"`, `header = {x = 1}`,
 		`dial_timeout = "5"`, `capabilities`, `ca = "missing.crt"`, `client = "ca.crt"`); wrong != "" {
 		return wrong + "\n"
 	}
@@ -89,9 +91,12 @@ func lines(texts ...string) string {
 
 // hostsTOML generates a directory's name and its hosts.toml.
 var hostsTOML = rapid.Custom(func(t *rapid.T) [2]string {
-	addresses := []string{"https://a.test", "http://b.test", "https://c.test:5000/path", "https://d.test/v2/proxy/", "http://e.test:80", "f.test", "http://g.test:8080/v2",
-		"https://h.test/x/../y", "localhost:5000", "http://127.0.0.1:5000", "https://user@i.test", "httpd.test", "ftp://j.test", "https://", "httpx://l.test"}
-	text := maybe(t, 40, `server = "https://a.test"`, `server = "http://server.test:5000"`, `server = "server.test/base"`, maybe(t, 90, `server = "https://%"`)) + "\n"
+	addresses := []string{"https://a.test", "http://b.test", "https://c.test:5000/path", "https://d.test/v2/proxy/", "http://e.test:80",
+		"f.test", "http://g.test:8080/v2",
+		"https://h.test/x/../y", "localhost:5000", "http://127.0.0.1:5000", "https://user@i.test", "httpd.test", "ftp://j.test",
+		"https://", "httpx://l.test"}
+	text := maybe(t, 40, `server = "https://a.test"`, `server = "http://server.test:5000"`, `server = "server.test/base"`,
+		maybe(t, 90, `server = "https://%"`)) + "\n"
 	if rapid.Bool().Draw(t, "settings of the server") {
 		text += hostsTable(t)
 	}
@@ -109,12 +114,13 @@ var hostsTOML = rapid.Custom(func(t *rapid.T) [2]string {
 			text += fmt.Sprintf("[host.%q]\n%s", address, hostsTable(t))
 		}
 	}
-	return [2]string{rapid.SampledFrom([]string{"docker.io", "registry.test", "registry.test_5000_", "registry.test:5000", "localhost:5000", "localhost:80", "127.0.0.1"}).Draw(t, "directory"), text}
+	return [2]string{rapid.SampledFrom([]string{"docker.io", "registry.test", "registry.test_5000_", "registry.test:5000", "localhost:5000",
+		"localhost:80", "127.0.0.1"}).Draw(t, "directory"), text}
 })
 
 // Every generated hosts.toml is read by containerd's own package. Where both know a host, they agree on the address, its path, TLS and its
-// order. The differences that are meant: our definitions have no host of a scheme that is not HTTP and none without a name, which containerd
-// accepts and fails to use; and where containerd fails to load a certificate, ours is unresolved.
+// order. The differences that are meant: our definitions have no host of a scheme that is not HTTP and none without a name, which
+// containerd accepts and fails to use; and where containerd fails to load a certificate, ours is unresolved.
 func TestHostsLikeContainerd(t *testing.T) {
 	if err := log.SetLevel("fatal"); err != nil {
 		t.Fatal(err)
@@ -126,7 +132,8 @@ func TestHostsLikeContainerd(t *testing.T) {
 		made := hostsTOML.Example(seed)
 		root := t.TempDir()
 		dir := filepath.Join(root, "certs.d", made[0])
-		for name, text := range map[string]string{"hosts.toml": made[1], "ca.crt": ca.PEM(), "other.pem": ca.PEM(), "client.cert": client.Certificate, "client.key": client.Key, "both.pem": client.Certificate + client.Key} {
+		for name, text := range map[string]string{"hosts.toml": made[1], "ca.crt": ca.PEM(), "other.pem": ca.PEM(),
+			"client.cert": client.Certificate, "client.key": client.Key, "both.pem": client.Certificate + client.Key} {
 			write(t, filepath.Join(dir, name), text)
 		}
 		ours := readTree(t, root)
@@ -134,7 +141,8 @@ func TestHostsLikeContainerd(t *testing.T) {
 		if name, ok := strings.CutSuffix(host, "_5000_"); ok {
 			host = name + ":5000"
 		}
-		theirs, err := containerd.ConfigureHosts(t.Context(), containerd.HostOptions{HostDir: func(string) (string, error) { return dir, nil }})(host)
+		theirs, err := containerd.ConfigureHosts(t.Context(),
+			containerd.HostOptions{HostDir: func(string) (string, error) { return dir, nil }})(host)
 		if err != nil {
 			failed++
 			plain := strings.Contains(made[0]+made[1], "test:80\"") || made[0] == "localhost:80" // containerd reads certificates that it does not use
@@ -155,11 +163,13 @@ func TestHostsLikeContainerd(t *testing.T) {
 			}
 		}
 		compared++
-		if slices.ContainsFunc(ours.Problems, func(p model.Problem) bool { return strings.Contains(p.Message, "containerd only logs this") }) {
+		if slices.ContainsFunc(ours.Problems,
+			func(p model.Problem) bool { return strings.Contains(p.Message, "containerd only logs this") }) {
 			rejected++
 		}
 		if !slices.Equal(want, got) {
-			t.Errorf("directory %s\n%s\ncontainerd:\n  %s\nours:\n  %s\nproblems: %v", made[0], made[1], strings.Join(want, "\n  "), strings.Join(got, "\n  "), ours.Problems)
+			t.Errorf("directory %s\n%s\ncontainerd:\n  %s\nours:\n  %s\nproblems: %v", made[0], made[1], strings.Join(want, "\n  "),
+				strings.Join(got, "\n  "), ours.Problems)
 		}
 	}
 	t.Logf("%d files compared, %d of them rejected by both, and %d with which containerd fails", compared, rejected, failed)
@@ -179,7 +189,8 @@ func describeHost(h docker.RegistryHost) string {
 	case !direct:
 		text += " fallback"
 	case h.Scheme == "https":
-		text += fmt.Sprintf(" skip=%v ca=%v client=%v", transport.TLSClientConfig.InsecureSkipVerify, trustsMore(transport.TLSClientConfig.RootCAs),
+		text += fmt.Sprintf(" skip=%v ca=%v client=%v", transport.TLSClientConfig.InsecureSkipVerify,
+			trustsMore(transport.TLSClientConfig.RootCAs),
 			len(transport.TLSClientConfig.Certificates) > 0)
 	}
 	return text
@@ -220,11 +231,14 @@ var registriesConf = rapid.Custom(func(t *rapid.T) string {
 		}
 		return values
 	}
-	locations := []string{"a.test", "b.test:5000", "c.test/team", "d.test/team/", "docker.io/library", "localhost", "localhost:5000", "e.test", "f.test/a/b"}
+	locations := []string{"a.test", "b.test:5000", "c.test/team", "d.test/team/", "docker.io/library", "localhost",
+		"localhost:5000", "e.test", "f.test/a/b"}
 	prefixes := []string{"a.test", "p.test/x", "*.w.test", "p.test/", "r.test:1", "s.test/a", "t.test"}
 	text := lines(
-		maybe(t, 60, with([]string{`unqualified-search-registries = ["a.test", "docker.io"]`, `unqualified-search-registries = []`}, `unqualified-search-registries = ["a.test/x"]`,
-			`unqualified-search-registries = ["https://a.test"]`, `unqualified-search-registries = [""]`, `unqualified-search-registries = ["-a.test"]`)...),
+		maybe(t, 60, with([]string{`unqualified-search-registries = ["a.test", "docker.io"]`, `unqualified-search-registries = []`},
+			`unqualified-search-registries = ["a.test/x"]`,
+			`unqualified-search-registries = ["https://a.test"]`, `unqualified-search-registries = [""]`,
+			`unqualified-search-registries = ["-a.test"]`)...),
 		maybe(t, 80, with([]string{`short-name-mode = "enforcing"`}, `short-name-mode = "maybe"`)...))
 	for range rapid.IntRange(0, 4).Draw(t, "registries") {
 		text += "[[registry]]\n" + lines(
@@ -238,11 +252,13 @@ var registriesConf = rapid.Custom(func(t *rapid.T) string {
 			text += "[[registry.mirror]]\n" + lines(
 				maybe(t, len(with(nil, "", "", "")), quoted("location", append(locations, "m.test/x"))...),
 				maybe(t, 70, "insecure = true"),
-				maybe(t, 85, with([]string{`pull-from-mirror = "all"`, `pull-from-mirror = "digest-only"`, `pull-from-mirror = "tag-only"`}, `pull-from-mirror = "never"`)...),
+				maybe(t, 85, with([]string{`pull-from-mirror = "all"`, `pull-from-mirror = "digest-only"`, `pull-from-mirror = "tag-only"`},
+					`pull-from-mirror = "never"`)...),
 			)
 		}
 	}
-	if alias := maybe(t, 70, with([]string{`"x" = "a.test/x"`, `"x/y" = "docker.io/x"`, `"x" = ""`, `"x" = "localhost/x"`}, `"x:1" = "a.test/x"`, `"x" = "a/x"`,
+	if alias := maybe(t, 70, with([]string{`"x" = "a.test/x"`, `"x/y" = "docker.io/x"`, `"x" = ""`, `"x" = "localhost/x"`},
+		`"x:1" = "a.test/x"`, `"x" = "a/x"`,
 		`"a.test/x" = "b.test/x"`, `"x" = "a.test/x:1"`, `"X" = "a.test/x"`, `"x" = "a.test"`)...); alias != "" {
 		text += "[aliases]\n" + alias + "\n"
 	}
@@ -256,9 +272,9 @@ func quoted(key string, values []string) (lines []string) {
 	return lines
 }
 
-// Every generated registries.conf is read by containers/image's own package, alone and with a drop-in. Both reject the same files. Otherwise
-// our definitions are what it contacts for images of each prefix, and for short names. Version 1 is not generated: that package rejects it,
-// and our definitions have its hosts for older programs.
+// Every generated registries.conf is read by containers/image's own package, alone and with a drop-in. Both reject the same files.
+// Otherwise our definitions are what it contacts for images of each prefix, and for short names. Version 1 is not generated: that package
+// rejects it, and our definitions have its hosts for older programs.
 func TestRegistriesConfLikeContainersImage(t *testing.T) {
 	rejected, compared := 0, 0
 	for seed := range generatedFiles {
@@ -358,7 +374,8 @@ func place(location string, insecure bool) string {
 
 func located(ours model.Result) (places []string) {
 	for _, r := range ours.Registries {
-		places = append(places, fmt.Sprintf("%s %s insecure=%v", strings.TrimPrefix(r.Definition.Endpoint, "https://"), r.Definition.BaseContentPath,
+		places = append(places, fmt.Sprintf("%s %s insecure=%v", strings.TrimPrefix(r.Definition.Endpoint, "https://"),
+			r.Definition.BaseContentPath,
 			notice(r, model.NoticePlainHTTPFallback) != ""))
 	}
 	slices.Sort(places)

@@ -61,6 +61,7 @@ func (w *world) newKey(email string) string {
 // newMember makes a member and returns an API key of it.
 func (w *world) newMember(email string) string {
 	w.t.Helper()
-	w.server.Admin(w.t, "nine herons by the weir\n", "user", "create", "--org", instance.Org, "--email", email, "--role", "member", "--project", "Default", "--password-stdin")
+	w.server.Admin(w.t, "nine herons by the weir\n", "user", "create", "--org", instance.Org, "--email", email, "--role", "member",
+		"--project", "Default", "--password-stdin")
 	return w.newKey(email)
 }

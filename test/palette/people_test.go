@@ -27,7 +27,8 @@ type sentObjectMeta struct {
 }
 
 func (c projectConfig) body(t testing.TB, uid string) string {
-	meta := sentObjectMeta{CreationTimestamp: zeroTime, DeletionTimestamp: zeroTime, LastModifiedTimestamp: zeroTime, Name: c.Name, UID: uid, Labels: c.Tags}
+	meta := sentObjectMeta{CreationTimestamp: zeroTime, DeletionTimestamp: zeroTime, LastModifiedTimestamp: zeroTime,
+		Name: c.Name, UID: uid, Labels: c.Tags}
 	if c.Description != "" {
 		meta.Annotations = map[string]string{"description": c.Description}
 	}
@@ -74,7 +75,8 @@ func (p *provider) readProject(uid string) (c projectConfig, there bool) {
 
 func (p *provider) noProjectDrift(uid string, want projectConfig) {
 	p.wire.t.Helper()
-	if got, there := p.readProject(uid); !there || got.Name != want.Name || got.Description != want.Description || !maps.Equal(got.Tags, want.Tags) {
+	if got, there := p.readProject(uid); !there || got.Name != want.Name || got.Description != want.Description ||
+		!maps.Equal(got.Tags, want.Tags) {
 		p.wire.t.Errorf("the plan is not empty: there %t, %+v, want %+v", there, got, want)
 	}
 }
@@ -113,13 +115,15 @@ func TestProjectWithContentIsNotDeleted(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
 	uid := p.createProject(projectConfig{Name: "Blue"})
-	user := userConfig{Email: "ada@acme.example", FirstName: "Ada", LastName: "Lovelace", ProjectRoles: map[string][]string{uid: {"member"}}}
+	user := userConfig{Email: "ada@acme.example", FirstName: "Ada", LastName: "Lovelace",
+		ProjectRoles: map[string][]string{uid: {"member"}}}
 	p.createUser(user)
 	inside := *p
 	inside.project = uid
 	c := config{Name: "inside", Endpoint: "https://registry.example", ProviderType: "helm", CredentialType: "noAuth"}
 	registry := inside.create(c)
-	if e := p.refused(del("/v1/projects/"+uid), 409, "ProjectNotEmpty"); !strings.Contains(e.Message, "inside") || !strings.Contains(e.Message, user.Email) {
+	if e := p.refused(del("/v1/projects/"+uid), 409, "ProjectNotEmpty"); !strings.Contains(e.Message, "inside") ||
+		!strings.Contains(e.Message, user.Email) {
 		t.Errorf("the message does not name what the project contains: %s", e.Message)
 	}
 	if e := p.destroy(registry); e != nil {
@@ -140,8 +144,9 @@ type userConfig struct {
 func (p *provider) createUser(c userConfig) string {
 	p.wire.t.Helper()
 	uid := p.createdUID(post("/v1/users", encoded(p.wire.t, map[string]any{
-		"metadata": sentObjectMeta{CreationTimestamp: zeroTime, DeletionTimestamp: zeroTime, LastModifiedTimestamp: zeroTime, Name: c.FirstName + " " + c.LastName},
-		"spec":     map[string]any{"emailId": c.Email, "firstName": c.FirstName, "lastName": c.LastName, "roles": nil, "teams": nil},
+		"metadata": sentObjectMeta{CreationTimestamp: zeroTime, DeletionTimestamp: zeroTime, LastModifiedTimestamp: zeroTime,
+			Name: c.FirstName + " " + c.LastName},
+		"spec": map[string]any{"emailId": c.Email, "firstName": c.FirstName, "lastName": c.LastName, "roles": nil, "teams": nil},
 	}), 201))
 	if len(c.ProjectRoles) > 0 {
 		p.setProjectRoles(uid, c)
@@ -201,7 +206,8 @@ func (p *provider) readUser(uid, email string) (c userConfig) {
 			Spec *struct{ EmailID, FirstName, LastName string } `json:"spec"`
 		} `json:"items"`
 	}
-	p.must(post("/v1/users/summary", encoded(p.wire.t, map[string]any{"filter": map[string]any{"emailId": map[string]any{"eq": email}}, "sort": nil}), 200), &found)
+	p.must(post("/v1/users/summary",
+		encoded(p.wire.t, map[string]any{"filter": map[string]any{"emailId": map[string]any{"eq": email}}, "sort": nil}), 200), &found)
 	if len(found.Items) != 1 {
 		p.wire.t.Fatalf("%d users found with email %s", len(found.Items), email)
 	}
@@ -241,7 +247,8 @@ func (p *provider) readUser(uid, email string) (c userConfig) {
 func (p *provider) noUserDrift(uid string, want userConfig) {
 	p.wire.t.Helper()
 	got := p.readUser(uid, want.Email)
-	if got.Email != want.Email || got.FirstName != want.FirstName || got.LastName != want.LastName || !slices.Equal(got.TenantRoles, want.TenantRoles) ||
+	if got.Email != want.Email || got.FirstName != want.FirstName || got.LastName != want.LastName ||
+		!slices.Equal(got.TenantRoles, want.TenantRoles) ||
 		!maps.EqualFunc(got.ProjectRoles, want.ProjectRoles, slices.Equal) {
 		p.wire.t.Errorf("the plan is not empty: %+v, want %+v", got, want)
 	}
@@ -264,30 +271,36 @@ func TestUserResourceLife(t *testing.T) {
 	uid := p.createUser(plain)
 	last := plain
 	for _, c := range []userConfig{
-		plain, with([]string{"admin"}), with([]string{"member"}, blue), with([]string{"member"}, blue, p.projectUID), with(nil, p.projectUID), with([]string{"admin"}, blue), plain,
+		plain, with([]string{"admin"}), with([]string{"member"}, blue), with([]string{"member"}, blue, p.projectUID),
+		with(nil, p.projectUID), with([]string{"admin"}, blue), plain,
 	} {
 		p := w.plugin()
 		p.updateUser(uid, last, c)
 		w.plugin().noUserDrift(uid, c)
 		last = c
 	}
-	p.refused(post("/v1/users", encoded(t, map[string]any{"spec": map[string]any{"emailId": "ada@ACME.example", "roles": nil, "teams": nil}}), 201), 409, "UserAlreadyExists")
-	p.refused(post("/v1/users", encoded(t, map[string]any{"spec": map[string]any{"emailId": "b@acme.example", "teams": []string{"ops"}}}), 201), 400, "InvalidRequest")
+	p.refused(post("/v1/users", encoded(t,
+		map[string]any{"spec": map[string]any{"emailId": "ada@ACME.example", "roles": nil, "teams": nil}}), 201), 409, "UserAlreadyExists")
+	p.refused(post("/v1/users", encoded(t, map[string]any{"spec": map[string]any{"emailId": "b@acme.example", "teams": []string{"ops"}}}),
+		201), 400, "InvalidRequest")
 
 	var imported struct {
 		Metadata *readMetadata                                  `json:"metadata"`
 		Spec     *struct{ EmailID, FirstName, LastName string } `json:"spec"`
 	}
 	p.must(get("/v1/users/"+uid), &imported)
-	if imported.Metadata == nil || imported.Metadata.Name != "Ada Lovelace" || imported.Spec == nil || imported.Spec.EmailID != plain.Email {
+	if imported.Metadata == nil || imported.Metadata.Name != "Ada Lovelace" || imported.Spec == nil ||
+		imported.Spec.EmailID != plain.Email {
 		t.Errorf("import reads %+v, %+v", imported.Metadata, imported.Spec)
 	}
 	p.noUserDrift(uid, plain)
-	p.must(put("/v1/users/"+uid, encoded(t, map[string]any{"spec": map[string]any{"emailId": plain.Email, "firstName": "Augusta", "roles": nil}})), nil)
+	p.must(put("/v1/users/"+uid, encoded(t,
+		map[string]any{"spec": map[string]any{"emailId": plain.Email, "firstName": "Augusta", "roles": nil}})), nil)
 	if got := p.readUser(uid, plain.Email); got.FirstName != "Augusta" || got.LastName != "" {
 		t.Errorf("changed to %+v", got)
 	}
-	p.refused(post("/v1/auth/authenticate", instance.Credentials(plain.Email, instance.Org, "nine herons by the weir"), 200), 401, "AuthenticationFailed")
+	p.refused(post("/v1/auth/authenticate", instance.Credentials(plain.Email, instance.Org, "nine herons by the weir"), 200),
+		401, "AuthenticationFailed")
 	p.must(del("/v1/users/"+uid), nil)
 	p.refused(get("/v1/users/"+uid), 404, "ResourceNotFound")
 	p.refused(del("/v1/users/"+uid), 404, "ResourceNotFound")

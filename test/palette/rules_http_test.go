@@ -46,7 +46,8 @@ func TestRule15HeaderNamesInAnySpelling(t *testing.T) {
 			t.Errorf("%s: status %d", name, resp.status)
 		}
 	}
-	audit := wire.plainly(http.MethodPost, registriesPath+"/basic/validate", encoded(t, anonymous(t).spec()), [2]string{"content-type", "application/json"}, [2]string{"apiKey", w.key})
+	audit := wire.plainly(http.MethodPost, registriesPath+"/basic/validate", encoded(t, anonymous(t).spec()),
+		[2]string{"content-type", "application/json"}, [2]string{"apiKey", w.key})
 	if audit.status != http.StatusNoContent || audit.header.Get("Audituid") == "" {
 		t.Errorf("validate: status %d, audit uid %q", audit.status, audit.header.Get("Audituid"))
 	}
@@ -60,7 +61,8 @@ func TestRule16BareToken(t *testing.T) {
 		value  string
 		status int
 	}{{token, 200}, {"Bearer " + token, 200}, {"Token " + token, 401}, {w.key, 401}} {
-		if resp := w.wire().plainly(http.MethodGet, "/v1/dashboard/projects/metadata", "", [2]string{"Authorization", tt.value}); resp.status != tt.status {
+		if resp := w.wire().plainly(http.MethodGet, "/v1/dashboard/projects/metadata", "",
+			[2]string{"Authorization", tt.value}); resp.status != tt.status {
 			t.Errorf("Authorization: %.10s…: status %d, want %d", tt.value, resp.status, tt.status)
 		}
 	}
@@ -111,7 +113,8 @@ func TestRule19NamesInPaths(t *testing.T) {
 	c := anonymous(t)
 	c.Name = "My Reg/x"
 	p.create(c)
-	for _, id := range []string{"My%20Reg%2Fx", "My%20Reg%2fx", "unknown", "%2F", "%2e%2e%2fsummary", "a%3Fb%23c", "%C3%A4", "..%2F..%2Fapikeys"} {
+	for _, id := range []string{"My%20Reg%2Fx", "My%20Reg%2fx", "unknown", "%2F", "%2e%2e%2fsummary", "a%3Fb%23c",
+		"%C3%A4", "..%2F..%2Fapikeys"} {
 		for _, rest := range []string{"/ecr", "/basic"} {
 			p.refused(get(registriesPath+"/"+id+rest), 404, "ResourceNotFound")
 		}
@@ -130,8 +133,10 @@ func TestRule20NoRedirects(t *testing.T) {
 	key := [2]string{"Apikey", w.key}
 	uid := w.plugin().create(anonymous(t))
 	for _, target := range []string{
-		"/v1/registries/oci/basic/", "/v1/registries/oci/basic//", "//v1/registries/oci/basic", "/v1/registries//oci/basic", "/v1/./registries/oci/basic",
-		"/v1/registries/oci/../oci/basic", "/v1/registries/oci", "/v1/registries/oci/", "/v1/registries/oci/summary/", "/v1/registries/oci/" + uid + "/basic/",
+		"/v1/registries/oci/basic/", "/v1/registries/oci/basic//", "//v1/registries/oci/basic", "/v1/registries//oci/basic",
+		"/v1/./registries/oci/basic",
+		"/v1/registries/oci/../oci/basic", "/v1/registries/oci", "/v1/registries/oci/", "/v1/registries/oci/summary/",
+		"/v1/registries/oci/" + uid + "/basic/",
 		"/v1/registries/oci/" + uid + "/", "/v1/registries/oci//basic", "/V1/registries/oci/basic", "/v1", "/v1/", "/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {

@@ -150,7 +150,8 @@ func TestRule09FieldsComeBackToTheLetter(t *testing.T) {
 	w := start(t)
 	pem := harbor(t).Certificate
 	plain := func(change func(*config)) config {
-		c := config{Name: "plain", Endpoint: "https://registry.example", ProviderType: "helm", CredentialType: "basic", Username: "u", Password: "p"}
+		c := config{Name: "plain", Endpoint: "https://registry.example", ProviderType: "helm", CredentialType: "basic",
+			Username: "u", Password: "p"}
 		change(&c)
 		return c
 	}
@@ -191,7 +192,8 @@ func TestRule10PasswordIsMasked(t *testing.T) {
 	p := w.plugin()
 	c := harbor(t)
 	uid := p.create(c)
-	for _, path := range []string{of(uid, "/basic"), registriesPath + "/" + uid, registriesPath + "/summary", "/v1/registries/metadata", of(uid, "/basic/sync/status")} {
+	for _, path := range []string{of(uid, "/basic"), registriesPath + "/" + uid, registriesPath + "/summary", "/v1/registries/metadata",
+		of(uid, "/basic/sync/status")} {
 		resp, err := p.wire.send(p.request(http.MethodGet, path, ""))
 		if err != nil || resp.status != http.StatusOK {
 			t.Fatalf("%s: status %d, error %v", path, resp.status, err)
@@ -226,7 +228,8 @@ func TestRule11CreateReturnsUID(t *testing.T) {
 func TestRule12ListsHaveMetadata(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
-	lists := []string{registriesPath + "/summary", "/v1/dashboard/projects/metadata", "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack",
+	lists := []string{registriesPath + "/summary", "/v1/dashboard/projects/metadata", "/v1/registries/helm",
+		"/v1/registries/helm/summary", "/v1/registries/pack",
 		"/v1/registries/pack/summary", "/v1/users", "/v1/apiKeys"}
 	check := func(least map[string]int) {
 		t.Helper()
@@ -271,7 +274,8 @@ func TestRule13Timestamps(t *testing.T) {
 	c.Synchronization = true
 	uid := p.create(c)
 	p.waitForSync(uid)
-	for _, path := range []string{of(uid, "/basic"), of(uid, "/basic/sync/status"), registriesPath + "/summary", "/v1/apiKeys", "/v1/users"} {
+	for _, path := range []string{of(uid, "/basic"), of(uid, "/basic/sync/status"), registriesPath + "/summary",
+		"/v1/apiKeys", "/v1/users"} {
 		var whole any
 		p.must(get(path), &whole)
 		moments := timestamps("", whole)
@@ -294,7 +298,8 @@ func timestamps(path string, v any) map[string]string {
 	case map[string]any:
 		for name, inner := range v {
 			text, isText := inner.(string)
-			if isText && (strings.HasSuffix(name, "Time") || strings.HasSuffix(name, "Timestamp") || name == "expiry" || strings.HasPrefix(name, "last")) {
+			if isText && (strings.HasSuffix(name, "Time") || strings.HasSuffix(name, "Timestamp") || name == "expiry" ||
+				strings.HasPrefix(name, "last")) {
 				all[path+"."+name] = text
 			}
 			maps.Copy(all, timestamps(path+"."+name, inner))
@@ -322,7 +327,8 @@ func TestRule14UnknownAndEmptyIgnored(t *testing.T) {
 	p.must(put(of(made.UID, "/basic"), body), nil)
 	p.noDrift(made.UID, c)
 	p.summary()
-	for _, path := range []string{"/v1/registries/metadata", "/v1/registries/helm", "/v1/dashboard/projects/metadata", "/v1/users", "/v1/users/info", "/v1/apiKeys", "/v1/projects/alerts", "/v1/audits"} {
+	for _, path := range []string{"/v1/registries/metadata", "/v1/registries/helm", "/v1/dashboard/projects/metadata", "/v1/users",
+		"/v1/users/info", "/v1/apiKeys", "/v1/projects/alerts", "/v1/audits"} {
 		p.must(get(path), &struct{}{})
 	}
 	p.must(post(registriesPath+"/basic/validate", encoded(t, c.spec()), 204), nil)

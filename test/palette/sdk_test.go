@@ -30,9 +30,11 @@ func (c goSDK) login() string {
 func TestSignIns(t *testing.T) {
 	w := start(t, "--default-org", instance.Org)
 	for name, o := range map[string]operation{
-		"no organization":                  post("/v1/auth/authenticate", sdkLogin, 200),
-		"generated":                        post("/v1/auth/authenticate?setCookie=true", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
-		"generated, no cookie":             post("/v1/auth/authenticate?setCookie=false", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"no organization": post("/v1/auth/authenticate", sdkLogin, 200),
+		"generated": post("/v1/auth/authenticate?setCookie=true",
+			instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"generated, no cookie": post("/v1/auth/authenticate?setCookie=false",
+			instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
 		"other path":                       post("/v1/auth", sdkLogin, 200),
 		"empty organization":               post("/v1/auth/authenticate", instance.Credentials(instance.Email, "", instance.Password), 200),
 		"trailing newline behind the body": post("/v1/auth/authenticate", sdkLogin+"\n", 200),
@@ -77,7 +79,8 @@ func TestLoginWithoutOrganization(t *testing.T) {
 	if text := instance.JSON(err.Details); !strings.Contains(text, `"org"`) {
 		t.Errorf("details %s do not name org", text)
 	}
-	c.refused(post("/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "no such password"), 200), 401, "AuthenticationFailed")
+	c.refused(post("/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "no such password"), 200),
+		401, "AuthenticationFailed")
 }
 
 // projectUID is GetProjectUID, and Validate.
@@ -117,8 +120,10 @@ func TestAPIKeys(t *testing.T) {
 	}
 	c.must(get("/v1/users/info"), &info)
 	body := encoded(t, map[string]any{
-		"metadata": map[string]any{"name": "pipeline", "annotations": map[string]string{"description": "for CI"}, "creationTimestamp": zeroTime, "deletionTimestamp": zeroTime, "lastModifiedTimestamp": zeroTime},
-		"spec":     map[string]any{"userUid": info.TenantUID, "expiry": time.Now().Add(24 * time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")},
+		"metadata": map[string]any{"name": "pipeline", "annotations": map[string]string{"description": "for CI"},
+			"creationTimestamp": zeroTime, "deletionTimestamp": zeroTime, "lastModifiedTimestamp": zeroTime},
+		"spec": map[string]any{"userUid": info.TenantUID,
+			"expiry": time.Now().Add(24 * time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")},
 	})
 	var made struct {
 		APIKey string `json:"apiKey"`
@@ -152,7 +157,8 @@ func TestAPIKeys(t *testing.T) {
 func TestErrorsDoNotRepeatTheKey(t *testing.T) {
 	w := start(t)
 	c := w.sdk()
-	for _, o := range []operation{get("/v1/" + w.key), get(of(w.key, "/basic")), post(registriesPath+"/basic", `{"metadata":{"name":7},"x":"`+w.key+`"}`, 201)} {
+	for _, o := range []operation{get("/v1/" + w.key), get(of(w.key, "/basic")),
+		post(registriesPath+"/basic", `{"metadata":{"name":7},"x":"`+w.key+`"}`, 201)} {
 		resp, err := c.wire.send(c.request(o.method, o.path, o.body))
 		if err != nil || resp.status < 400 {
 			t.Fatalf("%s: status %d, error %v", o.path, resp.status, err)
@@ -198,10 +204,12 @@ func TestRegistryEntity(t *testing.T) {
 	var made struct{ UID string }
 	p.must(post(registriesPath+"/basic", strings.Replace(c.body(t), `"spec":{`, `"spec":{"scope":"tenant",`, 1), 201), &made)
 	p.must(get(of(made.UID, "")), &entity)
-	if entity.Type != "basic" || entity.Scope != "tenant" || entity.Endpoint != c.Endpoint || entity.ProviderType != c.ProviderType || entity.DefaultRegion == nil {
+	if entity.Type != "basic" || entity.Scope != "tenant" || entity.Endpoint != c.Endpoint || entity.ProviderType != c.ProviderType ||
+		entity.DefaultRegion == nil {
 		t.Errorf("%+v", entity)
 	}
-	if a := entity.Auth; a == nil || a.Type != c.CredentialType || a.Username != c.Username || a.TLS == nil || a.TLS.Certificate != c.Certificate {
+	if a := entity.Auth; a == nil || a.Type != c.CredentialType || a.Username != c.Username || a.TLS == nil ||
+		a.TLS.Certificate != c.Certificate {
 		t.Errorf("auth is %+v", entity.Auth)
 	}
 	p.refused(get(of("00000000-0000-4000-8000-000000000000", "")), 404, "ResourceNotFound")
@@ -227,7 +235,8 @@ func TestAuditUID(t *testing.T) {
 		{"project.create", func() operation { return post("/v1/projects", `{"metadata":{"name":"another"}}`, 201) }},
 		{"user.create", func() operation { return post("/v1/users", `{"spec":{"emailId":"ada@acme.example"}}`, 201) }},
 		{"alert.create", func() operation {
-			return post("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth", `{"type":"http","http":{"url":"https://hooks.example/x","method":"POST"}}`, 201)
+			return post("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth",
+				`{"type":"http","http":{"url":"https://hooks.example/x","method":"POST"}}`, 201)
 		}},
 	} {
 		o := step.call()

@@ -94,7 +94,8 @@ func TestWaitForSync(t *testing.T) {
 	base := harbor(t)
 	for _, kind := range []string{"helm", "zarf"} {
 		c := base
-		c.Name, c.ProviderType, c.BaseContentPath, c.Synchronization = kind, kind, map[string]string{"helm": "charts", "zarf": "zarf"}[kind], true
+		c.Name, c.ProviderType, c.BaseContentPath, c.Synchronization = kind, kind,
+			map[string]string{"helm": "charts", "zarf": "zarf"}[kind], true
 		p := w.plugin()
 		uid := p.create(c)
 		if last, warning := p.waitForSync(uid); warning || last.Status != "Success" || last.LastSyncedTime.IsZero() {
@@ -240,7 +241,8 @@ func findSummary(t *testing.T, list readSummary, name string) (found summaryItem
 		if item.Metadata.Name != name {
 			continue
 		}
-		found = summaryItem{uid: item.Metadata.UID, registryType: item.Spec.RegistryType, endpoint: item.Spec.Endpoint, providerType: item.Spec.ProviderType}
+		found = summaryItem{uid: item.Metadata.UID, registryType: item.Spec.RegistryType, endpoint: item.Spec.Endpoint,
+			providerType: item.Spec.ProviderType}
 		if item.Status != nil {
 			found.sync = item.Status.Sync
 		}

@@ -23,7 +23,8 @@ func (w *world) ts(header ...[2]string) tsSDK {
 // call returns parsed JSON when the content type says JSON, and text otherwise, whatever the status.
 func (c tsSDK) call(method, path string, body any) any {
 	c.wire.t.Helper()
-	header := append([][2]string{{"accept", "*/*"}, {"accept-language", "*"}, {"sec-fetch-mode", "cors"}, {"user-agent", "node"}, {"accept-encoding", "br, gzip, deflate"}}, c.header...)
+	header := append([][2]string{{"accept", "*/*"}, {"accept-language", "*"}, {"sec-fetch-mode", "cors"}, {"user-agent", "node"},
+		{"accept-encoding", "br, gzip, deflate"}}, c.header...)
 	r := request{method: method, target: path, header: append(header, [2]string{"Content-Type", "application/json"})}
 	if body != nil {
 		r.body = instance.JSON(body)
@@ -66,7 +67,8 @@ func (c tsSDK) failure(method, path string, body any) map[string]any {
 func TestTypeScript(t *testing.T) {
 	w := start(t)
 	bare := w.ts()
-	tokens := bare.object("POST", "/v1/auth/authenticate?setCookie=false", map[string]string{"emailId": instance.Email, "org": instance.Org, "password": instance.Password})
+	tokens := bare.object("POST", "/v1/auth/authenticate?setCookie=false",
+		map[string]string{"emailId": instance.Email, "org": instance.Org, "password": instance.Password})
 	token, _ := tokens["Authorization"].(string)
 	if token == "" {
 		t.Fatalf("the login returns %v", tokens)
@@ -88,17 +90,20 @@ func TestTypeScript(t *testing.T) {
 	if v := keyed.call("POST", registriesPath+"/basic/validate", spec); v != "" {
 		t.Errorf("validate gives %v, want an empty text", v)
 	}
-	made := keyed.object("POST", registriesPath+"/basic?skipPackSync=false", map[string]any{"metadata": map[string]string{"name": "from ts"}, "spec": spec})
+	made := keyed.object("POST", registriesPath+"/basic?skipPackSync=false",
+		map[string]any{"metadata": map[string]string{"name": "from ts"}, "spec": spec})
 	uid, _ := made["uid"].(string)
 	read := keyed.object("GET", registriesPath+"/"+uid+"/basic", nil)
 	if read["spec"].(map[string]any)["endpoint"] != configured.Endpoint {
 		t.Errorf("read %v", read)
 	}
-	for _, path := range []string{registriesPath + "/summary", "/v1/registries/metadata", registriesPath + "/" + uid, registriesPath + "/" + uid + "/basic/sync/status"} {
+	for _, path := range []string{registriesPath + "/summary", "/v1/registries/metadata", registriesPath + "/" + uid,
+		registriesPath + "/" + uid + "/basic/sync/status"} {
 		keyed.object("GET", path, nil)
 	}
 	key := keyed.object("POST", "/v1/apiKeys", map[string]any{
-		"metadata": map[string]string{"name": "from ts"}, "spec": map[string]string{"expiry": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)},
+		"metadata": map[string]string{"name": "from ts"},
+		"spec":     map[string]string{"expiry": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)},
 	})
 	if text, _ := key["apiKey"].(string); text == "" {
 		t.Errorf("made key %v", key)
@@ -112,7 +117,8 @@ func TestTypeScript(t *testing.T) {
 func TestTypeScriptKnowsErrors(t *testing.T) {
 	w := start(t)
 	keyed := w.ts([2]string{"ApiKey", w.key})
-	refused := keyed.failure("POST", registriesPath+"/basic/validate", map[string]any{"endpoint": "http://127.0.0.1:1", "auth": map[string]string{"type": "noAuth"}})
+	refused := keyed.failure("POST", registriesPath+"/basic/validate",
+		map[string]any{"endpoint": "http://127.0.0.1:1", "auth": map[string]string{"type": "noAuth"}})
 	if refused["code"] == "InvalidRequest" {
 		t.Errorf("validate gives %v", refused)
 	}

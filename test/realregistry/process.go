@@ -32,7 +32,8 @@ type process struct {
 
 // startListening runs a program on an address of its own. prepare writes its configuration for that
 // address and returns its arguments; ready returns nil once it is up.
-func startListening(t testing.TB, path string, prepare func(address string) []string, ready func(ctx context.Context, address string) error) string {
+func startListening(t testing.TB, path string, prepare func(address string) []string,
+	ready func(ctx context.Context, address string) error) string {
 	t.Helper()
 	address := testport.Unused(t)
 	p := run(t, path, prepare(address)...)

@@ -34,7 +34,8 @@ func TestRegistriesAreReal(t *testing.T) {
 			return realregistry.Distribution(t, realregistry.Options{Users: users, CA: ca})
 		}, false},
 		{"distribution token", func(t *testing.T) realregistry.Access {
-			return realregistry.Distribution(t, realregistry.Options{Token: realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users})})
+			return realregistry.Distribution(t,
+				realregistry.Options{Token: realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users})})
 		}, false},
 		{"distribution token https", func(t *testing.T) realregistry.Access {
 			server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, CA: ca})
@@ -77,7 +78,8 @@ func TestNginxStandsBeforeARegistry(t *testing.T) {
 	ca, clients := testca.New(t, "nginx authority"), testca.New(t, "client authority")
 	behind := realregistry.DockerRegistry(t, nil)
 	registry := realregistry.Nginx(t, behind, realregistry.Front{CA: ca, ClientCA: clients, Path: "/some/path"})
-	if status, body := get(t, ca, registry.Endpoint+"/v2/"); status != http.StatusBadRequest || !strings.Contains(body, "No required SSL certificate") {
+	if status, body := get(t, ca, registry.Endpoint+"/v2/"); status != http.StatusBadRequest ||
+		!strings.Contains(body, "No required SSL certificate") {
 		t.Errorf("without a client certificate: %d %q, want nginx's 400", status, body)
 	}
 	registry.Client = clients.Issue(t, testca.Options{Name: "robot", Client: true})

@@ -178,7 +178,8 @@ func (s *TokenServer) grant(w http.ResponseWriter, subject string, access []gran
 	now := time.Now()
 	claims := jwt.Claims{
 		Issuer: tokenIssuer, Subject: subject, Audience: jwt.Audience{tokenService}, ID: rand.Text(),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-time.Second)), Expiry: jwt.NewNumericDate(now.Add(tokenLife)),
+		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-time.Second)),
+		Expiry: jwt.NewNumericDate(now.Add(tokenLife)),
 	}
 	token, err := jwt.Signed(signer).Claims(claims).Claims(map[string]any{"access": access}).Serialize()
 	if err != nil {

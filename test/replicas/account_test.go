@@ -128,5 +128,6 @@ func (a *account) report(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(a.acknowledgements)) {
 		counts = append(counts, fmt.Sprintf("%s %d", kind, a.acknowledgements[kind]))
 	}
-	t.Logf("acknowledged so far: %s; asked again: %d times without a response, %d times after 503", strings.Join(counts, ", "), a.unacknowledged, a.refused)
+	t.Logf("acknowledged so far: %s; asked again: %d times without a response, %d times after 503", strings.Join(counts, ", "),
+		a.unacknowledged, a.refused)
 }

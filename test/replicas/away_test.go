@@ -69,7 +69,8 @@ func (a *requestKind) note(t *testing.T, response *http.Response, took time.Dura
 	if response.StatusCode != a.status {
 		a.other[response.StatusCode]++
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); response.StatusCode == http.StatusServiceUnavailable && (err != nil || seconds < 1) {
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); response.StatusCode == http.StatusServiceUnavailable &&
+		(err != nil || seconds < 1) {
 		t.Errorf("%s: 503 with Retry-After %q", a.name, response.Header.Get("Retry-After"))
 	}
 }
@@ -111,7 +112,8 @@ func TestStoreAway(t *testing.T) {
 			during := footprintOf(t, replica)
 			stop()
 			for _, kind := range kinds {
-				t.Logf("%-28s %5d responses, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name, len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
+				t.Logf("%-28s %5d responses, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name,
+					len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
 				if late := kind.at(0.99) > way.most || kind.at(0.5) > way.half; len(kind.other) > 0 || *long && late {
 					t.Errorf("%s: half within %v, want %v; 99 of 100 responses within %v, want %v; statuses other than %d: %v",
 						kind.name, kind.at(0.5), way.half, kind.at(0.99), way.most, kind.status, kind.other)
@@ -119,7 +121,8 @@ func TestStoreAway(t *testing.T) {
 			}
 			t.Logf("before: %v; in the end: %v", before, during)
 			// Each client has a connection, which two or three goroutines serve.
-			if during.resident > before.resident+64<<10 || during.open > before.open+4*awayClients || during.goroutines > before.goroutines+6*awayClients {
+			if during.resident > before.resident+64<<10 || during.open > before.open+4*awayClients ||
+				during.goroutines > before.goroutines+6*awayClients {
 				t.Errorf("something piles up: %v before, %v in the end", before, during)
 			}
 			back := time.Now()
@@ -140,10 +143,13 @@ func whileAway(tokens instance.Tokens) []*requestKind {
 		{name: "description", method: http.MethodGet, path: "/v1/openapi.json", status: http.StatusOK},
 		{name: "a token that was used before", method: http.MethodGet, path: alerts, headers: token, status: http.StatusOK},
 		{name: "readiness", method: http.MethodGet, path: "/readyz", status: http.StatusServiceUnavailable},
-		{name: "login", method: http.MethodPost, path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password), status: http.StatusServiceUnavailable},
+		{name: "login", method: http.MethodPost, path: "/v1/auth",
+			body: instance.Credentials(instance.Email, instance.Org, instance.Password), status: http.StatusServiceUnavailable},
 		{name: "refresh", method: http.MethodGet, path: refresh + tokens.RefreshToken, status: http.StatusServiceUnavailable},
-		{name: "list of registries", method: http.MethodGet, path: "/v1/registries/oci/summary", headers: token, status: http.StatusServiceUnavailable},
-		{name: "validation", method: http.MethodPost, path: validate, body: `{"endpoint":"http://127.0.0.1:1"}`, headers: token, status: http.StatusServiceUnavailable},
+		{name: "list of registries", method: http.MethodGet, path: "/v1/registries/oci/summary", headers: token,
+			status: http.StatusServiceUnavailable},
+		{name: "validation", method: http.MethodPost, path: validate, body: `{"endpoint":"http://127.0.0.1:1"}`, headers: token,
+			status: http.StatusServiceUnavailable},
 		{name: "logout", method: http.MethodPost, path: logout, headers: token, status: http.StatusServiceUnavailable},
 	}
 	for _, kind := range kinds {
@@ -198,7 +204,8 @@ func footprintOf(t *testing.T, s *instance.Server) footprint {
 // awaitService demands that a replica serves again by itself.
 func awaitService(t *testing.T, client *instance.Client, tokens instance.Tokens, back time.Time) {
 	t.Helper()
-	instance.Await(t, "ready after the database came back", func() bool { return client.Do(http.MethodGet, "/readyz", "").Status == http.StatusOK })
+	instance.Await(t, "ready after the database came back",
+		func() bool { return client.Do(http.MethodGet, "/readyz", "").Status == http.StatusOK })
 	if took := time.Since(back); *long && took > backWithin {
 		t.Errorf("ready %v after the database came back", took)
 	}

@@ -59,7 +59,8 @@ func (c retryingClient) want(kind string, status int, method, path, body string,
 }
 
 func (c retryingClient) login() (instance.Tokens, bool) {
-	response, ok := c.want(loggingIn, http.StatusOK, http.MethodPost, "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, instance.Password))
+	response, ok := c.want(loggingIn, http.StatusOK, http.MethodPost, "/v1/auth/authenticate",
+		instance.Credentials(instance.Email, instance.Org, instance.Password))
 	if !ok {
 		return instance.Tokens{}, false
 	}

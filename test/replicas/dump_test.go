@@ -34,7 +34,8 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	url := database.NewDatabase(t)
 	f := startFleet(t, 3, url, "--watch-interval", "1s")
 	f.replicas[2].Kill()
-	if err := database.Exec(t.Context(), url, "CREATE TABLE filler AS SELECT repeat(n::text, 1000) FROM generate_series(1, 10000) AS n"); err != nil {
+	if err := database.Exec(t.Context(), url,
+		"CREATE TABLE filler AS SELECT repeat(n::text, 1000) FROM generate_series(1, 10000) AS n"); err != nil {
 		t.Fatal(err) // more than the buffers between the database and the file
 	}
 	client := f.client(t)

@@ -121,7 +121,8 @@ func (f *family) check(t *testing.T, url string) {
 		t.Error("a client never got to log in")
 		return
 	}
-	generation, err := postgrestest.Number(t.Context(), url, "SELECT generation FROM sessions WHERE uid = $1 AND ended_at IS NULL", f.session)
+	generation, err := postgrestest.Number(t.Context(), url,
+		"SELECT generation FROM sessions WHERE uid = $1 AND ended_at IS NULL", f.session)
 	if err != nil || generation != f.generations+1 {
 		t.Errorf("session %s is of generation %d, %v; its client consumed %d refresh tokens", f.session, generation, err, f.generations)
 	}

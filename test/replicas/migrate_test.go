@@ -39,17 +39,20 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 		t.Errorf("a second time: %+v", again)
 	}
 
-	copied := instance.Start(t, instance.Options{Bare: true, Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
+	copied := instance.Start(t, instance.Options{Bare: true,
+		Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
 	client = copied.Client(t)
 	client.Login()
 	client.Do(http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
 	client.Do(http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
-	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization",
+		tokens.Authorization).Want(http.StatusOK)
 	if !strings.Contains(read.Body, `"password":"********"`) {
 		t.Errorf("the stored registry is now %s", read.Body)
 	}
 	// There is no registry, so the result comes from a check with the stored definition.
-	client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"http://127.0.0.1:9","registryUid":"`+registry.UID+`","auth":{"type":"basic","username":"u"}}`,
+	client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose",
+		`{"endpoint":"http://127.0.0.1:9","registryUid":"`+registry.UID+`","auth":{"type":"basic","username":"u"}}`,
 		"Authorization", tokens.Authorization).Want(http.StatusOK)
 }
 
@@ -62,8 +65,10 @@ func TestMigrateMistakes(t *testing.T) {
 	}{
 		{"without a target", "--to postgres", []string{"--from", "sqlite:" + data}},
 		{"from a value without the form sqlite:DIR", "sqlite:DIR", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
-		{"from a directory that is not there", "there is no store in the directory", []string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
-		{"a password in an argument", "password in an argument", []string{"--from", "sqlite:" + data, "--to", "postgres://u:hunter2@127.0.0.1:1/x"}},
+		{"from a directory that is not there", "there is no store in the directory",
+			[]string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
+		{"a password in an argument", "password in an argument",
+			[]string{"--from", "sqlite:" + data, "--to", "postgres://u:hunter2@127.0.0.1:1/x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := instance.Run(t, "", append([]string{"migrate"}, c.args...)...)

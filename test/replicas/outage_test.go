@@ -94,7 +94,8 @@ func (i *imports) store() bool {
 	definitions := make([]string, perImport)
 	for n := range definitions {
 		path := fmt.Sprintf("import/%d/%d", i.requests, n)
-		definitions[n] = instance.JSON(map[string]any{"endpoint": "http://127.0.0.1:1", "baseContentPath": path, "auth": map[string]any{"type": "noAuth"}})
+		definitions[n] = instance.JSON(map[string]any{"endpoint": "http://127.0.0.1:1", "baseContentPath": path,
+			"auth": map[string]any{"type": "noAuth"}})
 	}
 	body := `{"items":[` + strings.Join(definitions, ",") + `]}`
 	for first := true; ; first = false {

@@ -57,7 +57,8 @@ func TestThreeServersAreOne(t *testing.T) {
 	clients[2].Do(http.MethodPost, logout, "", "Authorization", next.Authorization).Want(http.StatusNoContent)
 	ended := time.Now()
 	for i, c := range clients {
-		for asked := time.Now(); c.Do(http.MethodGet, alerts, "", "Authorization", next.Authorization).Status != http.StatusUnauthorized; asked = time.Now() {
+		for asked := time.Now(); c.Do(http.MethodGet, alerts, "", "Authorization",
+			next.Authorization).Status != http.StatusUnauthorized; asked = time.Now() {
 			if asked.Sub(ended) > 2*time.Second {
 				t.Fatalf("server %d takes the token of an ended session", i)
 			}
@@ -93,7 +94,8 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if status, header := ask("POST", "/v1/auth/authenticate", login); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+		if status, header := ask("POST", "/v1/auth/authenticate", login); status != http.StatusServiceUnavailable ||
+			header.Get("Retry-After") == "" {
 			t.Errorf("login: %d, %v", status, header)
 		}
 		if status, _ := ask("GET", "/readyz", ""); status != http.StatusServiceUnavailable {
@@ -145,7 +147,8 @@ func TestCommandsOnADatabase(t *testing.T) {
 	url, dir := database.NewDatabase(t), t.TempDir()
 	flags := []string{"--data-dir", dir + "/data", "--database-url-file", urlFile(t, url)}
 	command := func(args ...string) instance.Result { return instance.Run(t, "", append(args, flags...)...) }
-	if result := command("org", "list"); result.Code != 2 || !strings.Contains(result.Err, "there is no store in this database; name the server") {
+	if result := command("org", "list"); result.Code != 2 ||
+		!strings.Contains(result.Err, "there is no store in this database; name the server") {
 		t.Errorf("on an empty database: %d %s", result.Code, result.Err)
 	}
 	instance.Start(t, instance.Options{DataDir: dir + "/data", Flags: flags[2:]}).Kill()

@@ -36,9 +36,11 @@ func TestShutdownHandsOver(t *testing.T) {
 	var asking sync.WaitGroup
 	const validations = 3
 	for i := range validations {
-		body := instance.JSON(map[string]any{"endpoint": registry.URL, "basePath": fmt.Sprintf("/asked-%d", i), "auth": map[string]any{"type": "noAuth"}})
+		body := instance.JSON(map[string]any{"endpoint": registry.URL, "basePath": fmt.Sprintf("/asked-%d", i),
+			"auth": map[string]any{"type": "noAuth"}})
 		asking.Go(func() {
-			if response, err := client.Try(http.MethodPost, validate, body, credential...); err != nil || response.Status != http.StatusNoContent {
+			if response, err := client.Try(http.MethodPost, validate, body, credential...); err != nil ||
+				response.Status != http.StatusNoContent {
 				t.Errorf("a validation under way: %d %s, %v", response.Status, response.Body, err)
 			}
 		})
@@ -60,7 +62,8 @@ func TestShutdownHandsOver(t *testing.T) {
 			t.Fatalf("only %d of %d records were checked %v after the end of the replica that had begun to", done, records, soon)
 		}
 	}
-	t.Logf("ended in %v; all that it had begun was done by the other one %v after the signal", ended.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	t.Logf("ended in %v; all that it had begun was done by the other one %v after the signal", ended.Round(time.Millisecond),
+		time.Since(began).Round(time.Millisecond))
 	second.Client(t).Do(http.MethodGet, alerts, "", credential...).Want(http.StatusOK)
 }
 

@@ -120,11 +120,13 @@ func retriesEverywhere(s story, _ []string) {
 func aUserAndAKey(s story, admin []string) {
 	const email = "mate@acme.example"
 	var user, key struct{ UID, APIKey string }
-	s.on(0, http.MethodPost, "/v1/users", instance.JSON(map[string]any{"spec": map[string]string{"emailId": email, "password": instance.Password}}), admin...).
+	s.on(0, http.MethodPost, "/v1/users",
+		instance.JSON(map[string]any{"spec": map[string]string{"emailId": email, "password": instance.Password}}), admin...).
 		Want(http.StatusCreated).Into(&user)
 	mate := s.on(1, http.MethodPost, "/v1/auth", loginAs(email)).Want(http.StatusOK).Tokens()
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
-	s.on(2, http.MethodPost, "/v1/apiKeys", instance.JSON(map[string]any{"metadata": map[string]string{"name": "ci"}, "spec": map[string]string{"expiry": tomorrow}}),
+	s.on(2, http.MethodPost, "/v1/apiKeys",
+		instance.JSON(map[string]any{"metadata": map[string]string{"name": "ci"}, "spec": map[string]string{"expiry": tomorrow}}),
 		"Authorization", mate.Authorization).Want(http.StatusCreated).Into(&key)
 	for replica := range s.replicas {
 		s.on(replica, http.MethodGet, alerts, "", "ApiKey", key.APIKey).Want(http.StatusOK)
@@ -190,6 +192,7 @@ func newKeys(s story, admin []string) {
 		s.t.Errorf("the published keys are %s, and were %s", after, before)
 	}
 	instance.Await(s.t, "all replicas publish the new keys", func() bool {
-		return s.on(1, http.MethodGet, "/.well-known/jwks.json", "").Body == after && s.on(2, http.MethodGet, "/.well-known/jwks.json", "").Body == after
+		return s.on(1, http.MethodGet, "/.well-known/jwks.json", "").Body == after &&
+			s.on(2, http.MethodGet, "/.well-known/jwks.json", "").Body == after
 	})
 }

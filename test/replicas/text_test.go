@@ -17,9 +17,11 @@ func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 	_, project, _ = strings.Cut(project, `"uid":"`)
 	project, _, _ = strings.Cut(project, `"`)
 	definition := func(metadata, spec string) string {
-		return `{"metadata":{"name":"one"` + metadata + `},"spec":{"endpoint":"https://registry.example.com","auth":{"type":"noAuth"}` + spec + `}}`
+		return `{"metadata":{"name":"one"` + metadata +
+			`},"spec":{"endpoint":"https://registry.example.com","auth":{"type":"noAuth"}` + spec + `}}`
 	}
-	const registries, channel = "/v1/registries/oci/basic", `{"type":"http","isActive":true,"http":{"method":"POST","url":"https://hooks.example.com/x"`
+	const registries, channel = "/v1/registries/oci/basic",
+		`{"type":"http","isActive":true,"http":{"method":"POST","url":"https://hooks.example.com/x"`
 	for _, c := range []struct{ name, method, path, body string }{
 		{"query of a list", "GET", "/v1/audits?userUid=a%00b", ""},
 		{"object of a list", "GET", "/v1/audits?resourceUid=a%00b", ""},
@@ -39,15 +41,18 @@ func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 		{"annotation", "POST", registries, definition(`,"annotations":{"a":"c\u0000d"}`, "")},
 		{"scope", "POST", registries, definition("", `,"scope":"a\u0000b"`)},
 		{"content path", "POST", registries, definition("", `,"baseContentPath":"a\u0000b"`)},
-		{"registry's uid", "POST", registries + "/validate", `{"endpoint":"https://registry.example.com","registryUid":"a\u0000b","auth":{"type":"noAuth"}}`},
+		{"registry's uid", "POST", registries + "/validate",
+			`{"endpoint":"https://registry.example.com","registryUid":"a\u0000b","auth":{"type":"noAuth"}}`},
 		{"new user", "POST", "/v1/users", `{"spec":{"emailId":"a\u0000@b","password":"seven lanterns on the quay","roles":["admin"]}}`},
-		{"project of a new user", "POST", "/v1/users", `{"spec":{"emailId":"a@b","password":"seven lanterns on the quay","roles":["member"],"projects":["a\u0000b"]}}`},
+		{"project of a new user", "POST", "/v1/users",
+			`{"spec":{"emailId":"a@b","password":"seven lanterns on the quay","roles":["member"],"projects":["a\u0000b"]}}`},
 		{"new project", "POST", "/v1/projects", `{"metadata":{"name":"a\u0000b"}}`},
 		{"API key's name", "POST", "/v1/apiKeys", `{"metadata":{"name":"a\u0000b"},"spec":{}}`},
 		{"API key's user", "POST", "/v1/apiKeys", `{"metadata":{"name":"b"},"spec":{"userUid":"a\u0000b"}}`},
 		{"webhook's body", "POST", "/v1/projects/" + project + "/alerts/RegistryHealth", channel + `,"body":"a\u0000b"}}`},
 		{"webhook's header", "POST", "/v1/projects/" + project + "/alerts/RegistryHealth", channel + `,"headers":{"a":"c\u0000d"}}}`},
-		{"mail address", "POST", "/v1/projects/" + project + "/alerts/RegistryHealth", `{"type":"email","isActive":true,"identifiers":["a\u0000@b"]}`},
+		{"mail address", "POST", "/v1/projects/" + project + "/alerts/RegistryHealth",
+			`{"type":"email","isActive":true,"identifiers":["a\u0000@b"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			response := client.Do(c.method, c.path, c.body, "Authorization", token)

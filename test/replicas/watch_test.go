@@ -69,8 +69,9 @@ func (r *watchedRegistry) count(name string) int {
 func (r *watchedRegistry) keep(t *testing.T, client *instance.Client, credential []string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		body := instance.JSON(map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"endpoint": r.URL, "basePath": "/" + name,
-			"auth": map[string]any{"type": "noAuth"}}})
+		body := instance.JSON(map[string]any{"metadata": map[string]any{"name": name},
+			"spec": map[string]any{"endpoint": r.URL, "basePath": "/" + name,
+				"auth": map[string]any{"type": "noAuth"}}})
 		client.Do(http.MethodPost, registriesPath, body, credential...).Want(http.StatusCreated)
 	}
 }
@@ -135,7 +136,8 @@ func TestOnlyStopOfTheServiceSpreadsChecks(t *testing.T) {
 		t.Helper()
 		at := time.Now().Add(-stopped).UnixMilli()
 		if err := database.Exec(t.Context(), url, fmt.Sprintf("UPDATE service_clock SET newest = %d", at),
-			fmt.Sprintf("UPDATE registry_watch SET next_at = %d WHERE lease_owner IS NULL", time.Now().Add(-time.Hour).UnixMilli())); err != nil {
+			fmt.Sprintf("UPDATE registry_watch SET next_at = %d WHERE lease_owner IS NULL",
+				time.Now().Add(-time.Hour).UnixMilli())); err != nil {
 			t.Fatal(err)
 		}
 		f.start(replica)

@@ -13,9 +13,12 @@ import (
 
 // special are texts with a meaning in one of the formats.
 var special = []string{
-	"", " ", "\x00", "\x1b[31m", "\r\n", "\n::error::x", "::stop-commands::x", "##[error]x", "%0A", "%25", "%3A", ":", ",", "a,line=1", "::", "]]>", "</testcase>",
-	"&#0;", "<![CDATA[", "<!--", "|", "\\|", "\\", "`", "``` \n", "[a](https://evil.test)", "![a](b)", "https://evil.test", "www.evil.test", "a@evil.test",
-	"<img src=x>", "# EOF\n", "\"", "\\\"", "\\n", "{", "}", "{0}", "\ufffd", "\ufffe", "\uffff", "\ud7ff", "\ue000", "\u2028", "\u202e", "\u0085", "\U0010ffff",
+	"", " ", "\x00", "\x1b[31m", "\r\n", "\n::error::x", "::stop-commands::x", "##[error]x", "%0A", "%25", "%3A", ":", ",", "a,line=1",
+	"::", "]]>", "</testcase>",
+	"&#0;", "<![CDATA[", "<!--", "|", "\\|", "\\", "`", "``` \n", "[a](https://evil.test)", "![a](b)", "https://evil.test",
+	"www.evil.test", "a@evil.test",
+	"<img src=x>", "# EOF\n", "\"", "\\\"", "\\n", "{", "}", "{0}", "\ufffd", "\ufffe", "\uffff", "\ud7ff", "\ue000", "\u2028",
+	"\u202e", "\u0085", "\U0010ffff",
 	"\xff", "\xc3\x28", "../", "/", "C:\\x", "file:///x", "~", "?", "#", "a=b", "$(x)", "${{ x }}", "- ", "1. ", "***", "--- |", "\t",
 }
 
@@ -52,7 +55,8 @@ func registry() *rapid.Generator[model.Registry] {
 			},
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "notices") {
-			r.Notices = append(r.Notices, model.Notice{Code: model.NoticeCode(text().Draw(t, "notice")), Message: text().Draw(t, "message")})
+			r.Notices = append(r.Notices, model.Notice{Code: model.NoticeCode(text().Draw(t, "notice")),
+				Message: text().Draw(t, "message")})
 		}
 		switch rapid.SampledFrom([]string{"unresolved", "problems", "not checked", "listed", "checked", "checked"}).Draw(t, "outcome") {
 		case "unresolved":
@@ -72,16 +76,20 @@ func registry() *rapid.Generator[model.Registry] {
 func report() *rapid.Generator[*regcheck.Report] {
 	return rapid.Custom(func(t *rapid.T) *regcheck.Report {
 		r := &regcheck.Report{
-			Valid: rapid.Bool().Draw(t, "valid"), Code: regcheck.Code(text().Draw(t, "code")), Reason: regcheck.Reason(text().Draw(t, "reason")),
+			Valid: rapid.Bool().Draw(t, "valid"), Code: regcheck.Code(text().Draw(t, "code")),
+			Reason:  regcheck.Reason(text().Draw(t, "reason")),
 			Message: text().Draw(t, "message"), Hint: text().Draw(t, "hint"), Registry: text().Draw(t, "registry"),
-			Duration: time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "duration")), CertificateExpires: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "expires"), 0),
+			Duration:           time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "duration")),
+			CertificateExpires: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "expires"), 0),
 			Stages: []regcheck.StageResult{
-				{Name: regcheck.StageTLS, Status: regcheck.OK, Duration: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "tls")), Detail: text().Draw(t, "detail")},
+				{Name: regcheck.StageTLS, Status: regcheck.OK, Duration: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "tls")),
+					Detail: text().Draw(t, "detail")},
 				{Name: regcheck.StageContent, Status: regcheck.Skipped},
 			},
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "warnings") {
-			r.Warnings = append(r.Warnings, regcheck.Warning{Code: regcheck.WarningCode(text().Draw(t, "warning")), Message: text().Draw(t, "message")})
+			r.Warnings = append(r.Warnings,
+				regcheck.Warning{Code: regcheck.WarningCode(text().Draw(t, "warning")), Message: text().Draw(t, "message")})
 		}
 		return r
 	})
@@ -91,10 +99,12 @@ func result() *rapid.Generator[model.Result] {
 	return rapid.Custom(func(t *rapid.T) model.Result {
 		r := model.Result{Registries: rapid.SliceOfN(registry(), 0, 4).Draw(t, "registries")}
 		for range rapid.IntRange(0, 2).Draw(t, "problems") {
-			r.Problems = append(r.Problems, model.Problem{Source: source().Draw(t, "source"), Reason: model.ProblemNotYAML, Message: text().Draw(t, "message")})
+			r.Problems = append(r.Problems,
+				model.Problem{Source: source().Draw(t, "source"), Reason: model.ProblemNotYAML, Message: text().Draw(t, "message")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "skipped") {
-			r.Skipped = append(r.Skipped, model.Skipped{Source: source().Draw(t, "source"), Reason: model.SkipGit, Message: text().Draw(t, "message")})
+			r.Skipped = append(r.Skipped, model.Skipped{Source: source().Draw(t, "source"), Reason: model.SkipGit,
+				Message: text().Draw(t, "message")})
 		}
 		return r
 	})

@@ -84,9 +84,11 @@ func readJUnit(report []byte, want counts) error {
 	suites[0].Aggregate()
 	totals := suites[0].Totals
 	return errorsOf(
-		differ("cases", totals.Tests, want.cases), differ("failures", totals.Failed, want.failures), differ("errors", totals.Error, want.errors),
+		differ("cases", totals.Tests, want.cases), differ("failures", totals.Failed, want.failures),
+		differ("errors", totals.Error, want.errors),
 		differ("tests=", written["tests"], strconv.Itoa(want.cases)), differ("failures=", written["failures"], strconv.Itoa(want.failures)),
-		differ("errors=", written["errors"], strconv.Itoa(want.errors)), differ("skipped=", written["skipped"], strconv.Itoa(totals.Skipped)),
+		differ("errors=", written["errors"], strconv.Itoa(want.errors)),
+		differ("skipped=", written["skipped"], strconv.Itoa(totals.Skipped)),
 	)
 }
 
@@ -145,10 +147,12 @@ func readSARIF(report []byte, want counts) error {
 		rule := run.Tool.Driver.Rules[r.RuleIndex]
 		at := r.Locations[0].PhysicalLocation
 		uri, err := url.Parse(at.ArtifactLocation.URI)
-		if err != nil || uri.IsAbs() != (at.ArtifactLocation.URIBaseID == "") || uri.IsAbs() && uri.Scheme != "file" || strings.Contains(uri.String(), `\`) {
+		if err != nil || uri.IsAbs() != (at.ArtifactLocation.URIBaseID == "") || uri.IsAbs() && uri.Scheme != "file" ||
+			strings.Contains(uri.String(), `\`) {
 			return fmt.Errorf("URI %q (%w)", at.ArtifactLocation.URI, err)
 		}
-		if rule.ID != r.RuleID || !strings.HasPrefix(rule.HelpURI, "https://") || at.Region.StartLine < 1 || len(r.PartialFingerprints) != 1 {
+		if rule.ID != r.RuleID || !strings.HasPrefix(rule.HelpURI, "https://") || at.Region.StartLine < 1 ||
+			len(r.PartialFingerprints) != 1 {
 			return fmt.Errorf("%+v", r)
 		}
 		seen[r.PartialFingerprints["regwarden/v1"]] = true
@@ -165,7 +169,8 @@ var githubEscapes = regexp.MustCompile(`%(25|0D|0A|3A|2C)?`)
 
 func readAnnotations(report []byte, want counts) error {
 	lines := strings.Split(string(report), "\n")
-	if err := errorsOf(differ("the last line", lines[len(lines)-1], ""), differ("annotations", len(lines)-1, want.annotations)); err != nil {
+	if err := errorsOf(differ("the last line", lines[len(lines)-1], ""),
+		differ("annotations", len(lines)-1, want.annotations)); err != nil {
 		return err
 	}
 	for _, line := range lines[:len(lines)-1] {
@@ -262,7 +267,8 @@ func readGitLab(report []byte, want counts) error {
 
 // readMetrics reads a report with the parser of node_exporter's textfile collector and the linter of promtool check metrics.
 func readMetrics(report []byte, want counts) error {
-	if !bytes.HasSuffix(report, []byte("\n# EOF\n")) || bytes.Count(report, []byte("\n# EOF\n")) != 1 || bytes.Contains(report, []byte("\n\n")) {
+	if !bytes.HasSuffix(report, []byte("\n# EOF\n")) || bytes.Count(report, []byte("\n# EOF\n")) != 1 ||
+		bytes.Contains(report, []byte("\n\n")) {
 		return fmt.Errorf("the report does not end with # EOF")
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -280,7 +286,8 @@ func readMetrics(report []byte, want counts) error {
 	for _, m := range families["regwarden_scan_entries"].GetMetric() {
 		entries += int(m.GetGauge().GetValue())
 	}
-	return errorsOf(differ("series", len(series), want.checked), differ("expiry", len(families["probe_ssl_earliest_cert_expiry"].GetMetric()), want.checked),
+	return errorsOf(differ("series", len(series), want.checked),
+		differ("expiry", len(families["probe_ssl_earliest_cert_expiry"].GetMetric()), want.checked),
 		differ("stages", len(families["probe_duration_seconds"].GetMetric()), want.checked), differ("entries", entries, want.entries))
 }
 

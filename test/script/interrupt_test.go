@@ -121,7 +121,8 @@ func TestSignalEndsTheWaitForACheck(t *testing.T) {
 	<-waiting
 	check.signal(t, syscall.SIGINT)
 	_ = check.Wait() // the exit code says more
-	if code := check.ProcessState.ExitCode(); code != 130 || check.out.Len() > 0 || !strings.HasSuffix(check.errs.String(), "regwarden: interrupted\n") {
+	if code := check.ProcessState.ExitCode(); code != 130 || check.out.Len() > 0 ||
+		!strings.HasSuffix(check.errs.String(), "regwarden: interrupted\n") {
 		t.Errorf("exit code %d\n%s%s", code, check.out.String(), check.errs.String())
 	}
 }
@@ -144,7 +145,8 @@ func TestSignalEndsReadsOfStandardInput(t *testing.T) {
 	data := instance.Start(t, instance.Options{}).DataDir
 	for _, args := range [][]string{
 		{"check", "-"}, {"scan", "-"}, {"import", "-", "--data-dir", data}, {"registry", "create", "harbor", "-f", "-", "--data-dir", data},
-		{"alert", "create", "-f", "-", "--data-dir", data}, {"user", "create", "--email", "bob@acme.example", "--password-stdin", "--data-dir", data},
+		{"alert", "create", "-f", "-", "--data-dir", data},
+		{"user", "create", "--email", "bob@acme.example", "--password-stdin", "--data-dir", data},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			in, out := smallPipe(t)

@@ -23,7 +23,8 @@ import (
 func TestLoginPrompts(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	type step struct{ await, typed string }
-	email, password, org := step{"Email: ", instance.Email + "\n"}, step{"Password: ", instance.Password + "\n"}, step{"Organization: ", instance.Org + "\n"}
+	email, password, org := step{"Email: ", instance.Email + "\n"}, step{"Password: ", instance.Password + "\n"},
+		step{"Organization: ", instance.Org + "\n"}
 	for _, tt := range []struct {
 		name  string
 		flags []string
@@ -31,7 +32,8 @@ func TestLoginPrompts(t *testing.T) {
 		code  int
 		shows string
 	}{
-		{"everything", nil, []step{email, password, org}, 0, "Logged in to " + server.URL + " as " + instance.Email + " (admin) in the organization Acme;"},
+		{"everything", nil, []step{email, password, org}, 0,
+			"Logged in to " + server.URL + " as " + instance.Email + " (admin) in the organization Acme;"},
 		{"password", []string{"--email", instance.Email, "--org", instance.Org}, []step{password}, 0, "Logged in to "},
 		{"Ctrl-C at the email", nil, []step{{"Email: ", "lanterns\x03"}}, 130, "interrupted"},
 		{"Ctrl-C at the password", nil, []step{email, {"Password: ", "lanterns\x03"}}, 130, "interrupted"},
@@ -186,7 +188,9 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 	}
 	run("", 1, "whoami")
 	run("", 1, "logout")
-	if left := u.credentials(); len(left) > 0 || !strings.Contains(shown.String(), "the credentials for "+server.URL+" were removed, but the session could not be ended at the server: ") {
+	if left := u.credentials(); len(left) > 0 ||
+		!strings.Contains(shown.String(),
+			"the credentials for "+server.URL+" were removed, but the session could not be ended at the server: ") {
 		t.Errorf("%d credentials are left\n%s", len(left), shown.String())
 	}
 	if err := os.WriteFile(u.file(), []byte(`{"contexts": [{"token": "`+secrets[0]+`"`), 0o600); err != nil {

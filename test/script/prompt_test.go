@@ -27,13 +27,15 @@ func TestPrompts(t *testing.T) {
 		shows string
 	}{
 		{"new password", with(create, "typed@acme.example"), []string{phrase + "\n", phrase + "\n"}, 0, "Again: "},
-		{"new password with --password-stdin", with(create, "flag@acme.example", "--password-stdin"), []string{phrase + "\n", phrase + "\n"}, 0, "Again: "},
+		{"new password with --password-stdin", with(create, "flag@acme.example", "--password-stdin"),
+			[]string{phrase + "\n", phrase + "\n"}, 0, "Again: "},
 		{"Ctrl-C at the first prompt", with(create, "none@acme.example", "--password-stdin"), []string{"nine\x03"}, 130, "Password: "},
 		{"Ctrl-C at the second prompt", with(create, "none@acme.example"), []string{phrase + "\n", "\x03"}, 130, "Again: "},
 		{"nothing", with(create, "none@acme.example", "--password-stdin"), []string{"\n"}, 2, "nothing was entered"},
 		{"password of a registry", with(check, "--password-stdin"), []string{phrase + "\n"}, 1, "RegistryUnreachable"},
 		{"Ctrl-C at the password of a registry", with(check, "--password-stdin"), []string{"\x03"}, 130, "Password: "},
-		{"Ctrl-C at the token of a registry", []string{"check", "--endpoint", "http://127.0.0.1:9", "--token-stdin"}, []string{"\x03"}, 130, "Token: "},
+		{"Ctrl-C at the token of a registry", []string{"check", "--endpoint", "http://127.0.0.1:9", "--token-stdin"},
+			[]string{"\x03"}, 130, "Token: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			terminal := instance.OpenTerminal(t)
@@ -54,7 +56,8 @@ func TestPrompts(t *testing.T) {
 			for line := range terminal.Lines {
 				shown.WriteString(line + "\n")
 			}
-			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(shown.String(), tt.shows) || strings.Contains(shown.String(), "nine") {
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(shown.String(), tt.shows) ||
+				strings.Contains(shown.String(), "nine") {
 				t.Errorf("exit code %d, want %d, shows %q", code, tt.code, shown.String())
 			}
 		})

@@ -32,7 +32,8 @@ func noAuth(t *testing.T, name, endpoint string) string {
 func TestSignalEndsAScanWithWhatIsDone(t *testing.T) {
 	open := realregistry.Distribution(t, realregistry.Options{})
 	endpoint, asked := silent(t)
-	scan := start(t, nil, "scan", "--concurrency", "1", noAuth(t, "a.json", open.Endpoint), noAuth(t, "b.json", endpoint), noAuth(t, "c.json", endpoint+"/sub"))
+	scan := start(t, nil, "scan", "--concurrency", "1", noAuth(t, "a.json", open.Endpoint), noAuth(t, "b.json", endpoint),
+		noAuth(t, "c.json", endpoint+"/sub"))
 	<-asked
 	scan.signal(t, syscall.SIGINT)
 	_ = scan.Wait() // the exit code is compared below
@@ -69,8 +70,10 @@ func TestProgressOfAScan(t *testing.T) {
 func TestScanShowsNoSecret(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	for _, args := range [][]string{
-		{"--list"}, {"--list", "--explain"}, {"--list", "--show-users"}, {"--list", "-o", "json"}, {"--list", "--as", "docker"}, {"--list", "--as", "kubelet"}, {"--list", "--as", "podman"},
-		{"--list", "--report", "junit=" + report}, {"--list", "--report", "sarif=" + report}, {"--list", "--report", "github"}, {"--list", "--report", "gitlab=" + report},
+		{"--list"}, {"--list", "--explain"}, {"--list", "--show-users"}, {"--list", "-o", "json"}, {"--list", "--as", "docker"},
+		{"--list", "--as", "kubelet"}, {"--list", "--as", "podman"},
+		{"--list", "--report", "junit=" + report}, {"--list", "--report", "sarif=" + report}, {"--list", "--report", "github"},
+		{"--list", "--report", "gitlab=" + report},
 		{"--list", "--report", "openmetrics=" + report}, {"--list", "--report", "junit=" + report, "--show-users"},
 	} {
 		result := instance.Run(t, "", append([]string{"scan", samples}, args...)...)
@@ -107,7 +110,8 @@ func TestScanListTouchesNothingElse(t *testing.T) {
 		}
 	}
 	program, calls := instance.Binary(t), filepath.Join(t.TempDir(), "calls")
-	cmd := exec.Command(strace, "-f", "-qq", "-e", "trace=execve,execveat,open,openat,openat2,socket,connect,sendto,bind", "-o", calls, program, "scan", "--list", "-o", "json", tree)
+	cmd := exec.Command(strace, "-f", "-qq", "-e", "trace=execve,execveat,open,openat,openat2,socket,connect,sendto,bind", "-o", calls,
+		program, "scan", "--list", "-o", "json", tree)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	out, _ := cmd.Output() // the exit code is 1, since the samples have problems
 	text, err := os.ReadFile(calls)
@@ -141,7 +145,8 @@ var firstString = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
 // mayOpen reports whether a scan may open a path: in the tree, relative to a directory of it, or what Go's runtime reads of the machine.
 func mayOpen(path, tree string) bool {
 	if filepath.IsAbs(path) {
-		return path == tree || strings.HasPrefix(path, tree+"/") || strings.HasPrefix(path, "/sys/") || strings.HasPrefix(path, "/proc/") || path == "/dev/null"
+		return path == tree || strings.HasPrefix(path, tree+"/") || strings.HasPrefix(path, "/sys/") ||
+			strings.HasPrefix(path, "/proc/") || path == "/dev/null"
 	}
 	return filepath.IsLocal(path)
 }

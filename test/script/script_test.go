@@ -49,7 +49,8 @@ func TestScripts(t *testing.T) {
 		setup     func(*testing.T, *testscript.Env)
 	}{
 		{"local", "testdata/script", *update, nil},
-		{"both on a data directory", "testdata/both", *update, func(_ *testing.T, env *testscript.Env) { env.Setenv("REGWARDEN_DATA_DIR", "data") }},
+		{"both on a data directory", "testdata/both", *update,
+			func(_ *testing.T, env *testscript.Env) { env.Setenv("REGWARDEN_DATA_DIR", "data") }},
 		{"both on a server", "testdata/both", false, logIn},
 		{"server", "testdata/server", *update, func(t *testing.T, env *testscript.Env) { serve(t, env) }},
 	} {
@@ -69,7 +70,8 @@ func TestScripts(t *testing.T) {
 					}
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field, "readenv": readenv},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady,
+					"field": field, "readenv": readenv},
 			})
 		})
 	}
@@ -96,7 +98,8 @@ func serve(t *testing.T, env *testscript.Env, flags ...string) {
 // logIn logs in to a server that does not check stored registries by itself: their status stays that of the data directory.
 func logIn(t *testing.T, env *testscript.Env) {
 	serve(t, env, "--watch-interval", "0s")
-	login := exec.Command(instance.Binary(t), "login", env.Getenv("SERVER"), "--ca", env.Getenv("SERVER_CA"), "--org", instance.Org, "--email", instance.Email, "--password-stdin")
+	login := exec.Command(instance.Binary(t), "login", env.Getenv("SERVER"), "--ca", env.Getenv("SERVER_CA"), "--org", instance.Org,
+		"--email", instance.Email, "--password-stdin")
 	login.Stdin, login.Env = strings.NewReader(instance.Password), env.Vars
 	if out, err := login.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -122,13 +125,15 @@ func newWorld(t *testing.T) map[string]string {
 	ca := testca.New(t, "Example Private CA")
 	open := realregistry.Distribution(t, realregistry.Options{})
 	secure := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{user: password}, CA: ca})
-	server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{user: password}, Identities: []string{"an-identity-token"}})
+	server := realregistry.NewTokenServer(t,
+		realregistry.TokenRules{Users: map[string]string{user: password}, Identities: []string{"an-identity-token"}})
 	bearer := realregistry.Distribution(t, realregistry.Options{Token: server})
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	unused := "http://" + testport.Unused(t)
 	service := instance.Start(t, instance.Options{})
-	store(t, service, definition{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
+	store(t, service, definition{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user,
+		Password: password, CA: ca.PEM()})
 	store(t, service, definition{Name: "Open Charts", Endpoint: open.Endpoint})
 	store(t, service, definition{Name: "gone", Endpoint: unused, Username: user, Password: password})
 	if code := service.Stop(syscall.SIGTERM); code != 0 {
@@ -136,7 +141,9 @@ func newWorld(t *testing.T) map[string]string {
 	}
 	receiver := httptest.NewServer(http.HandlerFunc(receive))
 	t.Cleanup(receiver.Close)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+	}))
 	t.Cleanup(proxy.Close)
 	dir := t.TempDir()
 	caFile := filepath.Join(dir, "ca.pem")
@@ -179,7 +186,8 @@ func store(t *testing.T, service *instance.Server, k definition) {
 	client.Do(http.MethodPost, "/v1/registries/oci/basic", body, "Authorization", token).Want(http.StatusCreated).Into(&made)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		var history struct{ Items []struct{} }
-		client.Do(http.MethodGet, "/v1/registries/oci/"+made.UID+"/basic/history", "", "Authorization", token).Want(http.StatusOK).Into(&history)
+		client.Do(http.MethodGet, "/v1/registries/oci/"+made.UID+"/basic/history", "", "Authorization",
+			token).Want(http.StatusOK).Into(&history)
 		if len(history.Items) > 0 {
 			return
 		}

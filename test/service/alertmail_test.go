@@ -40,7 +40,8 @@ func (m *mailbox) listen(t *testing.T) []string {
 		}
 	}()
 	port := listener.Addr().(*net.TCPAddr).Port
-	return []string{"--smtp-host", "127.0.0.1", "--smtp-port", strconv.Itoa(port), "--smtp-from", "regwarden@own.example", "--smtp-tls", "none"}
+	return []string{"--smtp-host", "127.0.0.1", "--smtp-port", strconv.Itoa(port), "--smtp-from",
+		"regwarden@own.example", "--smtp-tls", "none"}
 }
 
 func (m *mailbox) serve(c net.Conn) {
@@ -73,7 +74,8 @@ func (m *mailbox) serve(c net.Conn) {
 func TestAnAddressConfirms(t *testing.T) {
 	t.Parallel()
 	var box mailbox
-	server := instance.Start(t, watchEvery("1s", append(box.listen(t), "--public-url", "https://regwarden.example.com/base/", "--alert-mail-domains", "own.example")...))
+	server := instance.Start(t, watchEvery("1s",
+		append(box.listen(t), "--public-url", "https://regwarden.example.com/base/", "--alert-mail-domains", "own.example")...))
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make(channelsOf(admin.project()), instance.JSON(object{"type": "email", "isActive": true,
 		"identifiers": []string{"ops@own.example"}}))
@@ -97,7 +99,8 @@ func TestAnAddressConfirms(t *testing.T) {
 	}
 	recipient := server.Client(t)
 	page := recipient.Do(http.MethodGet, path, "").Want(http.StatusOK)
-	if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page.Body, "to a&amp;b@other.example.") || !strings.Contains(page.Body, `<form method="post">`) {
+	if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page.Body, "to a&amp;b@other.example.") ||
+		!strings.Contains(page.Body, `<form method="post">`) {
 		t.Errorf("the page is %v\n%s", page.Header, page.Body)
 	}
 	unconfirmed("a&b@other.example")
@@ -109,7 +112,8 @@ func TestAnAddressConfirms(t *testing.T) {
 	}
 	unconfirmed()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		if f := recipient.Do(method, path+"x", "").Want(http.StatusNotFound).Fault(); f.Code != "ResourceNotFound" || !strings.Contains(f.Message, "link") {
+		if f := recipient.Do(method, path+"x", "").Want(http.StatusNotFound).Fault(); f.Code != "ResourceNotFound" ||
+			!strings.Contains(f.Message, "link") {
 			t.Errorf("%s with a wrong token: %+v", method, f)
 		}
 	}
@@ -124,20 +128,22 @@ func TestAnAddressConfirms(t *testing.T) {
 	}
 }
 
-// TestLinksHaveThePublicURL: neither the link nor the page behind it has anything from the headers of a request. Mail servers are the operator's
-// choice: an address with another one in it is refused.
+// TestLinksHaveThePublicURL: neither the link nor the page behind it has anything from the headers of a request. Mail servers are the
+// operator's choice: an address with another one in it is refused.
 func TestLinksHaveThePublicURL(t *testing.T) {
 	t.Parallel()
 	var box mailbox
 	server := instance.Start(t, watchEvery("1s", append(box.listen(t), "--public-url", "https://regwarden.example.com")...))
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	hostile := []string{"Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-Proto", "http", "Forwarded", "host=evil.example;proto=http",
+	hostile := []string{"Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-Proto", "http", "Forwarded",
+		"host=evil.example;proto=http",
 		"X-Original-Url", "//evil.example/", "Origin", "https://evil.example", "Referer", "https://evil.example/"}
 	path := channelsOf(admin.project())
 	channel := func(address string) string {
 		return instance.JSON(object{"type": "email", "isActive": true, "identifiers": []string{address}})
 	}
-	for _, address := range []string{"a@[127.0.0.1]", "a@[169.254.169.254]", "a@127.0.0.1", "a@[IPv6:::1]", "a@localhost:25", "a%127.0.0.1@b@c.example", "@127.0.0.1:a@b.example",
+	for _, address := range []string{"a@[127.0.0.1]", "a@[169.254.169.254]", "a@127.0.0.1", "a@[IPv6:::1]", "a@localhost:25",
+		"a%127.0.0.1@b@c.example", "@127.0.0.1:a@b.example",
 		"a@b.example\r\nRCPT TO:<c@d.example>", "a@b.example>\r\nBcc: c@d.example"} {
 		if got := admin.do("POST", path, channel(address)); got.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", address, got.Status, got.Body)
@@ -152,7 +158,8 @@ func TestLinksHaveThePublicURL(t *testing.T) {
 		t.Fatalf("sent %s", message)
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		page := server.Client(t).Do(method, link, "", append(hostile, "Content-Type", "application/x-www-form-urlencoded")...).Want(http.StatusOK)
+		page := server.Client(t).Do(method, link, "",
+			append(hostile, "Content-Type", "application/x-www-form-urlencoded")...).Want(http.StatusOK)
 		if strings.Contains(page.Body, "evil") || page.Header.Get("Location") != "" {
 			t.Errorf("%s: %v %s", method, page.Header, page.Body)
 		}

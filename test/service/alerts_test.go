@@ -22,7 +22,8 @@ import (
 func channelsOf(project string) string { return "/v1/projects/" + project + "/alerts/RegistryHealth" }
 
 func hook(url string) string {
-	return instance.JSON(object{"type": "http", "isActive": true, "alertAllUsers": false, "identifiers": []string{}, "http": object{"url": url, "method": "POST"}})
+	return instance.JSON(object{"type": "http", "isActive": true, "alertAllUsers": false, "identifiers": []string{},
+		"http": object{"url": url, "method": "POST"}})
 }
 
 // project is the uid of the first project.
@@ -136,7 +137,8 @@ func TestCredentialsExpireSoon(t *testing.T) {
 	var list struct{ Items []entity }
 	admin.get(at(uid), &single)
 	admin.get("/v1/registries/oci/summary", &list)
-	for name, expiring := range map[string]bool{"registry": single.Status.Health.CredentialsExpireSoon, "list": list.Items[0].Status.Health.CredentialsExpireSoon,
+	for name, expiring := range map[string]bool{"registry": single.Status.Health.CredentialsExpireSoon,
+		"list":   list.Items[0].Status.Health.CredentialsExpireSoon,
 		"status": history.Status.CredentialsExpireSoon, "history": history.Items[0].CredentialsExpireSoon} {
 		if !expiring || !history.Status.Valid {
 			t.Errorf("%s: the credentials expire soon: %t", name, expiring)
@@ -194,7 +196,8 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 			t.Errorf("health %+v", got)
 		}
 		got.Since, got.LastCheck, got.NextCheck = time.Time{}, time.Time{}, time.Time{}
-		if want := (health{"failing", "RegistryAuthFailed", "auth", "refused", "auth.password", h.Items[0].Message, h.Status.Hint, time.Time{}, time.Time{}, time.Time{}}); got != want || got.Hint == "" {
+		if want := (health{"failing", "RegistryAuthFailed", "auth", "refused", "auth.password", h.Items[0].Message, h.Status.Hint,
+			time.Time{}, time.Time{}, time.Time{}}); got != want || got.Hint == "" {
 			t.Errorf("health %+v, want %+v", got, want)
 		}
 	}
@@ -213,7 +216,8 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 		t.Errorf("alerts %v", got)
 	}
 	admin.get(at(uid)+"/history", &h)
-	if len(h.Items) != 3 || !h.Items[0].Valid || h.Items[1].Code != "RegistryAuthFailed" || h.Items[1].Field != "auth.password" || h.Items[1].Checks < 2 || h.Items[1].Report == nil || !h.Items[2].Counted {
+	if len(h.Items) != 3 || !h.Items[0].Valid || h.Items[1].Code != "RegistryAuthFailed" || h.Items[1].Field != "auth.password" ||
+		h.Items[1].Checks < 2 || h.Items[1].Report == nil || !h.Items[2].Counted {
 		t.Errorf("history %+v", h)
 	}
 	admin.refused("GET", at(uid)+"/history?limit=0", "", 400, "InvalidRequest")
@@ -226,9 +230,11 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 		t.Errorf("%d changes were recorded, want 2", len(page.Items))
 	}
 	text := server.Metrics(t)
-	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`, `regwarden_watch_checks_total{outcome="notValid"}`,
+	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`,
+		`regwarden_watch_checks_total{outcome="notValid"}`,
 		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`,
-		`regwarden_queue_latency_seconds_bucket{queue="alerts",le="60"} 2`, `regwarden_queue_latency_seconds_bucket{queue="watch",le="60"}`} {
+		`regwarden_queue_latency_seconds_bucket{queue="alerts",le="60"} 2`,
+		`regwarden_queue_latency_seconds_bucket{queue="watch",le="60"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
@@ -329,7 +335,8 @@ func TestAKillLosesNoAlert(t *testing.T) {
 	admin, _ = loggedIn(t, again, instance.Email, instance.Org, instance.Password)
 	instance.Await(t, "the delivery is made", func() bool { return len(receiver.kinds()) == 2 })
 	first, second := receiver.got[0], receiver.got[1]
-	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" || !first.At.Equal(second.At) {
+	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" ||
+		!first.At.Equal(second.At) {
 		t.Errorf("delivered %+v, then %+v", first, second)
 	}
 	var h api.RegistryHistory
@@ -351,7 +358,8 @@ func TestAlertChannels(t *testing.T) {
 		}
 	}
 	admin.get(alerts, &components)
-	if len(components.Components) != 3 || components.Components[2].Name != "ClusterHealth" || components.Components[0].Name != "RegistryHealth" || components.Components[1].Name != "ApiKeyExpiry" ||
+	if len(components.Components) != 3 || components.Components[2].Name != "ClusterHealth" ||
+		components.Components[0].Name != "RegistryHealth" || components.Components[1].Name != "ApiKeyExpiry" ||
 		!slices.Equal(components.Components[0].SupportedChannels, []string{"email", "http"}) || components.Components[0].Description == "" {
 		t.Errorf("components %+v", components)
 	}
@@ -366,18 +374,23 @@ func TestAlertChannels(t *testing.T) {
 	var shown object
 	admin.get(path+"/"+made.UID, &shown)
 	sends := shown["http"].(object)
-	if sends["url"] != "https://hooks.example.com/********" || sends["secret"] != "********" || shown["isActive"] != true || shown["status"] != nil {
+	if sends["url"] != "https://hooks.example.com/********" || sends["secret"] != "********" ||
+		shown["isActive"] != true || shown["status"] != nil {
 		t.Errorf("shown %v", shown)
 	}
 	admin.do("PUT", path+"/"+made.UID, instance.JSON(shown)).Want(http.StatusNoContent)
-	admin.do("PUT", path, instance.JSON(object{"channels": []any{shown, object{"type": "http", "http": object{"url": "http://x.example.com/", "secret": "sixteen bytes or so"}}}})).Want(http.StatusNoContent)
+	admin.do("PUT", path, instance.JSON(object{"channels": []any{shown,
+		object{"type": "http", "http": object{"url": "http://x.example.com/",
+			"secret": "sixteen bytes or so"}}}})).Want(http.StatusNoContent)
 	var list struct{ Channels []struct{ UID string } }
 	admin.get(path, &list)
 	if len(list.Channels) != 2 || list.Channels[0].UID != made.UID {
 		t.Errorf("channels %+v", list)
 	}
-	wantFields(t, admin.refused("PUT", path, `{"channels":[{"type":"app"},{"type":"email"}]}`, 400, "InvalidRequest").Fault(), "channels[0].type", "channels[1].identifiers", "channels[1].type")
-	wantFields(t, admin.refused("POST", path, `{"type":"http","http":{"url":"http://u:p@x.example.com/"}}`, 400, "InvalidRequest").Fault(), "http.url")
+	wantFields(t, admin.refused("PUT", path, `{"channels":[{"type":"app"},{"type":"email"}]}`, 400, "InvalidRequest").Fault(),
+		"channels[0].type", "channels[1].identifiers", "channels[1].type")
+	wantFields(t, admin.refused("POST", path, `{"type":"http","http":{"url":"http://u:p@x.example.com/"}}`, 400, "InvalidRequest").Fault(),
+		"http.url")
 
 	for _, unknown := range []string{channelsOf(noUID), "/v1/projects/" + project + "/alerts/PodHealth"} {
 		admin.refused("GET", unknown, "", 404, "ResourceNotFound")
@@ -434,7 +447,8 @@ func TestAChannelIsTested(t *testing.T) {
 	}
 	response := admin.do("POST", path, "").Want(http.StatusOK)
 	response.Into(&tested)
-	if tested.Delivered || tested.Status != 400 || tested.Response != "invalid_payload for ********" || tested.Error == "" || !strings.Contains(tested.Hint, "http.body") {
+	if tested.Delivered || tested.Status != 400 || tested.Response != "invalid_payload for ********" || tested.Error == "" ||
+		!strings.Contains(tested.Hint, "http.body") {
 		t.Errorf("got %s", response.Body)
 	}
 	var record struct {
@@ -450,7 +464,8 @@ func TestAChannelIsTested(t *testing.T) {
 	}
 	admin.do("POST", path, "").Want(http.StatusOK)
 	wantRetryAfter(t, admin.refused("POST", path, "", 429, "TooManyRequests"))
-	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--project", "Default", "--password-stdin")
+	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--project",
+		"Default", "--password-stdin")
 	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	mate.refused("POST", path, "", 403, "OperationForbidden")
 	if strings.Contains(server.Log(), "T0P-S3CRET") {

@@ -31,7 +31,8 @@ func TestAPIKeys(t *testing.T) {
 
 	var list items
 	admin.get("/v1/apiKeys", &list)
-	if len(list.Items) != 1 || list.Items[0].Metadata != (meta{made.UID, "ci"}) || !list.Items[0].Status.IsActive || list.Items[0].Spec.Expiry.IsZero() {
+	if len(list.Items) != 1 || list.Items[0].Metadata != (meta{made.UID, "ci"}) || !list.Items[0].Status.IsActive ||
+		list.Items[0].Spec.Expiry.IsZero() {
 		t.Errorf("keys are %+v", list)
 	}
 	admin.get("/v1/apiKeys/"+made.UID, new(any))
@@ -74,7 +75,8 @@ func TestAPIKeys(t *testing.T) {
 	}
 
 	// Public clients send Content-Type with a DELETE that has no body.
-	response := admin.client.Do("DELETE", "/v1/apiKeys/"+made.UID, "", append(slices.Clone(admin.credential), "Content-Type", "application/json")...)
+	response := admin.client.Do("DELETE", "/v1/apiKeys/"+made.UID, "",
+		append(slices.Clone(admin.credential), "Content-Type", "application/json")...)
 	response.Want(http.StatusNoContent)
 	if f := key.refused("GET", alerts, "", 401, "UnAuthorizedAccess").Fault(); f.Details.Reason != "unknown" {
 		t.Errorf("reason %q, want unknown", f.Details.Reason)
@@ -101,7 +103,8 @@ func TestWhoseAPIKeys(t *testing.T) {
 	}
 	for _, try := range []protectedOperation{
 		{method: "GET", path: others.UID}, {method: "PUT", path: others.UID, body: newKey("x", "", tomorrow())},
-		{method: "PATCH", path: others.UID, body: `{"isActive":false}`}, {method: "PUT", path: others.UID + "/state", body: `{}`}, {method: "DELETE", path: others.UID},
+		{method: "PATCH", path: others.UID, body: `{"isActive":false}`}, {method: "PUT", path: others.UID + "/state", body: `{}`},
+		{method: "DELETE", path: others.UID},
 	} {
 		mate.refused(try.method, "/v1/apiKeys/"+try.path, try.body, 404, "ResourceNotFound")
 	}
@@ -128,7 +131,8 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	}
 	admin.do("DELETE", "/v1/apiKeys/"+made.UID, "").Want(http.StatusNoContent)
 	finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey})).Want(http.StatusNoContent) // unknown now
-	wantFields(t, finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey[:60]})).Want(http.StatusBadRequest).Fault(), "apiKey")
+	wantFields(t, finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey[:60]})).Want(http.StatusBadRequest).Fault(),
+		"apiKey")
 	finder.Do("POST", revoke, `{}`, "Content-Type", "text/plain").Want(http.StatusUnsupportedMediaType)
 	finder.Do("POST", revoke, `{"apiKey":"`+strings.Repeat("x", 65<<10)+`"}`).Want(http.StatusRequestEntityTooLarge)
 	for range 100 {

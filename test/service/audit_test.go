@@ -18,7 +18,8 @@ func TestAuditRecords(t *testing.T) {
 	registry := secured(t)
 	client := server.Client(t)
 	tokens := client.Login()
-	client.Do(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, "a wrong passphrase")).Want(http.StatusUnauthorized)
+	client.Do(http.MethodPost, "/v1/auth",
+		instance.Credentials(instance.Email, instance.Org, "a wrong passphrase")).Want(http.StatusUnauthorized)
 	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK)
 	stolen := client.Login().RefreshToken
 	next := client.Do(http.MethodGet, refresh+stolen, "").Want(http.StatusOK).Tokens().RefreshToken
@@ -55,7 +56,8 @@ func TestAuditRecords(t *testing.T) {
 			t.Errorf("the record of %s is %q, want %q", r.uid, r.kind, expected)
 		}
 		delete(want, r.uid)
-		if strings.Contains(r.all, "horse") || strings.Contains(r.all, "passphrase") || strings.Contains(r.all, tokens.Authorization) || strings.Contains(r.all, tokens.RefreshToken) {
+		if strings.Contains(r.all, "horse") || strings.Contains(r.all, "passphrase") || strings.Contains(r.all, tokens.Authorization) ||
+			strings.Contains(r.all, tokens.RefreshToken) {
 			t.Errorf("a record holds a secret: %s", r.all)
 		}
 	}

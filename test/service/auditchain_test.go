@@ -20,7 +20,8 @@ func TestAuditVerify(t *testing.T) {
 	for range 3 {
 		client.Login()
 	}
-	client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("unknown@acme.example", instance.Org, "wrong")).Want(http.StatusUnauthorized)
+	client.Do(http.MethodPost, "/v1/auth/authenticate",
+		instance.Credentials("unknown@acme.example", instance.Org, "wrong")).Want(http.StatusUnauthorized)
 	result := awaitLinked(t, server)
 	if result.Unlinked == 0 || result.Organizations == 0 || result.BeganAt != nil || result.Before != 0 || result.First != nil {
 		t.Errorf("%+v", result) // a refusal counts others for a minute
@@ -36,7 +37,8 @@ func TestAuditVerify(t *testing.T) {
 	after.Client(t).Login()
 	awaitLinked(t, after)
 	instance.Await(t, "the newest hash is logged", func() bool { return after.Logs("audit chain") })
-	if text := after.Admin(t, "", "audit", "verify", "--newest-hash", result.NewestHash); !strings.Contains(text, "audit records fit the chain") || !strings.Contains(text, "\nNewest hash: ") {
+	if text := after.Admin(t, "", "audit", "verify", "--newest-hash", result.NewestHash); !strings.Contains(text,
+		"audit records fit the chain") || !strings.Contains(text, "\nNewest hash: ") {
 		t.Error(text)
 	}
 	wantRefused(t, after, 1, "no batch has the given hash", "--newest-hash", strings.Repeat("ab", 32))
@@ -56,7 +58,8 @@ func TestAuditVerify(t *testing.T) {
 	wantRefused(t, after, 1, "1 problems. The first: the record "+changed+" of the organization ")
 	out := wantRefused(t, after, 1, `"kind": "recordChanged"`, "--output", "json")
 	var problem verification
-	if err := json.Unmarshal([]byte(out), &problem); err != nil || problem.Valid || problem.First.UID != changed || problem.First.Organization != instance.Org || problem.First.At == "" {
+	if err := json.Unmarshal([]byte(out), &problem); err != nil || problem.Valid || problem.First.UID != changed ||
+		problem.First.Organization != instance.Org || problem.First.At == "" {
 		t.Errorf("%v in %s", err, out)
 	}
 }

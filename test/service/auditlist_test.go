@@ -40,8 +40,10 @@ func TestAuditsAreReadOverHTTP(t *testing.T) {
 		reader.get("/v1/audits/"+uid, &record)
 		s := record.Spec
 		var report regcheck.Report
-		if err := json.Unmarshal(s.Report, &report); err != nil || report.Valid || report.Code != "RegistryUnreachable" || s.Outcome != "notValid" || s.Reason != "RegistryUnreachable" ||
-			s.Actor.User.UID != mateUID || s.Actor.User.EmailID != "mate@acme.example" || s.Resource.UID != endpoint || s.Address != "127.0.0.1" ||
+		if err := json.Unmarshal(s.Report, &report); err != nil || report.Valid || report.Code != "RegistryUnreachable" ||
+			s.Outcome != "notValid" || s.Reason != "RegistryUnreachable" ||
+			s.Actor.User.UID != mateUID || s.Actor.User.EmailID != "mate@acme.example" || s.Resource.UID != endpoint ||
+			s.Address != "127.0.0.1" ||
 			s.RequestID != response.Header.Get("X-Request-Id") || s.Means != "token" || record.Metadata.Name != "registry.validate" {
 			t.Errorf("the record is %+v", record)
 		}
@@ -152,7 +154,8 @@ func TestAuditRetention(t *testing.T) {
 	old, young := admin.records("").Items[0].Metadata.UID, admin.records("").Items[1].Metadata.UID
 	first.Kill()
 	for uid, age := range map[string]time.Duration{old: 49 * time.Hour, young: 47 * time.Hour} {
-		if _, err := openStore(t, first).ExecContext(t.Context(), "UPDATE audits SET at = ? WHERE uid = ?", time.Now().Add(-age).UnixMilli(), uid); err != nil {
+		if _, err := openStore(t, first).ExecContext(t.Context(), "UPDATE audits SET at = ? WHERE uid = ?",
+			time.Now().Add(-age).UnixMilli(), uid); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,8 @@ func TestChangedBackupIsRefused(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(dir, sqldb.FileName)); !os.IsNotExist(err) {
 				t.Errorf("%s, flags %v: a database is there, %v", change, flags, err)
 			}
-			if over := instance.Run(t, "", append([]string{"restore", changed, "--data-dir", server.DataDir}, flags...)...); over.Code == 0 {
+			if over := instance.Run(t, "",
+				append([]string{"restore", changed, "--data-dir", server.DataDir}, flags...)...); over.Code == 0 {
 				t.Errorf("restored over the data of a running server: %s", over.Err)
 			}
 		}

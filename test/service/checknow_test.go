@@ -40,7 +40,8 @@ func TestCheckNow(t *testing.T) {
 
 	// The command's own settings forbid loopback.
 	var report regcheck.Report
-	if err := json.Unmarshal([]byte(server.Admin(t, "", "registry", "check", "ours", "--org", instance.Org, "--output", "json")), &report); err != nil || !report.Valid {
+	if err := json.Unmarshal([]byte(server.Admin(t, "", "registry", "check", "ours", "--org", instance.Org, "--output", "json")),
+		&report); err != nil || !report.Valid {
 		t.Errorf("from the command line: %+v, %v", report, err)
 	}
 	if kinds := delivered.kinds(); len(kinds) != 0 {

@@ -127,7 +127,8 @@ func (s *clientStory) userCalls() []clientCall {
 			s.config.Password = matePassword
 		}},
 		{"APIKeys.Create", func(ctx context.Context) {
-			created, err := s.APIKeys.Create(ctx, api.APIKeyRequest{Metadata: api.Named{Name: "ci"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
+			created, err := s.APIKeys.Create(ctx,
+				api.APIKeyRequest{Metadata: api.Named{Name: "ci"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
 			s.must(err)
 			s.key = created.UID
 		}},
@@ -147,7 +148,8 @@ func (s *clientStory) userCalls() []clientCall {
 			s.want(len(keys), 1)
 		}},
 		{"APIKeys.Revoke", func(ctx context.Context) {
-			created, err := s.APIKeys.Create(ctx, api.APIKeyRequest{Metadata: api.Named{Name: "lost"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
+			created, err := s.APIKeys.Create(ctx,
+				api.APIKeyRequest{Metadata: api.Named{Name: "lost"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
 			s.must(err)
 			s.must(s.APIKeys.Revoke(ctx, secret.String(created.APIKey)))
 			c, err := client.New(s.url, client.Config{APIKey: secret.String(created.APIKey), Transport: s.config.Transport})
@@ -164,7 +166,8 @@ func (s *clientStory) definition(password secret.String) api.OCIRegistryDefiniti
 }
 
 func (s *clientStory) registryCalls() []clientCall {
-	stored := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"}, Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: s.definition(adaPassword), IsSyncSupported: true}}
+	stored := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"},
+		Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: s.definition(adaPassword), IsSyncSupported: true}}
 	return []clientCall{
 		{"Validate", func(ctx context.Context) { s.must(s.Validate(ctx, s.definition(adaPassword))) }},
 		{"Validate", func(ctx context.Context) {
@@ -226,7 +229,8 @@ func (s *clientStory) registryCalls() []clientCall {
 		}},
 		{"Registries.Search", func(ctx context.Context) {
 			for health, count := range map[string]int{api.HealthHealthy: 1, api.HealthFailing: 0} {
-				registries, err := client.Collect(s.Registries.Search(ctx, client.RegistryFilter{Name: "OUR", Health: health, Sort: "since", PageSize: 1}))
+				registries, err := client.Collect(s.Registries.Search(ctx,
+					client.RegistryFilter{Name: "OUR", Health: health, Sort: "since", PageSize: 1}))
 				s.must(err)
 				s.want(len(registries), count)
 			}
@@ -273,7 +277,8 @@ func (s *clientStory) registryCalls() []clientCall {
 
 func (s *clientStory) alertCalls() []clientCall {
 	const component = "RegistryHealth"
-	channel := api.AlertChannelRequest{Type: "http", IsActive: true, HTTP: &api.AlertChannelHTTPRequest{URL: secret.String(s.hook), Method: "POST"}}
+	channel := api.AlertChannelRequest{Type: "http", IsActive: true,
+		HTTP: &api.AlertChannelHTTPRequest{URL: secret.String(s.hook), Method: "POST"}}
 	return []clientCall{
 		{"Alerts.Components", func(ctx context.Context) {
 			components, err := s.Alerts.Components(ctx)
@@ -318,7 +323,8 @@ func (s *clientStory) otherCalls() []clientCall {
 	record := ""
 	return []clientCall{
 		{"Audits.List", func(ctx context.Context) {
-			filter := client.AuditFilter{ResourceKind: "user", ActionType: "update", From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour), PageSize: 1}
+			filter := client.AuditFilter{ResourceKind: "user", ActionType: "update", From: time.Now().Add(-time.Hour),
+				Until: time.Now().Add(time.Hour), PageSize: 1}
 			records, err := client.Collect(s.Audits.List(ctx, filter))
 			s.must(err)
 			s.want(len(records), 6) // of six changes

@@ -67,10 +67,12 @@ func TestOnlyLongStopSpreadsChecks(t *testing.T) {
 		awaitNewest(t, first.DataDir, time.Now().Add(30*time.Second)) // that of this start
 		var overdue int                                               // and not being checked already
 		withStoreFile(t, first.DataDir, func(db *sqldb.Raw) error {
-			return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM registry_watch WHERE next_at = $1 AND lease_owner IS NULL", missed.UnixMilli()).Scan(&overdue)
+			return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM registry_watch WHERE next_at = $1 AND lease_owner IS NULL",
+				missed.UnixMilli()).Scan(&overdue)
 		})
 		if (overdue == 0) != spread || next.Logs("missed checks rescheduled") != spread {
-			t.Errorf("after a start without a server for %v %d checks are overdue, want them spread: %v\n%s", stopped, overdue, spread, next.Log())
+			t.Errorf("after a start without a server for %v %d checks are overdue, want them spread: %v\n%s", stopped,
+				overdue, spread, next.Log())
 		}
 		next.Kill()
 	}

@@ -29,7 +29,8 @@ func TestNamesAreLookedUpAtTheDNSServerOfTheSetting(t *testing.T) {
 		"http://registry.dns.example:" + port: "RegistryUnreachable",
 		"http://other.dns.example:" + port:    "RegistryHostNotFound",
 	} {
-		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"`+endpoint+`","auth":{}}`, "Authorization", tokens.Authorization).Want(http.StatusOK)
+		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"`+endpoint+`","auth":{}}`,
+			"Authorization", tokens.Authorization).Want(http.StatusOK)
 		if !strings.Contains(response.Body, `"code":"`+code+`"`) {
 			t.Errorf("%s: %s", endpoint, response.Body)
 		}

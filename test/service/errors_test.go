@@ -30,25 +30,34 @@ func TestErrorTable(t *testing.T) {
 		status                   int
 		code, reason             string
 	}{
-		{"wrong password", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
-		{"wrong password at the short path", "POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
-		{"unknown user", "POST", "/v1/auth/authenticate", instance.Credentials("unknown@acme.example", instance.Org, instance.Password), nil, 401, "AuthenticationFailed", ""},
-		{"unknown organization", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, "Missing", instance.Password), nil, 401, "AuthenticationFailed", ""},
+		{"wrong password", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401,
+			"AuthenticationFailed", ""},
+		{"wrong password at the short path", "POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401,
+			"AuthenticationFailed", ""},
+		{"unknown user", "POST", "/v1/auth/authenticate", instance.Credentials("unknown@acme.example", instance.Org, instance.Password),
+			nil, 401, "AuthenticationFailed", ""},
+		{"unknown organization", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, "Missing", instance.Password), nil,
+			401, "AuthenticationFailed", ""},
 		{"no credentials", "GET", alerts, "", nil, 401, "UnAuthorizedAccess", "missing"},
 		{"no credentials to validate", "POST", validate, ok, nil, 401, "UnAuthorizedAccess", "missing"},
 		{"no credentials to diagnose", "POST", diagnose, ok, nil, 401, "UnAuthorizedAccess", "missing"},
 		{"malformed token", "GET", alerts, "", []string{"Authorization", "x.y.z"}, 401, "UnAuthorizedAccess", "malformed"},
-		{"token with another end", "GET", alerts, "", []string{"Authorization", tokens.Authorization[:len(tokens.Authorization)-4] + "AAAA"}, 401, "UnAuthorizedAccess", "malformed"},
-		{"refresh token as authorization", "GET", alerts, "", []string{"Authorization", tokens.RefreshToken}, 401, "UnAuthorizedAccess", "malformed"},
+		{"token with another end", "GET", alerts, "",
+			[]string{"Authorization", tokens.Authorization[:len(tokens.Authorization)-4] + "AAAA"}, 401, "UnAuthorizedAccess", "malformed"},
+		{"refresh token as authorization", "GET", alerts, "", []string{"Authorization", tokens.RefreshToken}, 401,
+			"UnAuthorizedAccess", "malformed"},
 		{"API key as authorization", "GET", alerts, "", []string{"Authorization", expired}, 401, "UnAuthorizedAccess", "malformed"},
 		{"token as API key", "GET", alerts, "", []string{"ApiKey", tokens.Authorization}, 401, "UnAuthorizedAccess", "malformed"},
 		{"unknown API key", "GET", alerts, "", []string{"ApiKey", flipped(expired)}, 401, "UnAuthorizedAccess", ""},
 		{"API key at the refresh path", "GET", refresh + expired, "", nil, 401, "InvalidRefreshToken", ""},
 		{"unknown refresh token", "GET", refresh + flipped(tokens.RefreshToken), "", nil, 401, "InvalidRefreshToken", ""},
 		{"unknown path", "GET", "/v1/clusters", "", nil, 404, "PathNotFound", ""},
-		{"unknown project", "GET", alerts, "", []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
-		{"unknown project to validate", "POST", validate, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
-		{"unknown project to diagnose", "POST", diagnose, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
+		{"unknown project", "GET", alerts, "", []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404,
+			"ProjectNotFoundInTenant", ""},
+		{"unknown project to validate", "POST", validate, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404,
+			"ProjectNotFoundInTenant", ""},
+		{"unknown project to diagnose", "POST", diagnose, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404,
+			"ProjectNotFoundInTenant", ""},
 		{"missing fields", "POST", "/v1/auth", `{}`, nil, 400, "InvalidRequest", ""},
 		{"repeated header", "GET", alerts, "", []string{"ApiKey", "a", "ApiKey", "b"}, 400, "InvalidRequest", ""},
 		{"prefetch", "GET", refresh + "x", "", []string{"Sec-Purpose", "prefetch"}, 400, "InvalidRequest", ""},
@@ -117,16 +126,20 @@ func TestNotValidOverHTTP(t *testing.T) {
 		{"RegistryAuthRequired", noAuth(registry.Endpoint, trust), "auth", "auth.type"},
 		{"RegistryAuthFailed", basic(registry.Endpoint, ada, "wrong", trust), "auth", "auth.password"},
 		{"RegistryTokenServiceFailed", basic(withoutTokens(t), ada, adaPassword), "auth", ""},
-		{"RegistryAccessDenied", basic(responding(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), ada, adaPassword), "auth", "auth.username"},
-		{"RegistryContentNotFound", basic(registry.Endpoint, ada, adaPassword, trust, content("nothing/here")), "content", "baseContentPath"},
+		{"RegistryAccessDenied", basic(responding(t, http.StatusForbidden, "application/json",
+			`{"errors":[{"code":"DENIED","message":"no"}]}`), ada, adaPassword), "auth", "auth.username"},
+		{"RegistryContentNotFound", basic(registry.Endpoint, ada, adaPassword, trust, content("nothing/here")),
+			"content", "baseContentPath"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {
 			client := server.Client(t)
-			response := client.Do(http.MethodPost, validate, tt.body, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
+			response := client.Do(http.MethodPost, validate, tt.body, "Authorization",
+				tokens.Authorization).Want(http.StatusUnprocessableEntity)
 			f := response.Fault()
 			if f.Code != tt.code || f.Details.Stage != tt.stage || f.Details.Field != tt.field {
-				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code, tt.stage, tt.field, response.Body)
+				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code,
+					tt.stage, tt.field, response.Body)
 			}
 			if f.Details.Valid == nil || *f.Details.Valid || f.Details.Hint == "" {
 				t.Errorf("the details are not a report with a hint: %s", response.Body)
@@ -148,7 +161,8 @@ func TestLoopbackIsForbiddenByDefault(t *testing.T) {
 	tokens := client.Login()
 	contacted := false
 	registry := serve(t, func(http.ResponseWriter, *http.Request) { contacted = true })
-	f := client.Do(http.MethodPost, validate, noAuth(registry), "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity).Fault()
+	f := client.Do(http.MethodPost, validate, noAuth(registry), "Authorization",
+		tokens.Authorization).Want(http.StatusUnprocessableEntity).Fault()
 	if f.Code != "RegistryAddressForbidden" {
 		t.Errorf("%s, want RegistryAddressForbidden", f.Code)
 	}
@@ -187,7 +201,8 @@ func TestUnavailable(t *testing.T) {
 	paths := []string{"/v1/auth", "/v1/auth/authenticate"}
 	for i := range logins {
 		wait.Go(func() {
-			if response, err := client.Try(http.MethodPost, paths[i%2], instance.Credentials(instance.Email, instance.Org, instance.Password)); err == nil {
+			if response, err := client.Try(http.MethodPost, paths[i%2],
+				instance.Credentials(instance.Email, instance.Org, instance.Password)); err == nil {
 				responses <- response
 			}
 		})
@@ -205,7 +220,8 @@ func TestUnavailable(t *testing.T) {
 			wantRetryAfter(t, response)
 		}
 	}
-	if byStatus[http.StatusOK] == 0 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusOK]+byStatus[http.StatusServiceUnavailable] != logins {
+	if byStatus[http.StatusOK] == 0 || byStatus[http.StatusServiceUnavailable] == 0 ||
+		byStatus[http.StatusOK]+byStatus[http.StatusServiceUnavailable] != logins {
 		t.Errorf("responses by status: %v; want 200 and 503, and nothing else, %d in all", byStatus, logins)
 	}
 }
@@ -221,7 +237,8 @@ func TestInternalError(t *testing.T) {
 	client := server.Client(t)
 	known, unknown := client.Login(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	db := openStore(t, server)
-	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries", "registry_watch", "alert_addresses"} {
+	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
+		"registry_watch", "alert_addresses"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}

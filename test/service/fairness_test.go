@@ -32,7 +32,8 @@ func TestLoginsUnderAttack(t *testing.T) {
 	} {
 		t.Run(attack.name, func(t *testing.T) {
 			// So many failures are free that the attack is not throttled: the order in the queue decides.
-			server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "8", "--login-wait", "1m", "--login-free-failures", "100"}})
+			server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "8", "--login-wait", "1m",
+				"--login-free-failures", "100"}})
 			server.Admin(t, "", "org", "create", "Beta")
 			server.Admin(t, matePassword+"\n", "user", "create", "--org", "Beta", "--email", "mate@beta.example", "--password-stdin")
 			user := server.ClientThrough(t, from(t, userAddress))
@@ -57,9 +58,11 @@ func TestOneAddressIsThrottled(t *testing.T) {
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-free-failures", "1"}})
 	attacker, other := server.ClientThrough(t, from(t, attackerAddress)), server.ClientThrough(t, from(t, userAddress))
 	for i := range 20 {
-		attacker.Do(http.MethodPost, "/v1/auth", instance.Credentials(fmt.Sprintf("invented%d@acme.example", i), instance.Org, "wrong")).Want(http.StatusUnauthorized)
+		attacker.Do(http.MethodPost, "/v1/auth",
+			instance.Credentials(fmt.Sprintf("invented%d@acme.example", i), instance.Org, "wrong")).Want(http.StatusUnauthorized)
 	}
-	refused := attacker.Do(http.MethodPost, "/v1/auth", instance.Credentials("invented@acme.example", instance.Org, "wrong")).Want(http.StatusTooManyRequests)
+	refused := attacker.Do(http.MethodPost, "/v1/auth",
+		instance.Credentials("invented@acme.example", instance.Org, "wrong")).Want(http.StatusTooManyRequests)
 	wantRetryAfter(t, refused)
 	other.Do(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusOK)
 }

@@ -37,7 +37,8 @@ func TestFigures(t *testing.T) {
 		client.Login()
 	}
 	client.Do(http.MethodGet, "/readyz", "").Want(http.StatusOK)
-	t.Logf("start to /readyz 200, existing data: median %v, worst %v of %d", starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond), len(starts))
+	t.Logf("start to /readyz 200, existing data: median %v, worst %v of %d", starts[len(starts)/2].Round(time.Millisecond),
+		starts[len(starts)-1].Round(time.Millisecond), len(starts))
 	t.Logf("resident memory: idle %.1f MiB, after 8 logins %.1f MiB", float64(idle)/1024, float64(server.ResidentKiB())/1024)
 	t.Logf("binary: %.1f MiB", float64(info.Size())/(1<<20))
 }

@@ -24,8 +24,10 @@ func TestForgedTokens(t *testing.T) {
 	client := server.Client(t)
 	victim := client.Login().Authorization
 	server.Admin(t, "", "org", "create", "Rival")
-	server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "eve@rival.example", "--role", "admin", "--password-stdin")
-	own := client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("eve@rival.example", "Rival", matePassword)).Want(http.StatusOK).Tokens().Authorization
+	server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "eve@rival.example", "--role",
+		"admin", "--password-stdin")
+	own := client.Do(http.MethodPost, "/v1/auth/authenticate",
+		instance.Credentials("eve@rival.example", "Rival", matePassword)).Want(http.StatusOK).Tokens().Authorization
 	var keys struct {
 		Keys []struct{ Kid, X string }
 	}
@@ -61,14 +63,15 @@ func TestForgedTokens(t *testing.T) {
 	mine, theirs := claimsOf(t, own), claimsOf(t, victim)
 	hs256 := with(header, "alg", "HS256")
 	for name, forged := range map[string]string{
-		"algorithm none":                          token(with(header, "alg", "none"), theirs, func([]byte) string { return "" }),
-		"algorithm none with a signature":         token(with(header, "alg", "none"), theirs, keep),
-		"HS256 with the public key":               token(hs256, theirs, mac(public)),
-		"HS256 with the public key in base64":     token(hs256, theirs, mac([]byte(keys.Keys[0].X))),
-		"HS256 with the public key as PEM":        token(hs256, theirs, mac(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))),
-		"another key under the service's id":      token(header, theirs, eddsa),
-		"another key under an id of its own":      token(with(header, "kid", noUID), theirs, eddsa),
-		"another key in the header":               token(with(header, "jwk", object{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange[32:])}), theirs, eddsa),
+		"algorithm none":                      token(with(header, "alg", "none"), theirs, func([]byte) string { return "" }),
+		"algorithm none with a signature":     token(with(header, "alg", "none"), theirs, keep),
+		"HS256 with the public key":           token(hs256, theirs, mac(public)),
+		"HS256 with the public key in base64": token(hs256, theirs, mac([]byte(keys.Keys[0].X))),
+		"HS256 with the public key as PEM":    token(hs256, theirs, mac(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))),
+		"another key under the service's id":  token(header, theirs, eddsa),
+		"another key under an id of its own":  token(with(header, "kid", noUID), theirs, eddsa),
+		"another key in the header": token(with(header, "jwk",
+			object{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange[32:])}), theirs, eddsa),
 		"own token with the other's claims":       token(header, theirs, keep),
 		"own token for the other organization":    token(header, with(mine, "org", theirs["org"]), keep),
 		"own token for the other user":            token(header, with(mine, "sub", theirs["sub"]), keep),
@@ -79,7 +82,8 @@ func TestForgedTokens(t *testing.T) {
 		"the other's token with an own signature": victim[:strings.LastIndexByte(victim, '.')+1] + signature,
 	} {
 		for _, path := range []string{"/v1/users/info", "/v1/projects/alerts"} {
-			if f := client.Do(http.MethodGet, path, "", "Authorization", forged).Want(http.StatusUnauthorized).Fault(); f.Code != "UnAuthorizedAccess" {
+			if f := client.Do(http.MethodGet, path, "", "Authorization",
+				forged).Want(http.StatusUnauthorized).Fault(); f.Code != "UnAuthorizedAccess" {
 				t.Errorf("%s, %s: %s", name, path, f.Code)
 			}
 		}

@@ -42,7 +42,8 @@ func TestImport(t *testing.T) {
 	}{
 		{"?dryRun=true", []string{first, first}, []string{"new registry.example.com", "exists registry.example.com"}},
 		{"", []string{first, second}, []string{"stored registry.example.com", "stored registry.example.com/charts"}},
-		{"", []string{first, noAuth("not an address"), second}, []string{"exists registry.example.com", "notValid", "exists registry.example.com/charts"}},
+		{"", []string{first, noAuth("not an address"), second},
+			[]string{"exists registry.example.com", "notValid", "exists registry.example.com/charts"}},
 	} {
 		if got := admin.results(tt.query, tt.definitions...); !slices.Equal(got, tt.want) {
 			t.Errorf("import%s of %d definitions: %q, want %q", tt.query, len(tt.definitions), got, tt.want)
@@ -64,5 +65,6 @@ func TestImportRefusals(t *testing.T) {
 	client.Do(http.MethodPost, importPath, body, append(good, "ProjectUid", noUID)...).Want(http.StatusNotFound)
 	client.Do(http.MethodPost, importPath, body, append(good, "Content-Type", "text/plain")...).Want(http.StatusUnsupportedMediaType)
 	client.Do(http.MethodPost, importPath, strings.Repeat(" ", 1<<20+1), good...).Want(http.StatusRequestEntityTooLarge)
-	wantFields(t, client.Do(http.MethodPost, importPath+"?dryRun=7", `{"items":7}`, good...).Want(http.StatusBadRequest).Fault(), "dryRun", "items")
+	wantFields(t, client.Do(http.MethodPost, importPath+"?dryRun=7", `{"items":7}`, good...).Want(http.StatusBadRequest).Fault(), "dryRun",
+		"items")
 }

@@ -75,12 +75,14 @@ func wrongBodies() []wrongInput {
 			{"byte order mark", "\ufeff{}"},
 		} {
 			all = append(all, wrongInput{
-				name: operation(path) + " " + b.name, method: http.MethodPost, path: path, body: b.body, status: http.StatusBadRequest, code: "InvalidRequest",
+				name: operation(path) + " " + b.name, method: http.MethodPost, path: path, body: b.body,
+				status: http.StatusBadRequest, code: "InvalidRequest",
 			})
 		}
 		post := func(name, body string, status int, code string, headers ...string) {
 			all = append(all, wrongInput{
-				name: operation(path) + " " + name, method: http.MethodPost, path: path, body: body, headers: headers, status: status, code: code,
+				name: operation(path) + " " + name, method: http.MethodPost, path: path, body: body, headers: headers,
+				status: status, code: code,
 			})
 		}
 		post("empty", "", http.StatusUnsupportedMediaType, "UnsupportedMediaType")
@@ -132,16 +134,20 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 	bad("unknown enums", definition(there, object{"type": "kerberos"}, object{"providerType": "docker"}), "auth.type", "providerType")
 	bad("basic without credentials", definition(there, object{"type": "basic"}), "auth.password", "auth.username")
 	bad("token without token", definition(there, object{"type": "token"}), "auth.token")
-	bad("secrets of another type", definition(there, object{"type": "noAuth", "password": "p", "token": "t"}), "auth.password", "auth.token")
+	bad("secrets of another type", definition(there, object{"type": "noAuth", "password": "p", "token": "t"}),
+		"auth.password", "auth.token")
 	bad("colon in the username", basic(there, "a:b", "p"), "auth.username")
 	bad("pasted trailing newline", basic(there, "a", "p\n"), "auth.password")
 	bad("bad PEM", noAuth(there, object{"tls": object{"enabled": true, "ca": "not PEM", "certificate": "neither", "key": "nor"}}),
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key")
 	bad("key alone", noAuth(there, object{"tls": object{"enabled": true, "key": one.Key}}), "auth.tls.key")
-	bad("key of another", noAuth(there, object{"tls": object{"enabled": true, "certificate": one.Certificate, "key": two.Key}}), "auth.tls.key")
+	bad("key of another", noAuth(there, object{"tls": object{"enabled": true, "certificate": one.Certificate, "key": two.Key}}),
+		"auth.tls.key")
 	for _, endpoint := range []string{
-		"ftp://registry.example", "http://user:pass@127.0.0.1", "http://127.0.0.1:5000?x=1", "http://127.0.0.1:5000/#x", "http://127.0.0.1:0",
-		"http://2130706433", "http://0x7f.1", "http://", "http://127.0.0.1:99999", "unix:///run/docker.sock", "http://[fe80::1%25eth0]", "http://exa mple",
+		"ftp://registry.example", "http://user:pass@127.0.0.1", "http://127.0.0.1:5000?x=1",
+		"http://127.0.0.1:5000/#x", "http://127.0.0.1:0",
+		"http://2130706433", "http://0x7f.1", "http://", "http://127.0.0.1:99999", "unix:///run/docker.sock",
+		"http://[fe80::1%25eth0]", "http://exa mple",
 		strings.Repeat("x", 2049),
 	} {
 		bad(fmt.Sprintf("endpoint %.40s", endpoint), noAuth(endpoint), "endpoint")
@@ -176,15 +182,17 @@ func wrongRequests(tokens instance.Tokens) []wrongInput {
 		get("a later version", "/v2/", http.StatusNotFound, "PathNotFound"),
 		get("authenticate by GET", "/v1/auth/authenticate", http.StatusMethodNotAllowed, "MethodNotAllowed"),
 		get("validate by GET", validate, http.StatusMethodNotAllowed, "MethodNotAllowed"),
-		{name: "alerts by POST", method: http.MethodPost, path: alerts, body: "{}", status: http.StatusMethodNotAllowed, code: "MethodNotAllowed"},
+		{name: "alerts by POST", method: http.MethodPost, path: alerts, body: "{}", status: http.StatusMethodNotAllowed,
+			code: "MethodNotAllowed"},
 		{name: "OPTIONS", method: http.MethodOptions, path: alerts, status: http.StatusMethodNotAllowed, code: "MethodNotAllowed"},
 		{name: "TRACE", method: http.MethodTrace, path: alerts, status: http.StatusMethodNotAllowed, code: "MethodNotAllowed"},
 		{name: "a method of its own", method: "BREW", path: validate, status: http.StatusMethodNotAllowed, code: "MethodNotAllowed"},
 		get("two Authorization", alerts, http.StatusBadRequest, "InvalidRequest", "Authorization", tokens.Authorization),
 		get("two ApiKey", alerts, http.StatusBadRequest, "InvalidRequest", "ApiKey", "a", "ApiKey", "a"),
 		get("two ProjectUid", alerts, http.StatusBadRequest, "InvalidRequest", "ProjectUid", "a", "ProjectUid", "a"),
-		{name: "two ProjectUid at validate", method: http.MethodPost, path: validate, body: good, headers: []string{"ProjectUid", "a", "ProjectUid", "b"},
-			status: http.StatusBadRequest, code: "InvalidRequest"},
+		{name: "two ProjectUid at validate", method: http.MethodPost, path: validate, body: good,
+			headers: []string{"ProjectUid", "a", "ProjectUid", "b"},
+			status:  http.StatusBadRequest, code: "InvalidRequest"},
 		get("strange ProjectUid", alerts, http.StatusNotFound, "ProjectNotFoundInTenant", "ProjectUid", strings.Repeat("%00'\"", 100)),
 	}
 }

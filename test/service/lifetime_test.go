@@ -27,7 +27,8 @@ func TestLifetimes(t *testing.T) {
 		instance.Await(t, "the credential expires", func() bool { return status(credential...) != http.StatusOK })
 		wantReason(t, client.Do(http.MethodGet, alerts, "", credential...), "UnAuthorizedAccess", "expired")
 	}
-	if f := client.Do(http.MethodGet, refresh+tokens.Authorization, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
+	if f := client.Do(http.MethodGet, refresh+tokens.Authorization,
+		"").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
 		t.Errorf("an expired authorization token at the refresh path: %s", f.Code)
 	}
 	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK)
@@ -43,7 +44,8 @@ func TestReuseEndsTheSession(t *testing.T) {
 	other := client.Login()
 	second := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
 	third := client.Do(http.MethodGet, refresh+second.RefreshToken, "").Want(http.StatusOK).Tokens()
-	if f := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
+	if f := client.Do(http.MethodGet, refresh+first.RefreshToken,
+		"").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
 		t.Errorf("a consumed token: %s", f.Code)
 	}
 	client.Do(http.MethodGet, refresh+third.RefreshToken, "").Want(http.StatusUnauthorized)

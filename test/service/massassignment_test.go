@@ -14,7 +14,8 @@ import (
 // bodyOperations are the operations with a JSON body, and one that they accept.
 func bodyOperations() (all []protectedOperation) {
 	for _, op := range append(slices.Clone(operations),
-		protectedOperation{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		protectedOperation{method: "POST", path: "/v1/auth/authenticate",
+			body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		protectedOperation{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		protectedOperation{method: "POST", path: "/v1/apiKeys/revoke", body: `{"apiKey":"rwk_x"}`},
 		protectedOperation{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
@@ -124,8 +125,11 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	server.Admin(t, "", "org", "create", "Rival")
-	server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "eve@rival.example", "--role", "admin", "--password-stdin")
-	rival := []string{"Authorization", client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("eve@rival.example", "Rival", matePassword)).Want(http.StatusOK).Tokens().Authorization}
+	server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "eve@rival.example", "--role",
+		"admin", "--password-stdin")
+	rival := []string{"Authorization",
+		client.Do(http.MethodPost, "/v1/auth/authenticate",
+			instance.Credentials("eve@rival.example", "Rival", matePassword)).Want(http.StatusOK).Tokens().Authorization}
 	own := []string{"Authorization", client.Login().Authorization}
 	lists := []string{"/v1/users", "/v1/projects", "/v1/apiKeys", "/v1/registries/oci/summary"}
 	before := map[string]string{}
@@ -137,9 +141,12 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 	}
 	client.Do(http.MethodGet, "/v1/users", "", rival...).Into(&ids)
 	rivalUID := ids.Items[0].Metadata.UID
-	chosen := object{"uid": noUID, "id": noUID, "role": "admin", "isAdmin": true, "permissions": []string{"*"}, "tenant": "Rival", "tenantUid": rivalUID, "orgUid": rivalUID,
-		"org": "Rival", "organization": "Rival", "createdBy": rivalUID, "createdByUid": rivalUID, "ownerUid": rivalUID, "projectUid": rivalUID, "user": object{"uid": rivalUID},
-		"passwordHash": "x", "version": 99, "usage": 0, "prefix": "rwk_x", "lastUsed": "2020-01-01T00:00:00.000Z", "status": object{"isActive": true, "isSystem": true, "roles": []string{"admin"}}}
+	chosen := object{"uid": noUID, "id": noUID, "role": "admin", "isAdmin": true, "permissions": []string{"*"}, "tenant": "Rival",
+		"tenantUid": rivalUID, "orgUid": rivalUID,
+		"org": "Rival", "organization": "Rival", "createdBy": rivalUID, "createdByUid": rivalUID, "ownerUid": rivalUID,
+		"projectUid": rivalUID, "user": object{"uid": rivalUID},
+		"passwordHash": "x", "version": 99, "usage": 0, "prefix": "rwk_x", "lastUsed": "2020-01-01T00:00:00.000Z",
+		"status": object{"isActive": true, "isSystem": true, "roles": []string{"admin"}}}
 	made := map[string]string{}
 	for _, create := range []struct{ path, body string }{
 		{"/v1/projects", `{"metadata":{"name":"Blue"}}`},
@@ -177,10 +184,13 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 	}
 	// An owner of another organization is refused, and a member cannot make itself an administrator.
 	client.Do(http.MethodPost, "/v1/apiKeys", newKey("theirs", rivalUID, tomorrow()), own...).Want(http.StatusNotFound)
-	member := []string{"Authorization", client.Do(http.MethodPost, "/v1/auth/authenticate", instance.Credentials("new@acme.example", instance.Org, matePassword)).Want(http.StatusOK).Tokens().Authorization}
+	member := []string{"Authorization",
+		client.Do(http.MethodPost, "/v1/auth/authenticate",
+			instance.Credentials("new@acme.example", instance.Org, matePassword)).Want(http.StatusOK).Tokens().Authorization}
 	at := "/v1/users/" + made["/v1/users"]
 	for _, op := range []protectedOperation{{method: "PUT", path: at, body: `{"spec":{"firstName":"N","roles":["admin"],"role":"admin"}}`},
-		{method: "PUT", path: at + "/roles", body: `{"roles":["admin"]}`}, {method: "PUT", path: at + "/state", body: `{"isActive":true}`}} {
+		{method: "PUT", path: at + "/roles", body: `{"roles":["admin"]}`},
+		{method: "PUT", path: at + "/state", body: `{"isActive":true}`}} {
 		client.Do(op.method, op.path, op.body, member...).Want(http.StatusForbidden)
 	}
 	client.Do(http.MethodPatch, "/v1/users/me/password", `{"currentPassword":"`+matePassword+`","newPassword":"nine geese across the marsh","roles":["admin"],"role":"admin","isAdmin":true}`, member...).Want(http.StatusNoContent)
@@ -219,8 +229,11 @@ func TestLineBreaksAreRefusedInNames(t *testing.T) {
 			{method: "POST", path: "/v1/users", body: newUser("b@acme.example", object{"firstName": injected})},
 			{method: "POST", path: "/v1/users", body: newUser("c@acme.example", object{"lastName": injected})},
 			{method: "POST", path: "/v1/apiKeys", body: newKey(injected, "", tomorrow())},
-			{method: "POST", path: registriesPath, body: newRegistry(injected, spec("https://registry.example.com", object{"type": "noAuth"}, nil))},
-			{method: "POST", path: channelsOf(projectOf(t, client, good)), body: instance.JSON(object{"type": "email", "isActive": true, "identifiers": []string{"a@acme.example" + lineBreak + "Bcc: eve@rival.example"}})},
+			{method: "POST", path: registriesPath,
+				body: newRegistry(injected, spec("https://registry.example.com", object{"type": "noAuth"}, nil))},
+			{method: "POST", path: channelsOf(projectOf(t, client, good)),
+				body: instance.JSON(object{"type": "email", "isActive": true,
+					"identifiers": []string{"a@acme.example" + lineBreak + "Bcc: eve@rival.example"}})},
 			{method: "POST", path: channelsOf(projectOf(t, client, good)), body: instance.JSON(object{"type": "http", "isActive": true,
 				"http": object{"method": "POST", "url": "https://hooks.example.com/x", "headers": object{"X-A": injected}}})},
 		} {

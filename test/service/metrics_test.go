@@ -37,7 +37,8 @@ func TestMetrics(t *testing.T) {
 		`regwarden_http_request_duration_seconds_count{method="POST",route="/v1/registries/oci/basic/validate",status="4xx"} 2`,
 		`regwarden_http_request_duration_seconds_count{method="GET",route="unknown",status="4xx"} 1`,
 		`regwarden_http_request_duration_seconds_count{method="other",route="/v1/projects/alerts",status="4xx"} 1`,
-		`regwarden_queue_running{queue="validation"} 0`, `regwarden_queue_waiting{queue="login"} 0`, `regwarden_queue_running{queue="scan"} 0`,
+		`regwarden_queue_running{queue="validation"} 0`, `regwarden_queue_waiting{queue="login"} 0`,
+		`regwarden_queue_running{queue="scan"} 0`,
 		`regwarden_build_info{version="`, "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(text, want) {
@@ -53,7 +54,8 @@ func TestMetrics(t *testing.T) {
 // A start with port 0 prints every address, whatever the log level is.
 func TestFreePorts(t *testing.T) {
 	t.Parallel()
-	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-level", "error"}})
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0", "--debug-listen",
+		"127.0.0.1:0", "--log-level", "error"}})
 	for _, url := range []string{server.URL + "/readyz", server.URLOf(t, "Metrics"), server.URLOf(t, "Profiles")} {
 		response, err := http.Get(url)
 		if err != nil {

@@ -22,7 +22,8 @@ func TestNewerDatabaseNeedsConsent(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"org", "list"}, {"backup", backup}} {
 		result := instance.Run(t, "", append(command, "--data-dir", first.DataDir)...)
-		if result.Code == 0 || !strings.Contains(result.Err, "changed by a newer regwarden: start that one, ") || !strings.Contains(result.Err, "version 99999") {
+		if result.Code == 0 || !strings.Contains(result.Err, "changed by a newer regwarden: start that one, ") ||
+			!strings.Contains(result.Err, "version 99999") {
 			t.Errorf("%v: exit code %d, %s", command, result.Code, result.Err)
 		}
 	}

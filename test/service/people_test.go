@@ -24,7 +24,8 @@ func newUser(email string, more ...object) string {
 }
 
 func newKey(name, user, expiry string) string {
-	return instance.JSON(object{"metadata": object{"name": name, "annotations": object{"a": "b"}}, "spec": object{"expiry": expiry, "userUid": user}})
+	return instance.JSON(object{"metadata": object{"name": name, "annotations": object{"a": "b"}},
+		"spec": object{"expiry": expiry, "userUid": user}})
 }
 
 func tomorrow() string { return time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339) }
@@ -119,7 +120,8 @@ type rival struct {
 func newRival(t *testing.T, server *instance.Server) rival {
 	t.Helper()
 	server.Admin(t, "", "org", "create", "Rival")
-	user := server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "boss@rival.example", "--role", "admin", "--password-stdin")
+	user := server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "boss@rival.example", "--role",
+		"admin", "--password-stdin")
 	p, _ := loggedIn(t, server, "boss@rival.example", "Rival", matePassword)
 	var made struct{ UID string }
 	p.do(http.MethodPost, "/v1/apiKeys", newKey("theirs", "", tomorrow())).Want(http.StatusCreated).Into(&made)
@@ -151,14 +153,17 @@ func TestProjectsAndUsers(t *testing.T) {
 	admin.do("PUT", "/v1/users/"+uid+"/projects", `{"projects":[{"projectUid":"Default"}]}`).Want(http.StatusNoContent)
 	sees(mate, "Default")
 	mate.client.Do("GET", alerts, "", append(mate.credential, "ProjectUid", blue)...).Want(http.StatusNotFound)
-	admin.do("PUT", "/v1/users/mate@acme.example/projects", `{"projects":[{"projectUid":"`+blue+`"},{"projectUid":"default"}]}`).Want(http.StatusNoContent)
+	admin.do("PUT", "/v1/users/mate@acme.example/projects",
+		`{"projects":[{"projectUid":"`+blue+`"},{"projectUid":"default"}]}`).Want(http.StatusNoContent)
 	sees(mate, "Blue", "Default")
-	wantFields(t, admin.refused("PUT", "/v1/users/"+uid+"/projects", `{"projects":[{"projectUid":"Blue"},{"projectUid":"`+noUID+`"}]}`, 400, "InvalidRequest").Fault(), "projects[1]")
+	wantFields(t, admin.refused("PUT", "/v1/users/"+uid+"/projects", `{"projects":[{"projectUid":"Blue"},{"projectUid":"`+noUID+`"}]}`, 400,
+		"InvalidRequest").Fault(), "projects[1]")
 	sees(mate, "Blue", "Default") // a change that was refused has changed nothing
 
 	var users items
 	admin.get("/v1/users", &users)
-	if !slices.Equal(users.names(), []string{instance.Email, "mate@acme.example"}) || users.ListMeta.Count != 2 || users.ListMeta.Continue != "" {
+	if !slices.Equal(users.names(), []string{instance.Email, "mate@acme.example"}) || users.ListMeta.Count != 2 ||
+		users.ListMeta.Continue != "" {
 		t.Errorf("users are %+v", users)
 	}
 	if u := users.Items[1]; u.Spec.Roles[0] != "member" || !u.Status.IsActive || u.Status.LastLogin.IsZero() {
@@ -325,7 +330,8 @@ func TestPathParametersAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	for _, path := range []string{"/v1/apiKeys/a%2F%2Fb", "/v1/apiKeys/%2e%2e", "/v1/apiKeys/..%2F..%2Fhealthz", "/v1/users/a%20b", "/v1/users/%2Fme", "/v1/audits/%00", "/v1/audits/%ff", "/v1/audits/'%20OR%201=1"} {
+	for _, path := range []string{"/v1/apiKeys/a%2F%2Fb", "/v1/apiKeys/%2e%2e", "/v1/apiKeys/..%2F..%2Fhealthz", "/v1/users/a%20b",
+		"/v1/users/%2Fme", "/v1/audits/%00", "/v1/audits/%ff", "/v1/audits/'%20OR%201=1"} {
 		admin.refused("GET", path, "", 404, "ResourceNotFound")
 	}
 	admin.refused("PUT", "/v1/users/%2e%2e%2fusers/state", `{"isActive":false}`, 404, "ResourceNotFound")

@@ -19,13 +19,15 @@ func TestProjectLifecycle(t *testing.T) {
 			Annotations, Labels map[string]string
 		}
 	}
-	blue := admin.make("/v1/projects", `{"metadata":{"name":"Blue","annotations":{"description":"sky"},"labels":{"team":"a","spectro__tag":""}}}`)
+	blue := admin.make("/v1/projects",
+		`{"metadata":{"name":"Blue","annotations":{"description":"sky"},"labels":{"team":"a","spectro__tag":""}}}`)
 	path := "/v1/projects/" + blue
 	wants := func(p person, name string, annotations, labels map[string]string) {
 		t.Helper()
 		var got project
 		p.get(path, &got)
-		if got.Metadata.UID != blue || got.Metadata.Name != name || !maps.Equal(got.Metadata.Annotations, annotations) || !maps.Equal(got.Metadata.Labels, labels) {
+		if got.Metadata.UID != blue || got.Metadata.Name != name || !maps.Equal(got.Metadata.Annotations, annotations) ||
+			!maps.Equal(got.Metadata.Labels, labels) {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -60,7 +62,8 @@ func TestProjectLifecycle(t *testing.T) {
 	} {
 		message := admin.refused("DELETE", path, "", 409, "ProjectNotEmpty").Fault().Message
 		for _, name := range []string{"harbor", "mate@acme.example", "other"} {
-			if mentioned, contained := strings.Contains(message, name), strings.Contains(strings.Join(left.words, " "), name); mentioned != contained {
+			if mentioned, contained := strings.Contains(message, name),
+				strings.Contains(strings.Join(left.words, " "), name); mentioned != contained {
 				t.Errorf("%s: mentioned %t, contained %t: %s", name, mentioned, contained, message)
 			}
 		}
@@ -85,7 +88,8 @@ func TestProjectLifecycle(t *testing.T) {
 		admin.refused(method, path, body, 404, "ResourceNotFound")
 	}
 	admin.refused("GET", channelsOf(blue), "", 404, "ResourceNotFound")
-	in.refused("POST", registriesPath, newRegistry("late", spec("https://registry.example", object{"type": "noAuth"}, nil)), 404, "ProjectNotFoundInTenant")
+	in.refused("POST", registriesPath, newRegistry("late", spec("https://registry.example", object{"type": "noAuth"}, nil)), 404,
+		"ProjectNotFoundInTenant")
 	admin.make("/v1/projects", `{"metadata":{"name":"Green"}}`) // the name is free again
 
 	for _, action := range []string{"project.create", "project.update", "project.delete"} {

@@ -40,7 +40,8 @@ func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
 		if typ := token.Headers[0].ExtraHeaders[jose.HeaderType]; typ != "at+jwt" {
 			t.Errorf("typ is %v, want at+jwt", typ)
 		}
-		if claims.Issuer == "" || claims.Subject == "" || claims.ID == "" || len(claims.Audience) == 0 || claims.NotBefore == nil || ours.Org == "" || ours.SID == "" {
+		if claims.Issuer == "" || claims.Subject == "" || claims.ID == "" || len(claims.Audience) == 0 || claims.NotBefore == nil ||
+			ours.Org == "" || ours.SID == "" {
 			t.Errorf("a claim is missing: %+v, %+v", claims, ours)
 		}
 		if life := claims.Expiry.Time().Sub(claims.IssuedAt.Time()); life != 15*time.Minute {

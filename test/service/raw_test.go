@@ -25,9 +25,11 @@ func TestRawRequests(t *testing.T) {
 		status        int
 		closes        bool // no second request may be read from the connection
 	}{
-		{"two framings", "POST /v1/auth HTTP/1.1\r\n" + header("Content-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n") +
+		{"two framings", "POST /v1/auth HTTP/1.1\r\n" +
+			header("Content-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n") +
 			"f\r\n" + login + "\r\n0\r\n\r\n", 400, true},
-		{"two lengths", "POST /v1/auth HTTP/1.1\r\n" + header("Content-Type: application/json\r\nContent-Length: 4\r\nContent-Length: 15\r\n") + login, 400, true},
+		{"two lengths", "POST /v1/auth HTTP/1.1\r\n" +
+			header("Content-Type: application/json\r\nContent-Length: 4\r\nContent-Length: 15\r\n") + login, 400, true},
 		{"absolute form", "GET http://other.example/v1/nothing HTTP/1.1\r\n" + header(""), 404, false},
 		{"asterisk", "OPTIONS * HTTP/1.1\r\n" + header(""), 404, false},
 		{"CONNECT", "CONNECT other.example:443 HTTP/1.1\r\n" + header(""), 404, false},

@@ -24,7 +24,8 @@ func at(uid string) string { return "/v1/registries/oci/" + uid + "/basic" }
 // newRegistry is the body of a creation as the Terraform provider sends it: zero timestamps in the metadata.
 func newRegistry(name string, spec object) string {
 	const never = "0001-01-01T00:00:00.000Z"
-	return instance.JSON(object{"metadata": object{"name": name, "creationTimestamp": never, "deletionTimestamp": never, "lastModifiedTimestamp": never}, "spec": spec})
+	return instance.JSON(object{"metadata": object{"name": name, "creationTimestamp": never, "deletionTimestamp": never,
+		"lastModifiedTimestamp": never}, "spec": spec})
 }
 
 func spec(endpoint string, auth object, more object) object {
@@ -47,22 +48,29 @@ func TestStoredRegistries(t *testing.T) {
 	certificate := testca.New(t, "Clients").Issue(t, testca.Options{Client: true})
 	auth := object{"type": "basic", "username": " ada ", "password": "pässword", "tls": object{"enabled": true, "insecureSkipVerify": true,
 		"ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": certificate.Key}}
-	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "references": []any{"/a/b:1", "a/c:2"}, "providerType": "zarf", "scope": "tenant",
-		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "unknown": object{"a": 1}})
+	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth,
+		object{"basePath": "/v2/", "baseContentPath": "/a/b/", "references": []any{"/a/b:1", "a/c:2"},
+			"providerType": "zarf", "scope": "tenant",
+			"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "unknown": object{"a": 1}})
 	uid := admin.make(registriesPath+"?skipPackSync=false", newRegistry("My Reg/x", sent))
 
 	shown := func() (r object) { admin.get(at(uid), &r); return r }
-	want := object{"endpoint": sent["endpoint"], "providerType": "zarf", "basePath": "/v2/", "baseContentPath": "/a/b/", "references": []any{"/a/b:1", "a/c:2"}, "scope": "tenant",
-		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "auth": object{"type": "basic", "username": " ada ", "password": "********",
-			"tls": object{"enabled": true, "insecureSkipVerify": true, "ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": "********"}}}
+	want := object{"endpoint": sent["endpoint"], "providerType": "zarf", "basePath": "/v2/", "baseContentPath": "/a/b/",
+		"references": []any{"/a/b:1", "a/c:2"}, "scope": "tenant",
+		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true,
+		"auth": object{"type": "basic", "username": " ada ", "password": "********",
+			"tls": object{"enabled": true, "insecureSkipVerify": true, "ca": "\n" + certificate.Certificate,
+				"certificate": certificate.Certificate + "\n", "key": "********"}}}
 	first := shown()
 	if diff := cmp.Diff(want, first["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	if status := first["status"].(object)["syncStatus"].(object); status["isSyncSupported"] != true || status["status"] == nil || status["message"] == nil {
+	if status := first["status"].(object)["syncStatus"].(object); status["isSyncSupported"] != true || status["status"] == nil ||
+		status["message"] == nil {
 		t.Errorf("the status is %v", first["status"])
 	}
-	if metadata := first["metadata"].(object); metadata["name"] != "My Reg/x" || metadata["uid"] != uid || strings.HasPrefix(metadata["creationTimestamp"].(string), "0001") {
+	if metadata := first["metadata"].(object); metadata["name"] != "My Reg/x" || metadata["uid"] != uid ||
+		strings.HasPrefix(metadata["creationTimestamp"].(string), "0001") {
 		t.Errorf("the metadata is %v", metadata)
 	}
 	admin.refused("POST", registriesPath, newRegistry("MY reg/X ", sent), 409, "RegistryAlreadyExists")
@@ -73,8 +81,10 @@ func TestStoredRegistries(t *testing.T) {
 		t.Error(diff)
 	}
 	// The whole definition is replaced: fields that are not sent are deleted.
-	admin.do("PUT", at(uid), newRegistry("other", object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}})).Want(http.StatusNoContent)
-	bare := object{"endpoint": "http://127.0.0.1:5000", "providerType": "helm", "scope": "tenant", "isSyncSupported": false, "containsSpectroManifest": false, "isPrivate": false,
+	admin.do("PUT", at(uid), newRegistry("other",
+		object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}})).Want(http.StatusNoContent)
+	bare := object{"endpoint": "http://127.0.0.1:5000", "providerType": "helm", "scope": "tenant", "isSyncSupported": false,
+		"containsSpectroManifest": false, "isPrivate": false,
 		"auth": object{"type": "noAuth", "tls": object{"enabled": false, "insecureSkipVerify": false}}}
 	if diff := cmp.Diff(bare, shown()["spec"]); diff != "" {
 		t.Error(diff)
@@ -83,7 +93,8 @@ func TestStoredRegistries(t *testing.T) {
 	admin.refused("PUT", at(uid), newRegistry("my reg/X", bare), 409, "RegistryAlreadyExists")
 
 	// Public clients send Content-Type with a DELETE that has no body.
-	admin.client.Do("DELETE", at(uid), "", append([]string{"Content-Type", "application/json"}, admin.credential...)...).Want(http.StatusNoContent)
+	admin.client.Do("DELETE", at(uid), "",
+		append([]string{"Content-Type", "application/json"}, admin.credential...)...).Want(http.StatusNoContent)
 	admin.refused("DELETE", at(uid), "", 404, "ResourceNotFound")
 	admin.refused("GET", at(uid), "", 404, "ResourceNotFound")
 	admin.refused("PUT", at(uid), newRegistry("other", bare), 404, "ResourceNotFound")
@@ -170,7 +181,8 @@ func TestListsOfRegistries(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var empty struct{ Items []any }
-	for _, path := range []string{"/v1/registries/oci/summary", "/v1/registries/metadata", "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack", "/v1/registries/pack/summary"} {
+	for _, path := range []string{"/v1/registries/oci/summary", "/v1/registries/metadata", "/v1/registries/helm",
+		"/v1/registries/helm/summary", "/v1/registries/pack", "/v1/registries/pack/summary"} {
 		if admin.get(path, &empty); empty.Items == nil || len(empty.Items) != 0 {
 			t.Errorf("%s has %v, want an empty list", path, empty.Items)
 		}
@@ -189,7 +201,8 @@ func TestListsOfRegistries(t *testing.T) {
 	admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Into(&list)
 	var got []string
 	for _, item := range list.Items {
-		if item.Metadata.UID != uids[item.Metadata.Name] || item.Spec.RegistryType != "basic" || item.Status.Sync == nil || item.Status.Sync.IsSyncSupported != (item.Metadata.Name == "b") {
+		if item.Metadata.UID != uids[item.Metadata.Name] || item.Spec.RegistryType != "basic" || item.Status.Sync == nil ||
+			item.Status.Sync.IsSyncSupported != (item.Metadata.Name == "b") {
 			t.Errorf("summary has %+v", item)
 		}
 		got = append(got, item.Metadata.Name)
@@ -208,10 +221,12 @@ func TestListsOfRegistries(t *testing.T) {
 		}
 	}
 	admin.get("/v1/registries/metadata", &names)
-	if len(names.Items) != 4 || names.Items[1].Scope != "system" || !names.Items[1].IsPrivate || names.Items[0].Scope != "tenant" || names.Items[0].Kind != "oci" {
+	if len(names.Items) != 4 || names.Items[1].Scope != "system" || !names.Items[1].IsPrivate || names.Items[0].Scope != "tenant" ||
+		names.Items[0].Kind != "oci" {
 		t.Errorf("metadata lists %+v", names.Items)
 	}
-	for _, id := range []string{uids["A"], noUID, "A", "My%20Reg%2Fx", "summary", "basic", "%00", "%ff", "..%2f..%2fbasic", strings.Repeat("x", 4000), strings.ToUpper(uids["A"])} {
+	for _, id := range []string{uids["A"], noUID, "A", "My%20Reg%2Fx", "summary", "basic", "%00", "%ff", "..%2f..%2fbasic",
+		strings.Repeat("x", 4000), strings.ToUpper(uids["A"])} {
 		admin.refused("GET", "/v1/registries/oci/"+id+"/ecr", "", 404, "ResourceNotFound")
 		admin.refused("GET", "/v1/registries/helm/"+id+"/sync/status", "", 404, "ResourceNotFound")
 		if id == uids["A"] {
@@ -233,12 +248,14 @@ func TestWhoseRegistries(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
-	body := newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}, nil))
+	body := newRegistry("ours", spec(registry.Endpoint,
+		object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}, nil))
 	uid := admin.make(registriesPath, body)
 	admin.make("/v1/users", newUser("mate@acme.example"))
 	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	server.Admin(t, "", "org", "create", "Other")
-	server.Admin(t, instance.Password, "user", "create", "--org", "Other", "--email", "x@other.example", "--role", "admin", "--password-stdin")
+	server.Admin(t, instance.Password, "user", "create", "--org", "Other", "--email", "x@other.example", "--role",
+		"admin", "--password-stdin")
 	other, _ := loggedIn(t, server, "x@other.example", "Other", instance.Password)
 
 	var list summaries
@@ -271,19 +288,23 @@ func TestValidateWithStoredSecrets(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	tls := object{"enabled": true, "ca": registry.CA}
-	uid := admin.make(registriesPath, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
+	uid := admin.make(registriesPath,
+		newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
 	contacted := make(chan string, 100)
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		contacted <- r.Method + " " + r.URL.Path
 		w.WriteHeader(http.StatusUnauthorized)
 	})
 	with := func(endpoint, password string, tls object, more ...object) string {
-		return definition(endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls}, append(more, object{"registryUid": uid, "isSyncSupported": true})...)
+		return definition(endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls},
+			append(more, object{"registryUid": uid, "isSyncSupported": true})...)
 	}
 	for _, path := range []string{validate, diagnose} {
 		for name, body := range map[string]string{
-			"empty": with(registry.Endpoint, "", tls), "masked": with(registry.Endpoint, "********", tls), "spelled otherwise": with(registry.Endpoint+"/v2/", "", tls),
-			"sent": with(registry.Endpoint, adaPassword, tls), "other content": with(registry.Endpoint, "", tls, object{"providerType": "pack"}),
+			"empty": with(registry.Endpoint, "", tls), "masked": with(registry.Endpoint, "********", tls),
+			"spelled otherwise": with(registry.Endpoint+"/v2/", "", tls),
+			"sent":              with(registry.Endpoint, adaPassword, tls),
+			"other content":     with(registry.Endpoint, "", tls, object{"providerType": "pack"}),
 		} {
 			response := admin.do("POST", path, body)
 			if response.Status != http.StatusNoContent && !strings.HasPrefix(response.Body, `{"valid":true`) {
@@ -291,16 +312,20 @@ func TestValidateWithStoredSecrets(t *testing.T) {
 			}
 		}
 		for name, tt := range map[string]struct{ body, fields string }{
-			"another endpoint":     {with(other, "", nil), "auth.password"},
-			"another, masked":      {with(other, "********", nil), "auth.password"},
-			"http":                 {with(strings.Replace(registry.Endpoint, "https", "http", 1), "", tls), "auth.password"},
-			"a path":               {with(registry.Endpoint, "", tls, object{"basePath": "below"}), "auth.password"},
-			"no trust":             {with(registry.Endpoint, "", object{"enabled": true, "insecureSkipVerify": true, "ca": registry.CA}), "auth.password"},
-			"other trust":          {with(registry.Endpoint, "", object{"enabled": false, "ca": registry.CA}), "auth.password"},
-			"a token never stored": {definition(registry.Endpoint, object{"type": "token", "token": "********", "tls": tls}, object{"registryUid": uid}), "auth.token"},
-			"no such registry":     {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": noUID, "providerType": "x"}), "providerType registryUid"},
-			"a name":               {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": "ours"}), "registryUid"},
-			"wrong types as well":  {with(other, "", nil, object{"scope": 7}), "auth.password scope"},
+			"another endpoint": {with(other, "", nil), "auth.password"},
+			"another, masked":  {with(other, "********", nil), "auth.password"},
+			"http":             {with(strings.Replace(registry.Endpoint, "https", "http", 1), "", tls), "auth.password"},
+			"a path":           {with(registry.Endpoint, "", tls, object{"basePath": "below"}), "auth.password"},
+			"no trust": {with(registry.Endpoint, "", object{"enabled": true, "insecureSkipVerify": true, "ca": registry.CA}),
+				"auth.password"},
+			"other trust": {with(registry.Endpoint, "", object{"enabled": false, "ca": registry.CA}), "auth.password"},
+			"a token never stored": {definition(registry.Endpoint, object{"type": "token", "token": "********", "tls": tls},
+				object{"registryUid": uid}), "auth.token"},
+			"no such registry": {definition(registry.Endpoint, object{"type": "basic", "username": ada},
+				object{"registryUid": noUID, "providerType": "x"}), "providerType registryUid"},
+			"a name": {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": "ours"}),
+				"registryUid"},
+			"wrong types as well": {with(other, "", nil, object{"scope": 7}), "auth.password scope"},
 		} {
 			t.Run(operation(path)+" "+name, func(t *testing.T) {
 				wantFields(t, admin.refused("POST", path, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(tt.fields)...)
@@ -326,12 +351,15 @@ func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
 	registry := secured(t)
 	tls := object{"enabled": true, "ca": registry.CA}
 	put := func(uid, endpoint, password string, tls object) instance.Response {
-		return admin.do("PUT", at(uid), newRegistry("ours", spec(endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls}, nil)))
+		return admin.do("PUT", at(uid),
+			newRegistry("ours", spec(endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls}, nil)))
 	}
-	uid := admin.make(registriesPath, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
+	uid := admin.make(registriesPath,
+		newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
 	for _, password := range []string{"", "********"} {
 		wantFields(t, put(uid, "https://attacker.onion", password, tls).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
-		wantFields(t, put(uid, registry.Endpoint, password, object{"enabled": true, "insecureSkipVerify": true}).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
+		wantFields(t, put(uid, registry.Endpoint, password,
+			object{"enabled": true, "insecureSkipVerify": true}).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
 		put(uid, registry.Endpoint, password, tls).Want(http.StatusNoContent)
 	}
 	stored := basic(registry.Endpoint, ada, "", trusting(registry.CA), object{"registryUid": uid})
@@ -362,7 +390,8 @@ func TestDamagedRecord(t *testing.T) {
 		return basic(registry.Endpoint, ada, "", trusting(registry.CA), object{"registryUid": uid})
 	}
 	for _, path := range []string{validate, diagnose} {
-		if f := admin.refused("POST", path, stored(broken), 409, "RegistrySecretUnreadable").Fault(); !strings.Contains(f.Message, "again") {
+		if f := admin.refused("POST", path, stored(broken), 409,
+			"RegistrySecretUnreadable").Fault(); !strings.Contains(f.Message, "again") {
 			t.Errorf("it does not say what to do: %s", f.Message)
 		}
 	}
@@ -425,7 +454,8 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 		"two switches":          {"?skipPackSync=true&skipPackSync=false", newRegistry("a", open), "skipPackSync"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantFields(t, admin.refused("POST", registriesPath+tt.query, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(tt.fields)...)
+			wantFields(t, admin.refused("POST", registriesPath+tt.query, tt.body, 400, "InvalidRequest").Fault(),
+				strings.Fields(tt.fields)...)
 			uid := admin.make(registriesPath, newRegistry("stored "+name, open))
 			wanted := tt.fields
 			if name == "a mask" {
@@ -434,14 +464,16 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 			wantFields(t, admin.refused("PUT", at(uid)+tt.query, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(wanted)...)
 		})
 	}
-	uid := admin.make(registriesPath+"?skipPackSync=true", `{"metadata":{"name":"labels","labels":{"a":"b"},"annotations":{"c":"d"},"uid":"mine"},"spec":`+instance.JSON(open)+`,"kind":"x"}`)
+	uid := admin.make(registriesPath+"?skipPackSync=true",
+		`{"metadata":{"name":"labels","labels":{"a":"b"},"annotations":{"c":"d"},"uid":"mine"},"spec":`+instance.JSON(open)+`,"kind":"x"}`)
 	var shown struct {
 		Metadata struct {
 			UID                 string
 			Labels, Annotations map[string]string
 		}
 	}
-	if admin.get(at(uid), &shown); shown.Metadata.UID != uid || shown.Metadata.Labels["a"] != "b" || shown.Metadata.Annotations["c"] != "d" {
+	if admin.get(at(uid), &shown); shown.Metadata.UID != uid || shown.Metadata.Labels["a"] != "b" ||
+		shown.Metadata.Annotations["c"] != "d" {
 		t.Errorf("the metadata is %+v", shown.Metadata)
 	}
 }
@@ -455,7 +487,8 @@ func TestCreateIsRetried(t *testing.T) {
 	responses := make(chan int, 8)
 	for range cap(responses) {
 		wait.Go(func() {
-			response, err := admin.client.Try("POST", registriesPath, newRegistry("one", spec("h.onion", object{"type": "noAuth"}, nil)), admin.credential...)
+			response, err := admin.client.Try("POST", registriesPath,
+				newRegistry("one", spec("h.onion", object{"type": "noAuth"}, nil)), admin.credential...)
 			if err != nil {
 				t.Error(err)
 			}

@@ -24,7 +24,8 @@ func TestReferences(t *testing.T) {
 	check := func(what string, report object) {
 		t.Helper()
 		got := results(report)
-		if report["field"] != "references[1]" || len(got) != 4 || got[0] != true || got[1] != nil || got[2] != false || got[3] != "tagUnknown" {
+		if report["field"] != "references[1]" || len(got) != 4 || got[0] != true || got[1] != nil ||
+			got[2] != false || got[3] != "tagUnknown" {
 			t.Errorf("%s: %v", what, report)
 		}
 	}
@@ -33,7 +34,8 @@ func TestReferences(t *testing.T) {
 	admin.do("POST", diagnose, sent).Want(http.StatusOK).Into(&report)
 	check("diagnosis", report)
 
-	stored := spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}, references)
+	stored := spec(registry.Endpoint,
+		object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}, references)
 	uid := admin.make(registriesPath, newRegistry("charts", stored))
 	report = nil
 	admin.do("POST", "/v1/registries/oci/"+uid+"/check?wait=true", "").Want(http.StatusOK).Into(&report)

@@ -94,7 +94,8 @@ func TestTooManyValidationsAtOnce(t *testing.T) {
 	<-came
 	wantStatuses(t, statuses, more, http.StatusServiceUnavailable)
 	for _, path := range []string{validate, diagnose} {
-		response := client.Do(http.MethodPost, path, noAuth(endpoint), "Authorization", tokens.Authorization).Want(http.StatusServiceUnavailable)
+		response := client.Do(http.MethodPost, path, noAuth(endpoint), "Authorization",
+			tokens.Authorization).Want(http.StatusServiceUnavailable)
 		if f := response.Fault(); f.Code != "Unavailable" {
 			t.Errorf("%s, want Unavailable", f.Code)
 		}

@@ -35,7 +35,8 @@ func TestScan(t *testing.T) {
 		{"cut off", "", docker[:len(docker)-1], "application/octet-stream", "", 0, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			response := client.Do(http.MethodPost, scan+tt.query, tt.body, "Authorization", authorization, "Content-Type", tt.contentType).Want(http.StatusOK)
+			response := client.Do(http.MethodPost, scan+tt.query, tt.body, "Authorization", authorization, "Content-Type",
+				tt.contentType).Want(http.StatusOK)
 			if strings.Contains(response.Body, hunter2) || strings.Contains(response.Body, entry) {
 				t.Errorf("a secret in %s", response.Body)
 			}
@@ -76,8 +77,10 @@ func TestScanRefusals(t *testing.T) {
 	client.Do(http.MethodPost, scan, `{}`, append(good, "ProjectUid", noUID)...).Want(http.StatusNotFound)
 	client.Do(http.MethodPost, scan, `{}`, append(good, "Content-Encoding", "gzip")...).Want(http.StatusUnsupportedMediaType)
 	client.Do(http.MethodPost, scan, strings.Repeat(" ", 1<<20+1), good...).Want(http.StatusRequestEntityTooLarge)
-	client.Do(http.MethodPost, scan, strings.Repeat(" ", 1<<20), append(good, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
-	wantFields(t, client.Do(http.MethodPost, scan+"?format=docker&as=kubectl", `{}`, good...).Want(http.StatusBadRequest).Fault(), "as", "format")
+	client.Do(http.MethodPost, scan, strings.Repeat(" ", 1<<20),
+		append(good, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
+	wantFields(t, client.Do(http.MethodPost, scan+"?format=docker&as=kubectl", `{}`, good...).Want(http.StatusBadRequest).Fault(), "as",
+		"format")
 	wantFields(t, client.Do(http.MethodPost, scan, "", good...).Want(http.StatusBadRequest).Fault(), "body")
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {

@@ -97,7 +97,8 @@ func (k *recordResponses) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestNoSecretIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	s := &secrets{values: map[string]string{"first password": instance.Password}}
-	server := instance.Start(t, instance.Options{Flags: []string{"--log-level", "debug", "--metrics-listen", "127.0.0.1:0", "--login-free-failures", "100"}})
+	server := instance.Start(t, instance.Options{Flags: []string{"--log-level", "debug", "--metrics-listen", "127.0.0.1:0",
+		"--login-free-failures", "100"}})
 	responses := &recordResponses{}
 	t.Cleanup(responses.CloseIdleConnections)
 	client := server.ClientThrough(t, responses)
@@ -128,22 +129,27 @@ func file(t *testing.T, server *instance.Server, name string) string {
 }
 
 func sendSignIns(s *secrets, client *instance.Client, tokens instance.Tokens) {
-	for _, who := range []struct{ email, org string }{{instance.Email, instance.Org}, {"unknown@acme.example", instance.Org}, {instance.Email, "Missing"}} {
-		client.Do("POST", "/v1/auth", instance.Credentials(who.email, who.org, s.mark("wrong password of "+who.email+" in "+who.org))).Want(http.StatusUnauthorized)
+	for _, who := range []struct{ email, org string }{{instance.Email, instance.Org}, {"unknown@acme.example", instance.Org},
+		{instance.Email, "Missing"}} {
+		client.Do("POST", "/v1/auth", instance.Credentials(who.email, who.org,
+			s.mark("wrong password of "+who.email+" in "+who.org))).Want(http.StatusUnauthorized)
 	}
 	next := client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
 	s.keep("second authorization token", next.Authorization)
 	s.keep("second refresh token", next.RefreshToken)
 	s.keep("exchanged token", client.Do("GET", refresh+next.Authorization, "").Want(http.StatusOK).Tokens().Authorization)
 	made := s.mark("made-up token")
-	for _, path := range []string{refresh + made, refresh + flipped(tokens.RefreshToken), "//v1/auth/refresh/" + tokens.RefreshToken, refresh + tokens.RefreshToken + "/x", "/v1/" + made, alerts + "?token=" + made} {
+	for _, path := range []string{refresh + made, refresh + flipped(tokens.RefreshToken), "//v1/auth/refresh/" + tokens.RefreshToken,
+		refresh + tokens.RefreshToken + "/x", "/v1/" + made, alerts + "?token=" + made} {
 		client.Do("GET", path, "")
 	}
 	client.Do("HEAD", refresh+next.RefreshToken, "").Want(http.StatusMethodNotAllowed)
 	client.Do("GET", refresh+next.RefreshToken, "", "Sec-Purpose", "prefetch").Want(http.StatusBadRequest)
 	for _, credential := range [][]string{
-		{"Authorization", made}, {"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+made))}, {"ApiKey", made}, {"Authorization", tokens.RefreshToken},
-		{"ApiKey", tokens.Authorization}, {"Authorization", s.values["API key"]}, {"ApiKey", made, "ApiKey", made}, {"Cookie", "Authorization=" + made}, {"X-Forwarded-For", made}, {"User-Agent", made},
+		{"Authorization", made}, {"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+made))}, {"ApiKey", made},
+		{"Authorization", tokens.RefreshToken},
+		{"ApiKey", tokens.Authorization}, {"Authorization", s.values["API key"]}, {"ApiKey", made, "ApiKey", made},
+		{"Cookie", "Authorization=" + made}, {"X-Forwarded-For", made}, {"User-Agent", made},
 	} {
 		client.Do("GET", alerts, "", credential...)
 	}
@@ -169,14 +175,16 @@ func sendPasswords(t *testing.T, s *secrets, server *instance.Server, admin pers
 	mate.refused("PATCH", "/v1/users/me/password", change(second, second), 400, "InvalidRequest")
 	mate.refused("PATCH", "/v1/users/me/password", change(second+"\n", "mate@acme.example"), 400, "InvalidRequest")
 	mate.refused("POST", "/v1/users", body(s.mark("password that a member sends")), 403, "OperationForbidden")
-	server.Admin(t, s.mark("password by command line")+"\n", "user", "password", "--org", instance.Org, "--email", "mate@acme.example", "--password-stdin")
+	server.Admin(t, s.mark("password by command line")+"\n", "user", "password", "--org", instance.Org, "--email",
+		"mate@acme.example", "--password-stdin")
 	key := admin.newKey("second", "")
 	s.keep("revoked API key", key.APIKey)
 	admin.do("PATCH", "/v1/apiKeys/"+key.UID, `{"isActive":false}`).Want(http.StatusNoContent)
 	withKey(t, server, key.APIKey).refused("GET", alerts, "", 401, "UnAuthorizedAccess")
 	admin.do("POST", "/v1/apiKeys/revoke", instance.JSON(object{"apiKey": key.APIKey})).Want(http.StatusNoContent)
 	admin.refused("POST", "/v1/apiKeys/revoke", instance.JSON(object{"apiKey": s.mark("text to revoke")}), 400, "InvalidRequest")
-	admin.refused("POST", "/v1/users/auth/tokens/revoke", instance.JSON(object{"tokens": []string{s.mark("revoked text"), tokens.RefreshToken + "x"}}), 400, "InvalidRequest")
+	admin.refused("POST", "/v1/users/auth/tokens/revoke",
+		instance.JSON(object{"tokens": []string{s.mark("revoked text"), tokens.RefreshToken + "x"}}), 400, "InvalidRequest")
 }
 
 func sendDefinitions(t *testing.T, s *secrets, admin person) {
@@ -199,11 +207,14 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 		http.Redirect(w, r, "http://127.0.0.1:1/"+given+"?token="+given, http.StatusTemporaryRedirect)
 	})
 	withKey := object{"tls": object{"enabled": true, "certificate": certificate.Certificate, "key": certificate.Key, "ca": registry.CA}}
-	for _, endpoint := range []string{registry.Endpoint, unusedEndpoint(t), "http://169.254.169.254", "http://registry.onion", reflecting, moving, withoutTokens(t),
-		responding(t, http.StatusOK, "text/html", "<html></html>"), responding(t, http.StatusForbidden, "text/plain", "no"), "http://ada:" + password + "@127.0.0.1", "http://127.0.0.1/?" + password} {
+	for _, endpoint := range []string{registry.Endpoint, unusedEndpoint(t), "http://169.254.169.254", "http://registry.onion",
+		reflecting, moving, withoutTokens(t),
+		responding(t, http.StatusOK, "text/html", "<html></html>"), responding(t, http.StatusForbidden, "text/plain", "no"),
+		"http://ada:" + password + "@127.0.0.1", "http://127.0.0.1/?" + password} {
 		for _, body := range []string{
 			basic(endpoint, ada, password), basic(endpoint, ada, password, trusting(registry.CA)), basic(endpoint, ada, password, withKey),
-			definition(endpoint, object{"type": "token", "token": token}), definition(endpoint, object{"type": "token", "token": token, "username": ada}),
+			definition(endpoint, object{"type": "token", "token": token}),
+			definition(endpoint, object{"type": "token", "token": token, "username": ada}),
 			definition(endpoint, object{"type": "noAuth", "password": password, "token": token}), basic(endpoint, ada, password+"\n"),
 			noAuth(endpoint, object{"tls": object{"enabled": true, "key": certificate.Key}}),
 		} {
@@ -229,9 +240,11 @@ func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin per
 		for _, path := range []string{at(uid), "/v1/registries/oci/" + uid, "/v1/registries/oci/summary", "/v1/registries/metadata"} {
 			admin.get(path, new(any))
 		}
-		admin.refused("PUT", at(uid), newRegistry("x", spec("http://127.0.0.1:1", object{"type": "basic", "username": ada}, nil)), 400, "InvalidRequest")
+		admin.refused("PUT", at(uid), newRegistry("x", spec("http://127.0.0.1:1", object{"type": "basic", "username": ada}, nil)), 400,
+			"InvalidRequest")
 		for _, auth := range []object{
-			{"type": "basic", "username": ada, "password": "********", "tls": tls}, {"type": "token", "token": "********", "tls": tls}, {"type": "basic", "username": ada, "password": s.mark("unused " + uid)},
+			{"type": "basic", "username": ada, "password": "********", "tls": tls}, {"type": "token", "token": "********", "tls": tls},
+			{"type": "basic", "username": ada, "password": s.mark("unused " + uid)},
 		} {
 			admin.do("POST", validate, definition(endpoint, auth, object{"registryUid": uid}))
 			admin.do("POST", diagnose, definition(endpoint, auth, object{"registryUid": uid}))
@@ -240,7 +253,9 @@ func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin per
 	admin.refused("POST", registriesPath, newRegistry("with password", spec(endpoint, withPassword, nil)), 409, "RegistryAlreadyExists")
 	admin.refused("POST", registriesPath, newRegistry("wrong", spec("http://ada:"+password+"@h", withPassword, nil)), 400, "InvalidRequest")
 	admin.refused("PUT", at(noUID), newRegistry("missing", spec(endpoint, withToken, nil)), 404, "ResourceNotFound")
-	admin.do("PUT", at(first), newRegistry("replaced", spec(endpoint, object{"type": "basic", "username": ada, "password": s.mark("second stored password"), "tls": tls}, nil))).Want(http.StatusNoContent)
+	admin.do("PUT", at(first), newRegistry("replaced",
+		spec(endpoint, object{"type": "basic", "username": ada, "password": s.mark("second stored password"), "tls": tls},
+			nil))).Want(http.StatusNoContent)
 	admin.do("PUT", at(second), newRegistry("dropped", spec(endpoint, object{"type": "noAuth"}, nil))).Want(http.StatusNoContent)
 	gone := admin.make(registriesPath, newRegistry("gone", spec(endpoint, object{"type": "token", "token": s.mark("deleted token")}, nil)))
 	admin.do("DELETE", at(gone), "").Want(http.StatusNoContent)
@@ -262,13 +277,17 @@ func sendMalformed(s *secrets, admin person) {
 			continue
 		}
 		for _, body := range []string{
-			`{"password":"` + odd, `{"` + odd + `":1,"` + odd + `":2}`, `{"password":"` + odd + `"} x`, odd, `["` + odd + `"]`, `"` + odd + `"`,
-			`{"password":["` + odd + `"],"auth":"` + odd + `","spec":"` + odd + `","metadata":"` + odd + `","tokens":"` + odd + `","roles":"` + odd + `","currentPassword":{"` + odd + `":1}}`,
-			`{"auth":{"password":{"a":"` + odd + `"},"token":["` + odd + `"]},"spec":{"password":["` + odd + `"],"expiry":["` + odd + `"]},"tokens":[{"a":"` + odd + `"}]}`,
+			`{"password":"` + odd, `{"` + odd + `":1,"` + odd + `":2}`, `{"password":"` + odd + `"} x`, odd,
+			`["` + odd + `"]`, `"` + odd + `"`,
+			`{"password":["` + odd + `"],"auth":"` + odd + `","spec":"` + odd + `","metadata":"` + odd + `","tokens":"` + odd +
+				`","roles":"` + odd + `","currentPassword":{"` + odd + `":1}}`,
+			`{"auth":{"password":{"a":"` + odd + `"},"token":["` + odd + `"]},"spec":{"password":["` + odd + `"],"expiry":["` + odd +
+				`"]},"tokens":[{"a":"` + odd + `"}]}`,
 		} {
 			admin.do(op.method, op.path, body)
 		}
-		admin.client.Do(op.method, op.path, odd, append([]string{"Content-Type", "text/" + odd}, admin.credential...)...).Want(http.StatusUnsupportedMediaType)
+		admin.client.Do(op.method, op.path, odd,
+			append([]string{"Content-Type", "text/" + odd}, admin.credential...)...).Want(http.StatusUnsupportedMediaType)
 	}
 }
 
@@ -276,7 +295,8 @@ func sendMalformed(s *secrets, admin person) {
 func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin person) {
 	t.Helper()
 	for _, table := range []string{"users", "sessions", "api_keys", "registry_details"} {
-		if _, err := openStore(t, server).ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
+		if _, err := openStore(t, server).ExecContext(t.Context(),
+			"PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +304,8 @@ func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin 
 		admin.do(op.method, op.path, op.body)
 		admin.client.Do(op.method, op.path, op.body, "ApiKey", s.values["API key"])
 	}
-	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, s.mark("password to a broken store"))).Want(http.StatusInternalServerError)
+	admin.client.Do("POST", "/v1/auth",
+		instance.Credentials(instance.Email, instance.Org, s.mark("password to a broken store"))).Want(http.StatusInternalServerError)
 	admin.client.Do("GET", refresh+s.values["second refresh token"], "").Want(http.StatusInternalServerError)
 }
 
@@ -307,10 +328,12 @@ func scanEverything(t *testing.T, s *secrets, server *instance.Server, responses
 		s.search(t, entry.Name(), file(t, server, entry.Name()))
 		return nil
 	})
-	if err != nil || seen < 2 || !strings.Contains(file(t, server, "regwarden.db-wal")+file(t, server, "regwarden.db"), "mate@acme.example") {
+	if err != nil || seen < 2 || !strings.Contains(file(t, server, "regwarden.db-wal")+file(t, server, "regwarden.db"),
+		"mate@acme.example") {
 		t.Errorf("the scan does not see what the store holds: %d files, %v", seen, err)
 	}
-	if !strings.Contains(responses.all.String(), "RegistryAuthFailed") || !strings.Contains(records, "registry.validate") || !strings.Contains(server.Log(), "path=/v1/auth/refresh/{token}") {
+	if !strings.Contains(responses.all.String(), "RegistryAuthFailed") || !strings.Contains(records, "registry.validate") ||
+		!strings.Contains(server.Log(), "path=/v1/auth/refresh/{token}") {
 		t.Error("the scan does not see what was returned, recorded and logged")
 	}
 	// It would find what is there: the email is in all of these places but the metrics.

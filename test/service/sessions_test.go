@@ -79,7 +79,8 @@ func TestPasswordIsChanged(t *testing.T) {
 	here, hereTokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	there, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const next = "nine geese across the marsh"
-	here.do("PATCH", "/v1/users/me/password", instance.JSON(object{"currentPassword": instance.Password, "newPassword": next})).Want(http.StatusNoContent)
+	here.do("PATCH", "/v1/users/me/password",
+		instance.JSON(object{"currentPassword": instance.Password, "newPassword": next})).Want(http.StatusNoContent)
 	here.do("GET", alerts, "").Want(http.StatusOK)
 	here.client.Do("GET", refresh+hereTokens.RefreshToken, "").Want(http.StatusOK)
 	there.refused("GET", alerts, "", 401, "UnAuthorizedAccess")
@@ -100,8 +101,10 @@ func TestWrongPasswordsAreThrottled(t *testing.T) {
 		wrong               int
 	}{
 		{"unknown user", "/v1/auth", "POST", instance.Credentials("unknown@acme.example", instance.Org, "wrong"), 401},
-		{"unknown user in other letters", "/v1/auth/authenticate", "POST", instance.Credentials("UNKNOWN@acme.example ", "ACME", "wrong"), 401},
-		{"mate", "/v1/users/me/password", "PATCH", instance.JSON(object{"currentPassword": "wrong", "newPassword": "nine geese across the marsh"}), 400},
+		{"unknown user in other letters", "/v1/auth/authenticate", "POST",
+			instance.Credentials("UNKNOWN@acme.example ", "ACME", "wrong"), 401},
+		{"mate", "/v1/users/me/password", "PATCH",
+			instance.JSON(object{"currentPassword": "wrong", "newPassword": "nine geese across the marsh"}), 400},
 	} {
 		response := mate.do(tt.method, tt.path, tt.body)
 		for tries := 0; response.Status == tt.wrong && tries < 8; tries++ {

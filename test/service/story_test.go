@@ -32,7 +32,8 @@ func TestStory(t *testing.T) {
 	storyOtherCredentials(t, server, client, tokens, registry)
 
 	var components struct{ Components []any }
-	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization, "Content-Type", "application/json").Want(http.StatusOK).Into(&components)
+	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization, "Content-Type",
+		"application/json").Want(http.StatusOK).Into(&components)
 	if len(components.Components) != 3 {
 		t.Errorf("alert components are %v, want three", components.Components)
 	}
@@ -60,7 +61,8 @@ func storyRefresh(t *testing.T, client *instance.Client, first instance.Tokens) 
 	// The public clients know only the authorization token, and renew with it.
 	renewed := client.Do(http.MethodGet, refresh+third.Authorization, "").Want(http.StatusOK).Tokens()
 	if renewed.Authorization == "" || renewed.RefreshToken != "" {
-		t.Errorf("renewing by an authorization token returns %t, %t; want an authorization token alone", renewed.Authorization != "", renewed.RefreshToken != "")
+		t.Errorf("renewing by an authorization token returns %t, %t; want an authorization token alone", renewed.Authorization != "",
+			renewed.RefreshToken != "")
 	}
 	return third
 }
@@ -81,7 +83,8 @@ func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens
 	wrong := basic(registry.Endpoint, ada, "wrong horse", trusting(registry.CA))
 	response = client.Do(http.MethodPost, validate, wrong, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
 	f := response.Fault()
-	if f.Code != "RegistryAuthFailed" || f.Details.Field != "auth.password" || f.Details.Stage != "auth" || f.Details.Reason != "refused" || f.Details.Hint == "" {
+	if f.Code != "RegistryAuthFailed" || f.Details.Field != "auth.password" || f.Details.Stage != "auth" ||
+		f.Details.Reason != "refused" || f.Details.Hint == "" {
 		t.Errorf("wrong password: %s", response.Body)
 	}
 	if strings.Contains(response.Body, "wrong horse") {
@@ -100,7 +103,8 @@ func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens
 	}
 }
 
-func storyOtherCredentials(t *testing.T, server *instance.Server, client *instance.Client, tokens instance.Tokens, registry realregistry.Access) {
+func storyOtherCredentials(t *testing.T, server *instance.Server, client *instance.Client, tokens instance.Tokens,
+	registry realregistry.Access) {
 	t.Helper()
 	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	good := basic(registry.Endpoint, ada, adaPassword, trusting(registry.CA))
@@ -120,7 +124,8 @@ func storyOtherCredentials(t *testing.T, server *instance.Server, client *instan
 		}
 	}
 
-	server.Admin(t, "twelve owls under the bridge\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--role", "member", "--password-stdin")
+	server.Admin(t, "twelve owls under the bridge\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--role",
+		"member", "--password-stdin")
 	other := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", "mate@acme.example")
 	f := client.Do(http.MethodGet, alerts, "", "ApiKey", other, "Authorization", tokens.Authorization).Want(http.StatusUnauthorized).Fault()
 	if f.Code != "UnAuthorizedAccess" {
@@ -151,7 +156,8 @@ func storySecondStart(t *testing.T, before *instance.Server, tokens instance.Tok
 func storyNoSecretStored(t *testing.T, before, after *instance.Server, tokens instance.Tokens) {
 	t.Helper()
 	secrets := map[string]string{
-		"password": instance.Password, "registry password": adaPassword, "authorization token": tokens.Authorization, "refresh token": tokens.RefreshToken,
+		"password": instance.Password, "registry password": adaPassword, "authorization token": tokens.Authorization,
+		"refresh token": tokens.RefreshToken,
 	}
 	places := map[string]string{"the log": before.Log() + before.Out() + after.Log() + after.Out()}
 	err := filepath.WalkDir(before.DataDir, func(path string, entry os.DirEntry, err error) error {

@@ -45,12 +45,14 @@ func TestSynchronization(t *testing.T) {
 	uid := admin.make(registriesPath+"?skipPackSync=false", newRegistry("charts", sent))
 	began := time.Now()
 	s := admin.synced(uid)
-	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() || s.LastRunTime.IsZero() || !s.IsSyncSupported {
+	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() ||
+		s.LastRunTime.IsZero() || !s.IsSyncSupported {
 		t.Errorf("after %v: %+v", time.Since(began), s)
 	}
 	var list api.OCIRegistryContent
 	admin.get(at(uid)+"/content", &list)
-	if len(list.Items) != 2 || list.Items[1].Repository != "charts/web" || list.Items[1].Digest != web || list.Items[1].Kind != "helm" || list.ListMeta.Count != 2 {
+	if len(list.Items) != 2 || list.Items[1].Repository != "charts/web" || list.Items[1].Digest != web || list.Items[1].Kind != "helm" ||
+		list.ListMeta.Count != 2 {
 		t.Errorf("%+v", list)
 	}
 	if diff := cmp.Diff(s, list.Status); diff != "" {
@@ -128,10 +130,12 @@ func TestSynchronizationWithoutItsSecret(t *testing.T) {
 	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{ada: adaPassword}})
 	realregistry.Push(t, registry.As(ada, adaPassword), realregistry.Helm, "charts/web", "1.0.0")
 	body := func(name string) string {
-		return newRegistry(name, spec(registry.Endpoint, basicAuth(adaPassword), object{"isSyncSupported": true, "baseContentPath": "charts"}))
+		return newRegistry(name, spec(registry.Endpoint, basicAuth(adaPassword),
+			object{"isSyncSupported": true, "baseContentPath": "charts"}))
 	}
 	damaged := admin.make(registriesPath+"?skipPackSync=true", body("damaged"))
-	if _, err := openStore(t, server).ExecContext(t.Context(), "UPDATE registry_details SET sealed = x'00' WHERE registry_uid = ?", damaged); err != nil {
+	if _, err := openStore(t, server).ExecContext(t.Context(),
+		"UPDATE registry_details SET sealed = x'00' WHERE registry_uid = ?", damaged); err != nil {
 		t.Fatal(err)
 	}
 	admin.do("POST", at(damaged)+"/sync", "").Want(http.StatusAccepted)
@@ -192,7 +196,8 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	endpoint, asked := hesitant(t, registry.Endpoint, 150*time.Millisecond)
 	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	uid := admin.make(registriesPath, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
+	uid := admin.make(registriesPath,
+		newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
 	var s api.SyncStatus
 	instance.Await(t, "three repositories are read", func() bool {
 		admin.get(at(uid)+"/sync/status", &s)
@@ -212,7 +217,8 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	var list api.OCIRegistryContent
 	again.get(at(uid)+"/content?limit=500", &list)
 	first := list.Items[0]
-	if len(list.Items) != 15 || first.Repository != "charts/a" || first.Tag != "1" || first.Kind != "helm" || first.Digest == "" || list.ListMeta.Count != 15 {
+	if len(list.Items) != 15 || first.Repository != "charts/a" || first.Tag != "1" || first.Kind != "helm" || first.Digest == "" ||
+		list.ListMeta.Count != 15 {
 		t.Errorf("%+v", list)
 	}
 }

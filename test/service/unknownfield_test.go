@@ -22,8 +22,10 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	client := server.Client(t)
 	authorization := client.Login().Authorization
 	definition := func(endpoint string) string {
-		return instance.JSON(object{"endpoint": endpoint, "basecontentpath": "charts", "isSyncSupported": true, "containsSpectroManifest": false,
-			"auth": object{"type": "noAuth", "usernme": "ada", "tls": object{"enabled": false, "insecureSkipVerify": true}}})
+		return instance.JSON(object{"endpoint": endpoint, "basecontentpath": "charts", "isSyncSupported": true,
+			"containsSpectroManifest": false,
+			"auth": object{"type": "noAuth", "usernme": "ada",
+				"tls": object{"enabled": false, "insecureSkipVerify": true}}})
 	}
 	want := []string{
 		"unknownField auth.usernme: did you mean auth.username?", "unknownField basecontentpath: did you mean baseContentPath?",
@@ -52,7 +54,8 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	}
 
 	var refused struct{ Details warned }
-	client.Do(http.MethodPost, validate, definition("http://"+testport.Unused(t)), "Authorization", authorization).Want(http.StatusUnprocessableEntity).Into(&refused)
+	client.Do(http.MethodPost, validate, definition("http://"+testport.Unused(t)), "Authorization",
+		authorization).Want(http.StatusUnprocessableEntity).Into(&refused)
 	refused.Details.want(t, want)
 
 	document := `{"metadata":{"name":"newer","annotations":{},"kind":"x"},"spec":` + definition(registry.Endpoint) + `,"status":{}}`
@@ -66,7 +69,8 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	client := server.Client(t)
 	good := []string{"Authorization", client.Login().Authorization}
 	for _, op := range append(slices.Clone(operations),
-		protectedOperation{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		protectedOperation{method: "POST", path: "/v1/auth/authenticate",
+			body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		protectedOperation{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, "wrong")},
 		protectedOperation{method: "POST", path: "/v1/apiKeys/revoke", body: `{"apiKey":"rwk_x"}`},
 		protectedOperation{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
@@ -126,7 +130,8 @@ func TestUnknownFieldsHaveHints(t *testing.T) {
 		want               []string
 	}{
 		{"POST", "/v1/projects", `{"metadata":{"name":"Blue"}}`, nil},
-		{"POST", "/v1/projects", `{"metadata":{"nam":"Blue"}}`, []string{`299 - "unknown field metadata.nam; did you mean metadata.name?"`}},
+		{"POST", "/v1/projects", `{"metadata":{"nam":"Blue"}}`,
+			[]string{`299 - "unknown field metadata.nam; did you mean metadata.name?"`}},
 		{"POST", "/v1/projects", `{"metadata.name":"Blue"}`, []string{`299 - "unknown field metadata.name; use nested objects"`}},
 		{"POST", "/v1/projects", `{` + strings.Join(many, ",") + `}`, first},
 		{"POST", "/v1/projects", `{"a\r\nX-Evil: \"\\\u00e9` + strings.Repeat("z", 1000) + `":1}`,

@@ -13,12 +13,14 @@ func TestUserWithoutPassword(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const email = "new@acme.example"
-	uid := admin.make("/v1/users", `{"metadata":{"name":"Ada Lovelace"},"spec":{"emailId":"`+email+`","firstName":"Ada","lastName":"Lovelace","password":""}}`)
+	uid := admin.make("/v1/users",
+		`{"metadata":{"name":"Ada Lovelace"},"spec":{"emailId":"`+email+`","firstName":"Ada","lastName":"Lovelace","password":""}}`)
 	login := func(password string, status int) instance.Response {
 		t.Helper()
 		return admin.client.Do("POST", "/v1/auth", instance.Credentials(email, instance.Org, password)).Want(status)
 	}
-	unknown := admin.client.Do("POST", "/v1/auth", instance.Credentials("unknown@acme.example", instance.Org, matePassword)).Want(http.StatusUnauthorized)
+	unknown := admin.client.Do("POST", "/v1/auth",
+		instance.Credentials("unknown@acme.example", instance.Org, matePassword)).Want(http.StatusUnauthorized)
 	for _, password := range []string{matePassword, "-"} {
 		if refused := login(password, http.StatusUnauthorized); withoutRef(refused) != withoutRef(unknown) {
 			t.Errorf("%s, of an unknown user %s", refused.Body, unknown.Body)
@@ -48,7 +50,8 @@ func TestUserWithoutPassword(t *testing.T) {
 	if admin.get("/v1/audits?outcome=succeeded&action=user.setPassword&resourceUid="+uid, &records); len(records.Items) != 2 {
 		t.Errorf("%d records of two passwords", len(records.Items))
 	}
-	if cli := instance.Run(t, "\n", "user", "create", "--org", instance.Org, "--email", "x@acme.example", "--password-stdin", "--data-dir", server.DataDir); cli.Code == 0 {
+	if cli := instance.Run(t, "\n", "user", "create", "--org", instance.Org, "--email", "x@acme.example", "--password-stdin", "--data-dir",
+		server.DataDir); cli.Code == 0 {
 		t.Errorf("the command line creates a user of an empty password: %q", cli.Out)
 	}
 }
@@ -72,12 +75,14 @@ func TestUserLifecycle(t *testing.T) {
 		}
 	}
 	mate.get("/v1/users/me", &user) // still logged in, under another email
-	if user.Metadata != (meta{uid, "The Mate"}) || user.Spec.EmailID != "first@acme.example" || user.Spec.FirstName != "The" || user.Spec.LastName != "Mate" ||
+	if user.Metadata != (meta{uid, "The Mate"}) || user.Spec.EmailID != "first@acme.example" || user.Spec.FirstName != "The" ||
+		user.Spec.LastName != "Mate" ||
 		!slices.Equal(user.Spec.Roles, []string{"member"}) {
 		t.Errorf("the user is %+v", user)
 	}
 	var roles struct{ Roles, Projects []meta }
-	for path, want := range map[string]int{"/v1/users/" + uid + "/roles": 1, "/v1/users/me/projects": 1, "/v1/users/me/resourceRoles": 0, "/v1/workspaces/users/me/roles": 0} {
+	for path, want := range map[string]int{"/v1/users/" + uid + "/roles": 1, "/v1/users/me/projects": 1, "/v1/users/me/resourceRoles": 0,
+		"/v1/workspaces/users/me/roles": 0} {
 		roles.Roles, roles.Projects = nil, nil
 		if mate.get(path, &roles); len(roles.Roles)+len(roles.Projects) != want {
 			t.Errorf("%s: %+v", path, roles)

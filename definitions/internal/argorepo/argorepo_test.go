@@ -17,13 +17,16 @@ func TestTemplates(t *testing.T) {
 	}{
 		{"exact", "oci://registry.example.com/charts", []string{"oci://registry.example.com/charts"}, "oci://registry.example.com/charts"},
 		{"prefix", "oci://registry.example.com/charts", []string{"oci://registry.example.com"}, "oci://registry.example.com"},
-		{"the longest", "registry.example.com/team/a", []string{"registry.example.com", "registry.example.com/team", "registry.example.com/other"}, "registry.example.com/team"},
-		{"the longest is first", "registry.example.com/team/a", []string{"registry.example.com/team", "registry.example.com"}, "registry.example.com/team"},
+		{"the longest", "registry.example.com/team/a",
+			[]string{"registry.example.com", "registry.example.com/team", "registry.example.com/other"}, "registry.example.com/team"},
+		{"the longest is first", "registry.example.com/team/a", []string{"registry.example.com/team", "registry.example.com"},
+			"registry.example.com/team"},
 		{"within a host [m]", "registry.example.com.evil.test/x", []string{"registry.example.com"}, "registry.example.com"},
 		{"within a path [m]", "registry.example.com/teamwork", []string{"registry.example.com/team"}, "registry.example.com/team"},
 		{"boundary", "registry.example.com.evil.test/x", []string{"registry.example.com/"}, ""},
 		{"boundary excludes the bare host", "registry.example.com", []string{"registry.example.com/"}, ""},
-		{"case [m]", "OCI://Registry.Example.com/Charts", []string{"oci://registry.EXAMPLE.com/charts"}, "oci://registry.EXAMPLE.com/charts"},
+		{"case [m]", "OCI://Registry.Example.com/Charts", []string{"oci://registry.EXAMPLE.com/charts"},
+			"oci://registry.EXAMPLE.com/charts"},
 		{"white space", "registry.example.com/a", []string{" registry.example.com\n"}, " registry.example.com\n"},
 		{"scheme only in the repository [m]", "oci://registry.example.com", []string{"registry.example.com"}, ""},
 		{"scheme only in the template [m]", "registry.example.com", []string{"oci://registry.example.com"}, ""},
@@ -143,28 +146,34 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestInherit(t *testing.T) {
-	template := &Repository{URL: "oci://a", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c", Key: "k", Proxy: "p", NoProxy: "n", Insecure: true, Project: "team"}
+	template := &Repository{URL: "oci://a", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c", Key: "k", Proxy: "p",
+		NoProxy: "n", Insecure: true, Project: "team"}
 	got := Repository{URL: "oci://a/b", EnableOCI: true, ForceHTTP: true}
 	got.Inherit(template)
-	want := Repository{URL: "oci://a/b", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c", Key: "k", Proxy: "p", NoProxy: "n"}
+	want := Repository{URL: "oci://a/b", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c",
+		Key: "k", Proxy: "p", NoProxy: "n"}
 	if got != want {
 		t.Errorf("from the template: %+v, want %+v", got, want)
 	}
 	got = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true}
-	got.Inherit(&Repository{Type: "oci", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true, Unknown: true})
-	want = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true, EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true, Unknown: true}
+	got.Inherit(&Repository{Type: "oci", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, AzureIdentity: true,
+		GitCredentials: true, Unknown: true})
+	want = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true, EnableOCI: true, ForceHTTP: true,
+		AzureIdentity: true, GitCredentials: true, Unknown: true}
 	if got != want {
 		t.Errorf("with own values: %+v, want %+v", got, want)
 	}
 }
 
 func TestHasCredentials(t *testing.T) {
-	for _, r := range []Repository{{Username: "u"}, {Password: "p"}, {Certificate: "c"}, {AzureIdentity: true}, {GitCredentials: true}, {Unknown: true}} {
+	for _, r := range []Repository{{Username: "u"}, {Password: "p"}, {Certificate: "c"}, {AzureIdentity: true},
+		{GitCredentials: true}, {Unknown: true}} {
 		if !r.HasCredentials() {
 			t.Errorf("%+v has credentials", r)
 		}
 	}
-	none := Repository{URL: "u", Type: "oci", Project: "p", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, Insecure: true}
+	none := Repository{URL: "u", Type: "oci", Project: "p", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true,
+		ForceHTTP: true, Insecure: true}
 	if none.HasCredentials() {
 		t.Errorf("%+v has no credentials", none)
 	}

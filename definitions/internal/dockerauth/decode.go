@@ -157,7 +157,8 @@ func (raw rawEntry) decode(rules Rules) *Entry {
 	if !ok {
 		return e
 	}
-	e.Credential = Credential{values["username"], secret.String(values["password"]), secret.String(values["identitytoken"]), secret.String(values["registrytoken"])}
+	e.Credential = Credential{values["username"], secret.String(values["password"]), secret.String(values["identitytoken"]),
+		secret.String(values["registrytoken"])}
 	switch {
 	case values["auth"] != "":
 		e.decodeAuth(rules, values["auth"])

@@ -29,7 +29,8 @@ func TestGitLabRunner(t *testing.T) {
 		`{"auths": {"r.test": {"auth": "OnA="}}}`:                                         {Rejected: `The entry "r.test" has an auth without a username.`},
 	} {
 		got := parse(t, text).Lookup(GitLabRunner, "r.test/a")
-		if got.Helper != want.Helper || got.HelperServer != want.HelperServer || got.FromStore != want.FromStore || got.Rejected != want.Rejected {
+		if got.Helper != want.Helper || got.HelperServer != want.HelperServer || got.FromStore != want.FromStore ||
+			got.Rejected != want.Rejected {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}

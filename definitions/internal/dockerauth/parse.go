@@ -40,7 +40,8 @@ const unknownMember = "unknown"
 // Parse reads config.json and auth.json (entries in "auths"), or .dockercfg if legacy is true. The error is for a file that no
 // consumer can read.
 func Parse(data []byte, legacy bool) (*Config, error) {
-	c := &Config{legacy: legacy, most: smallEntries + len(data)/bytesPerEntry, last: map[string]int{}, helpers: map[string]string{}, decoded: map[Rules]*decoded{}}
+	c := &Config{legacy: legacy, most: smallEntries + len(data)/bytesPerEntry, last: map[string]int{}, helpers: map[string]string{},
+		decoded: map[Rules]*decoded{}}
 	text, mark := bytes.CutPrefix(data, []byte("\ufeff"))
 	c.quirks.byteOrderMark = mark
 	value, err := c.firstValue(text)

@@ -32,7 +32,8 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%q: template %v, placeholder %v", test.value, IsTemplate(test.value), IsPlaceholder(test.value))
 		}
 	}
-	for value, want := range map[string]string{"": "", "a": "", "a b": "", "a\n": "newline", "a\r\n": "newline", " a": "begins", "a\t": "ends", "  ": "only"} {
+	for value, want := range map[string]string{"": "", "a": "", "a b": "", "a\n": "newline", "a\r\n": "newline", " a": "begins",
+		"a\t": "ends", "  ": "only"} {
 		if got := WhiteSpace(value); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%q: %q", value, got)
 		}

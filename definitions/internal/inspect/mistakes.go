@@ -17,7 +17,8 @@ var (
 	repeated = lazyregexp.New(`^([xX]{3,}|\*{3,}|\.{3,}|…)$`)
 )
 
-var placeholders = []string{"changeme", "replaceme", "password", "yourpassword", "mypassword", "token", "yourtoken", "mytoken", "todo", "fixme", "redacted",
+var placeholders = []string{"changeme", "replaceme", "password", "yourpassword", "mypassword", "token", "yourtoken", "mytoken", "todo",
+	"fixme", "redacted",
 	"placeholder", "username", "yourusername", "youraccesstoken", "yourapikey"}
 
 // separators are left out of a value that is compared with the placeholders.

@@ -88,7 +88,8 @@ func (c *cluster) argoCD() *argoSecrets {
 		case o.kind == "Secret":
 			c.argo.add(readArgoSecret(o, label))
 		default:
-			c.argo.unreadable = gapf(model.UnresolvedEncrypted, "A %s creates a Secret of Argo CD, which may have the credentials. %s", o.kind, readInstead)
+			c.argo.unreadable = gapf(model.UnresolvedEncrypted, "A %s creates a Secret of Argo CD, which may have the credentials. %s",
+				o.kind, readInstead)
 		}
 	}
 	return c.argo
@@ -100,7 +101,8 @@ func (a *argoSecrets) add(r *argoSecret) {
 	set := a.set(r)
 	switch {
 	case r.urlGap != nil && r.urlGap.reason != model.UnresolvedIncomplete:
-		a.unreadable = gapf(r.urlGap.reason, "The URL in the Secret %q is not known, which may have the credentials. %s", dockerauth.Show(r.o.name), readInstead)
+		a.unreadable = gapf(r.urlGap.reason, "The URL in the Secret %q is not known, which may have the credentials. %s",
+			dockerauth.Show(r.o.name), readInstead)
 	case r.urlGap != nil: // Kubernetes rejects the Secret
 	case r.template:
 		set.AddTemplate(&r.Repository, a.place(r.o))
@@ -119,7 +121,8 @@ func readArgoSecret(o *object, label string) *argoSecret {
 	r.Proxy, r.NoProxy = value("proxy"), value("noProxy")
 	r.EnableOCI, r.ForceHTTP = r.boolean("enableOCI"), r.boolean("insecureOCIForceHttp")
 	r.Insecure, r.AzureIdentity = r.boolean("insecure"), r.boolean("useAzureWorkloadIdentity")
-	r.GitCredentials = slices.ContainsFunc([]string{"bearerToken", "sshPrivateKey", "githubAppPrivateKey", "azureServicePrincipalClientSecret"},
+	r.GitCredentials = slices.ContainsFunc([]string{"bearerToken", "sshPrivateKey", "githubAppPrivateKey",
+		"azureServicePrincipalClientSecret"},
 		func(key string) bool { return o.secretValue(key).at != nil })
 	r.Unknown = r.gap != nil || r.wrong != ""
 	return r
@@ -131,7 +134,8 @@ func (r *argoSecret) text(key string, g **gap) string {
 	switch {
 	case v.at == nil || v.at.Text() == "":
 	case isSOPS(v.at):
-		v.text, v.gap = "", gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. %s", dockerauth.Show(r.o.name), readInstead)
+		v.text, v.gap = "", gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. %s", dockerauth.Show(r.o.name),
+			readInstead)
 	case !v.at.IsText():
 		r.wrong = key
 	case scanner.IsMask(v.text):
@@ -152,7 +156,8 @@ func (r *argoSecret) unusable() *gap {
 	case r == nil:
 		return nil
 	case r.wrong != "":
-		return gapf(model.UnresolvedIncomplete, "Argo CD cannot read the Secret %q because of the value of %s.", dockerauth.Show(r.o.name), r.wrong)
+		return gapf(model.UnresolvedIncomplete, "Argo CD cannot read the Secret %q because of the value of %s.", dockerauth.Show(r.o.name),
+			r.wrong)
 	}
 	return r.gap
 }
@@ -205,13 +210,17 @@ func resolveArgoSecret(s *scanner.Scanner, o *object) {
 func (r *argoSecret) repositoryNotices(e *scanner.Entry, used *argoUse) {
 	a := used.argoCD
 	if _, count := a.set(r).Repository(r.URL, r.Project, a.place(r.o)); count > 1 {
-		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries, "Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries,
+			"Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
 	}
 	switch {
 	case strings.HasPrefix(r.URL, "oci://") && used.Type != "oci":
-		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing, "Argo CD uses the repository for Applications, but its own test of the connection fails. Set type to oci.")
+		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing,
+			"Argo CD uses the repository for Applications, but its own test of the connection fails. Set type to oci.")
 	case r.EnableOCI && !used.EnableOCI:
-		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "The credential template replaces enableOCI, so that Argo CD's own test of the connection fails. Set enableOCI in the template too.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"The credential template replaces enableOCI, so that Argo CD's own test of the connection fails. Set enableOCI in the "+
+				"template too.")
 	}
 }
 
@@ -222,9 +231,13 @@ func (r *argoSecret) templateNotices(e *scanner.Entry, a *argoSecrets) {
 	}
 	switch {
 	case count == 0:
-		scanner.AddNotice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a scheme. Use a host name, or repositories of type oci.")
+		scanner.AddNotice(&e.Registry, model.NoticeNotUsedByConsumer,
+			"Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a "+
+				"scheme. Use a host name, or repositories of type oci.")
 	case !strings.HasSuffix(r.URL, "/"):
-		scanner.AddNotice(&e.Registry, model.NoticePrefixWithoutBoundary, "Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
+		scanner.AddNotice(&e.Registry, model.NoticePrefixWithoutBoundary,
+			"Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the "+
+				"URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
 	}
 }
 
@@ -307,7 +320,8 @@ func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.N
 		s.Skip(at, model.SkipNoHost, "The source has no repoURL.")
 		return
 	case strings.HasPrefix(address, "oci://") && chart != "":
-		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores chart if repoURL begins with oci://. Append the chart to repoURL, or remove oci:// from it.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"Argo CD ignores chart if repoURL begins with oci://. Append the chart to repoURL, or remove oci:// from it.")
 	case strings.HasPrefix(address, "oci://"):
 	case chart != "" && !strings.Contains(address, "://"):
 		e.Address = strings.TrimSuffix(address, "/") + "/" + chart

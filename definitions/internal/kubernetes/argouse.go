@@ -29,7 +29,9 @@ func (a *argoSecrets) repository(o *object, address, project string) *argoUse {
 	case 1:
 		u.Repository, u.from = *found, a.of[found]
 	default:
-		u.gap = gapf(model.UnresolvedAmbiguous, "Several Secrets have this repository, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
+		u.gap = gapf(model.UnresolvedAmbiguous,
+			"Several Secrets have this repository, with different values. Argo CD uses any one of them, by chance. Remove all but one, "+
+				"and scan one environment at a time.")
 	}
 	u.inherit()
 	return u
@@ -47,11 +49,17 @@ func (u *argoUse) inherit() {
 	template, count := a.set(u.from).Template(u.URL, a.place(u.o))
 	switch {
 	case count > 1:
-		u.gap = gapf(model.UnresolvedAmbiguous, "Several credential templates have the same URL, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
+		u.gap = gapf(model.UnresolvedAmbiguous,
+			"Several credential templates have the same URL, with different values. Argo CD uses any one of them, by chance. Remove all "+
+				"but one, and scan one environment at a time.")
 	case count == 0:
 	case !argorepo.SameHost(template.URL, u.URL):
-		u.gap = gapf(model.UnresolvedNoMatchingEntry, "The credentials are for another host, and are not sent to this one. Argo CD sends them, because the URL begins like that of the credential template %q.", dockerauth.Show(a.of[template].o.name))
-		u.notice = append(u.notice, model.Notice{Code: model.NoticePrefixWithoutBoundary, Message: "Argo CD sends the credentials of a template to every host whose name begins like the one in its URL. End the URL of the template with /."})
+		u.gap = gapf(model.UnresolvedNoMatchingEntry,
+			"The credentials are for another host, and are not sent to this one. Argo CD sends them, because the URL begins like that of "+
+				"the credential template %q.", dockerauth.Show(a.of[template].o.name))
+		u.notice = append(u.notice, model.Notice{Code: model.NoticePrefixWithoutBoundary,
+			Message: "Argo CD sends the credentials of a template to every host whose name begins like the one in its URL. End the URL " +
+				"of the template with /."})
 	default:
 		u.gap = a.of[template].unusable()
 		u.Inherit(template)
@@ -83,16 +91,22 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 	case u.Username != "" && u.Password != "":
 		scanner.SetAuth(&e.Registry, &regcheck.Auth{Username: u.Username, Password: u.Password})
 	case u.Username != "":
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "The repository has a username and no password. No credential template applies to it."))
+		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+			"The repository has a username and no password. No credential template applies to it."))
 	case u.Password != "":
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "The repository has a password and no username. No credential template applies to it."))
+		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+			"The repository has a password and no username. No credential template applies to it."))
 	case u.AzureIdentity || u.GitCredentials:
-		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects without credentials.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects "+
+				"without credentials.")
 	case u.Certificate != "":
 	case u.argoCD.unreadable != nil:
 		lacks(&e.Registry, u.argoCD.unreadable)
 	default:
-		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials, "No Secret of Argo CD has credentials for this URL, and no credential template matches it: Argo CD connects without credentials.")
+		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials,
+			"No Secret of Argo CD has credentials for this URL, and no credential template matches it: Argo CD connects without "+
+				"credentials.")
 	}
 }
 
@@ -121,9 +135,12 @@ func (u *argoUse) addCA(e *scanner.Entry) {
 	}
 	switch {
 	case count > 1:
-		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous, "Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a time."))
+		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous,
+			"Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a "+
+				"time."))
 	case count == 1 && tls.CA == "":
-		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
 	}
 }
 
@@ -134,6 +151,7 @@ func (u *argoUse) addClientCertificate(e *scanner.Entry) {
 		tls.Certificate, _ = scanner.PemBlocks([]byte(u.Certificate))
 		tls.Key = u.Key
 	case u.Certificate != "" || u.Key != "":
-		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD uses a client certificate only if both tlsClientCertData and tlsClientCertKey are set.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"Argo CD uses a client certificate only if both tlsClientCertData and tlsClientCertKey are set.")
 	}
 }

@@ -235,7 +235,8 @@ func (c *cluster) secret(o *object, name string) (*object, *gap) {
 	found, ambiguous := c.near(o, "Secret", o.namespace, name)
 	switch {
 	case ambiguous:
-		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.", dockerauth.Show(name))
+		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.",
+			dockerauth.Show(name))
 	case found != nil && found.isEncrypted():
 		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. "+readInstead, dockerauth.Show(name))
 	case found != nil:
@@ -245,7 +246,8 @@ func (c *cluster) secret(o *object, name string) (*object, *gap) {
 		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
 	}
 	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
-		return nil, gapf(model.UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead, dockerauth.Show(name))
+		return nil, gapf(model.UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead,
+			dockerauth.Show(name))
 	}
 	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
 		return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name), dockerauth.Show(other.namespace), o.kind)

@@ -14,7 +14,9 @@ func TestClusterIsLimited(t *testing.T) {
 	clusterOf(s).values = maxClusterValues - 20
 	var text strings.Builder
 	for i := range 5 {
-		fmt.Fprintf(&text, "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r%d}\nspec: {type: oci, url: oci://r%d.example.com}\n", i, i)
+		fmt.Fprintf(&text,
+			"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r%d}\nspec: {type: oci, url: "+
+				"oci://r%d.example.com}\n", i, i)
 	}
 	if err := s.AddReader("in", strings.NewReader(text.String())); err != nil {
 		t.Fatal(err)
@@ -32,7 +34,8 @@ func TestClusterLimitsSizeOfFiles(t *testing.T) {
 	s := scanner.New(model.Options{}, Formats)
 	clusterOf(s).bytes = maxClusterBytes - 100
 	for i := range 3 {
-		text := fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: oci://r%d.example.com}\n", i)
+		text := fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: "+
+			"oci://r%d.example.com}\n", i)
 		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -67,20 +70,24 @@ func TestSecretsOfOtherTypesAreNotDecoded(t *testing.T) {
 	}
 }
 
-// Objects that refer to each other can have many more pairs than the files have bytes. What is found has its credentials, and a problem says that the
-// rest is not read.
+// Objects that refer to each other can have many more pairs than the files have bytes. What is found has its credentials, and a problem
+// says that the rest is not read.
 func TestReferencesAreLimited(t *testing.T) {
-	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '{\"auths\":{\"r.test\":{\"username\":\"u\",\"password\":\"p\"}}}'}\n---\n"
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\nstringData: " +
+		"{.dockerconfigjson: '{\"auths\":{\"r.test\":{\"username\":\"u\",\"password\":\"p\"}}}'}\n---\n"
 	var images strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&images, "  - {image: r.test/i%d}\n", i)
 	}
-	certificates := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {ca.crt: '" + strings.Repeat("certificate ", 100_000) + "'}\n"
+	certificates := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {ca.crt: '" + strings.Repeat("certificate ", 100_000) +
+		"'}\n"
 	for i := range 100 {
-		certificates += fmt.Sprintf("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: 'oci://r%d.test', certSecretRef: {name: a}}\n", i)
+		certificates += fmt.Sprintf("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: "+
+			"'oci://r%d.test', certSecretRef: {name: a}}\n", i)
 	}
 	for text, message := range map[string]string{
-		secret + "apiVersion: v1\nkind: Pod\nspec:\n  imagePullSecrets:\n" + strings.Repeat("  - {name: a}\n", 1000) + "  containers:\n" + images.String(): "The entries of the files refer to each other more than",
+		secret + "apiVersion: v1\nkind: Pod\nspec:\n  imagePullSecrets:\n" + strings.Repeat("  - {name: a}\n", 1000) + "  containers:\n" +
+			images.String(): "The entries of the files refer to each other more than",
 		certificates: "The definitions repeat certificates and other texts of more than",
 	} {
 		s := scanner.New(model.Options{}, Formats)

@@ -88,7 +88,8 @@ func newHelmRepository(s *scanner.Scanner, o *object) *fluxSource {
 		return nil
 	}
 	if !typed {
-		scanner.AddNotice(&f.r, model.NoticeTypeMissing, "Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
+		scanner.AddNotice(&f.r, model.NoticeTypeMissing,
+			"Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
 	}
 	if f.spec.Get("insecure").Bool() {
 		scanner.SetPlainHTTP(&f.r, "With spec.insecure, Flux")
@@ -129,7 +130,8 @@ func (f *fluxSource) provider() string {
 func (f *fluxSource) addProvider() bool {
 	provider := f.provider()
 	if provider != "" {
-		lacks(&f.r, gapf(model.UnresolvedCloudIdentity, "Flux gets credentials from the identity of its pod at the cloud provider %q.", dockerauth.Show(provider)))
+		lacks(&f.r, gapf(model.UnresolvedCloudIdentity, "Flux gets credentials from the identity of its pod at the cloud provider %q.",
+			dockerauth.Show(provider)))
 	}
 	return provider != ""
 }
@@ -143,7 +145,8 @@ func (f *fluxSource) ignoreProvider(because string) {
 // useBasic uses the keys username and password of a Secret, whatever its type is except that of a docker config.
 func (f *fluxSource) useBasic(o *object) {
 	if f.spec.Get("certSecretRef") == nil && f.useCertificates(o) == nil {
-		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys, "Flux uses the certificates of the Secret %q, but this is deprecated. Set spec.certSecretRef.", dockerauth.Show(o.name))
+		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys,
+			"Flux uses the certificates of the Secret %q, but this is deprecated. Set spec.certSecretRef.", dockerauth.Show(o.name))
 	}
 	username, password := o.secretValue("username"), o.secretValue("password")
 	lacks(&f.r, username.gap)
@@ -151,15 +154,19 @@ func (f *fluxSource) useBasic(o *object) {
 	switch {
 	case username.gap != nil || password.gap != nil:
 	case username.text == "" && password.text == "" && (username.at == nil) == (password.at == nil):
-		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials, "The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name), dockerConfigSecret)
+		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials,
+			"The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name),
+			dockerConfigSecret)
 	case username.text == "" || password.text == "":
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.", dockerauth.Show(o.name)))
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.",
+			dockerauth.Show(o.name)))
 	default:
 		scanner.SetAuth(&f.r, &regcheck.Auth{Username: username.text, Password: secret.String(password.text)})
 	}
 }
 
-// useDockerConfig uses the entry of a docker config as Helm's part of Flux does: like docker, but without docker's other names for Docker Hub.
+// useDockerConfig uses the entry of a docker config as Helm's part of Flux does: like docker, but without docker's other names for Docker
+// Hub.
 func (f *fluxSource) useDockerConfig(o *object) {
 	d := o.dockerFile()
 	if g := d.usable(o); g != nil {
@@ -168,20 +175,28 @@ func (f *fluxSource) useDockerConfig(o *object) {
 	}
 	hosts := d.byHost()
 	if rejected := hosts.Rejected(dockerauth.Docker); rejected != nil {
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message, dockerauth.Show(o.name)))
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message,
+			dockerauth.Show(o.name)))
 		return
 	}
 	entries := hosts.entries(f.host)
 	switch {
 	case f.usesHelper(hosts):
 	case len(entries) == 0 && scanner.EndpointOf(f.host) == scanner.DockerHub:
-		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails. The key %s, which kubectl writes, is only for oci://index.docker.io.", dockerauth.Show(o.name), f.host, dockerauth.HubKey))
+		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry,
+			"The Secret %q has no entry for %s, and Flux fails. The key %s, which kubectl writes, is only for oci://index.docker.io.",
+			dockerauth.Show(o.name), f.host, dockerauth.HubKey))
 	case len(entries) == 0:
-		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails.", dockerauth.Show(o.name), f.host))
+		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails.", dockerauth.Show(o.name),
+			f.host))
 	case len(entries) > 1:
-		lacks(&f.r, gapf(model.UnresolvedAmbiguous, "The Secret %q has %d entries for %s. Flux uses any one of them, by chance. Remove all but one.", dockerauth.Show(o.name), len(entries), f.host))
+		lacks(&f.r, gapf(model.UnresolvedAmbiguous,
+			"The Secret %q has %d entries for %s. Flux uses any one of them, by chance. Remove all but one.", dockerauth.Show(o.name),
+			len(entries), f.host))
 	case entries[0].Credential.Password == "":
-		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials, "The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.", dockerauth.Show(entries[0].Key))
+		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials,
+			"The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.",
+			dockerauth.Show(entries[0].Key))
 	default:
 		scanner.Use(&f.r, dockerauth.Credential{Username: entries[0].Credential.Username, Password: entries[0].Credential.Password}, dockerauth.Docker)
 	}
@@ -227,7 +242,9 @@ func (f *fluxSource) usesHelper(hosts *dockerHosts) bool {
 		helper, reason = own, model.UnresolvedCredentialHelper
 	}
 	if helper != "" {
-		lacks(&f.r, gapf(reason, "The credentials are in docker-credential-%s, which Flux does not have. Create the Secret with kubectl create secret docker-registry.", dockerauth.Show(helper)))
+		lacks(&f.r, gapf(reason,
+			"The credentials are in docker-credential-%s, which Flux does not have. Create the Secret with kubectl create secret "+
+				"docker-registry.", dockerauth.Show(helper)))
 	}
 	return helper != ""
 }
@@ -252,9 +269,11 @@ func (f *fluxSource) useCertificates(o *object) *gap {
 	key := f.certificate(o, "tls.key", "keyFile")
 	switch {
 	case (certificate == "") != (key == ""):
-		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both tls.crt and tls.key, or neither.", dockerauth.Show(o.name))
+		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both tls.crt and tls.key, or neither.",
+			dockerauth.Show(o.name))
 	case certificate == "" && ca == "":
-		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it has neither ca.crt nor tls.crt and tls.key.", dockerauth.Show(o.name))
+		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it has neither ca.crt nor tls.crt and tls.key.",
+			dockerauth.Show(o.name))
 	}
 	f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, CA: ca, Certificate: certificate, Key: secret.String(key)}
 	return nil
@@ -264,7 +283,8 @@ func (f *fluxSource) useCertificates(o *object) *gap {
 func (f *fluxSource) certificate(o *object, key, old string) string {
 	v := o.secretValue(key)
 	if before := o.secretValue(old); v.at == nil && before.at != nil {
-		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys, "The Secret %q has the key %s, which is the old name of %s.", dockerauth.Show(o.name), old, key)
+		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys, "The Secret %q has the key %s, which is the old name of %s.",
+			dockerauth.Show(o.name), old, key)
 		v = before
 	}
 	lacks(&f.r, v.gap)
@@ -353,12 +373,14 @@ func resolveOCIRepository(s *scanner.Scanner, o *object) {
 // addInsecure adds what spec.insecure of an OCIRepository means.
 func (f *fluxSource) addInsecure() {
 	if f.spec.Get("certSecretRef", "name").Text() != "" {
-		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux verifies the certificate in spite of spec.insecure, because spec.certSecretRef is set.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField,
+			"Flux verifies the certificate in spite of spec.insecure, because spec.certSecretRef is set.")
 	} else {
 		f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 		scanner.AddNotice(&f.r, model.NoticeInsecureSkipVerify, "Flux does not verify the certificate, because spec.insecure is true.")
 	}
-	scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback, "Flux connects without TLS if the registry has none, because spec.insecure is true.")
+	scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback,
+		"Flux connects without TLS if the registry has none, because spec.insecure is true.")
 }
 
 func resolveImageRepository(s *scanner.Scanner, o *object) {
@@ -378,7 +400,8 @@ func resolveImageRepository(s *scanner.Scanner, o *object) {
 	if !f.addProvider() {
 		f.addKeyring()
 	} else if f.spec.Get("secretRef") != nil {
-		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField,
+			"Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
 	}
 	s.Found(f.r)
 }
@@ -395,12 +418,14 @@ func newRepositorySource(s *scanner.Scanner, o *object, at *node.Node, address s
 	}
 	f := newFluxSource(s, o, at, address)
 	if f != nil && f.spec.Get("proxySecretRef", "name").Text() != "" {
-		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField,
+			"Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
 	}
 	return f
 }
 
-// addKeyring adds the credentials of pull Secrets: that of spec.secretRef and those of the ServiceAccount. It returns false if there are none.
+// addKeyring adds the credentials of pull Secrets: that of spec.secretRef and those of the ServiceAccount. It returns false if there are
+// none.
 func (f *fluxSource) addKeyring() bool {
 	var all []string
 	if name := f.spec.Get("secretRef", "name").Text(); name != "" {
@@ -413,7 +438,8 @@ func (f *fluxSource) addKeyring() bool {
 			lacks(&f.r, gapf(model.UnresolvedReferenceMissing, "The ServiceAccount %q was not read.", dockerauth.Show(account)))
 			return true
 		case ambiguous:
-			lacks(&f.r, gapf(model.UnresolvedAmbiguous, "Several files have the ServiceAccount %q. Scan one environment at a time.", dockerauth.Show(account)))
+			lacks(&f.r, gapf(model.UnresolvedAmbiguous, "Several files have the ServiceAccount %q. Scan one environment at a time.",
+				dockerauth.Show(account)))
 			return true
 		}
 		all = append(all, found.pullSecrets()...)
@@ -443,7 +469,8 @@ func (f *fluxSource) useFirst(k keyring) {
 		k.noMatch(&f.r, reference, "Flux")
 	default:
 		if m.differ {
-			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", m.count, dockerauth.Show(m.first.Key))
+			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", m.count,
+				dockerauth.Show(m.first.Key))
 		}
 		f.s.UseFirst(&f.r, dockerauth.Kubelet, m.first, 1)
 	}

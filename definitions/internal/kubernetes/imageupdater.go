@@ -21,7 +21,8 @@ var ImageUpdaterFormats = []scanner.Reader{{Name: model.ArgoCDImageUpdater, Is: 
 const updaterFile = "registries.conf"
 
 // updaterKeys are all that an entry may have. Image Updater rejects a file with another one.
-var updaterKeys = []string{"name", "api_url", "ping", "credentials", "credsexpire", "tagsortmode", "prefix", "insecure", "ca_file", "ca_data",
+var updaterKeys = []string{"name", "api_url", "ping", "credentials", "credsexpire", "tagsortmode", "prefix", "insecure", "ca_file",
+	"ca_data",
 	"defaultns", "limit", "default"}
 
 // Booleans of YAML 1.1, which Image Updater reads.
@@ -47,7 +48,8 @@ func isUpdaterFile(f *scanner.File) bool {
 		return false
 	}
 	root := f.Root()
-	return root.Get("kind") == nil && slices.ContainsFunc(root.Get("registries").Items(), func(n *node.Node) bool { return n.Get("api_url").IsText() })
+	return root.Get("kind") == nil && slices.ContainsFunc(root.Get("registries").Items(),
+		func(n *node.Node) bool { return n.Get("api_url").IsText() })
 }
 
 func readUpdaterFile(f *scanner.File) {
@@ -162,7 +164,8 @@ func (u *updater) addTrust(e *scanner.Entry, n *node.Node) {
 	if tls.InsecureSkipVerify = slices.Contains(yamlTrue, n.Get("insecure").Text()); !tls.InsecureSkipVerify {
 		switch {
 		case n.Get("ca_file").Text() != "":
-			lacks(&e.Registry, gapf(model.UnresolvedConfigFile, "The CA certificates are in the file of ca_file, in the container of Image Updater. Set ca_data instead."))
+			lacks(&e.Registry, gapf(model.UnresolvedConfigFile,
+				"The CA certificates are in the file of ca_file, in the container of Image Updater. Set ca_data instead."))
 		case u.o.kind == "ConfigMap":
 			use := argoUse{argoCD: clusterOf(u.Scanner).argoCD(), o: u.o, Repository: argorepo.Repository{URL: e.Address}}
 			use.addCA(e)
@@ -185,17 +188,22 @@ func (u *updater) addCredentials(e *scanner.Entry, source, apiURL string) {
 	kind, name := updaterSource(source)
 	switch {
 	case source == "":
-		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials, "The registry has no credentials: Argo CD Image Updater connects without any, unless an image has its own.")
+		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials,
+			"The registry has no credentials: Argo CD Image Updater connects without any, unless an image has its own.")
 	case scanner.IsTemplate(source):
 		lacks(&e.Registry, gapf(model.UnresolvedTemplate, "The source of the credentials is a template."))
 	case kind == "env":
-		lacks(&e.Registry, gapf(model.UnresolvedConfigFile, "The credentials are in the environment variable %s of Argo CD Image Updater.", dockerauth.Show(name)))
+		lacks(&e.Registry, gapf(model.UnresolvedConfigFile, "The credentials are in the environment variable %s of Argo CD Image Updater.",
+			dockerauth.Show(name)))
 	case kind == "ext" && strings.HasPrefix(name, "/"):
-		lacks(&e.Registry, gapf(model.UnresolvedCredentialHelper, "The credentials are the output of %s, which was not started.", dockerauth.Show(name)))
+		lacks(&e.Registry, gapf(model.UnresolvedCredentialHelper, "The credentials are the output of %s, which was not started.",
+			dockerauth.Show(name)))
 	case kind == "pullsecret" || kind == "secret":
 		u.addSecret(e, kind, name, apiURL)
 	default:
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "Argo CD Image Updater cannot read credentials: it must be pullsecret:NAMESPACE/NAME, secret:NAMESPACE/NAME#KEY, env:NAME or ext:/PATH."))
+		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot read credentials: it must be pullsecret:NAMESPACE/NAME, secret:NAMESPACE/NAME#KEY, env:NAME or "+
+				"ext:/PATH."))
 	}
 }
 
@@ -219,7 +227,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 	}
 	namespace, name, found := strings.Cut(path, "/")
 	if !found || namespace == "" || name == "" || key == "" || strings.ContainsAny(name+key, "/#") {
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:."))
+		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:."))
 		return
 	}
 	o, g := clusterOf(u.Scanner).secret(&object{file: u.o.file, kind: "credentials", namespace: namespace}, name)
@@ -230,7 +239,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 	v := o.secretValue(key)
 	switch {
 	case v.at == nil:
-		lacks(&e.Registry, gapf(model.UnresolvedReferenceMissing, "The Secret %q does not have the key %s.", dockerauth.Show(name), dockerauth.Show(key)))
+		lacks(&e.Registry, gapf(model.UnresolvedReferenceMissing, "The Secret %q does not have the key %s.", dockerauth.Show(name),
+			dockerauth.Show(key)))
 	case v.gap != nil:
 		lacks(&e.Registry, v.gap)
 	case kind == "pullsecret":
@@ -244,7 +254,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 func useUserPassword(e *scanner.Entry, text string) {
 	username, password, _ := strings.Cut(text, ":")
 	if username == "" || password == "" {
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "Argo CD Image Updater cannot use the value of the Secret: it must be USER:PASSWORD."))
+		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot use the value of the Secret: it must be USER:PASSWORD."))
 		return
 	}
 	scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
@@ -295,15 +306,23 @@ func (u *updater) usePullSecret(e *scanner.Entry, o *object, apiURL string) {
 	}
 	switch {
 	case len(matches) == 0:
-		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry, "No entry of the pull Secret begins with %s, as Argo CD Image Updater requires: it does not use other names of a registry.", dockerauth.Show(host)))
+		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry,
+			"No entry of the pull Secret begins with %s, as Argo CD Image Updater requires: it does not use other names of a registry.",
+			dockerauth.Show(host)))
 	case len(matches) > 1:
-		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous, "Several entries of the pull Secret begin with %s. Argo CD Image Updater uses any one of them, by chance.", dockerauth.Show(host)))
+		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous,
+			"Several entries of the pull Secret begin with %s. Argo CD Image Updater uses any one of them, by chance.",
+			dockerauth.Show(host)))
 	case other:
-		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry, "The entry of the pull Secret is for another host, and is not sent to this one. Argo CD Image Updater sends it, because its key begins with %s.", dockerauth.Show(host)))
+		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry,
+			"The entry of the pull Secret is for another host, and is not sent to this one. Argo CD Image Updater sends it, because its "+
+				"key begins with %s.", dockerauth.Show(host)))
 	default:
 		decoded, err := base64.StdEncoding.DecodeString(matches[0])
 		if err != nil || matches[0] == "" {
-			lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "Argo CD Image Updater cannot use the entry of the pull Secret: it must have auth in base64, and ignores username and password."))
+			lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+				"Argo CD Image Updater cannot use the entry of the pull Secret: it must have auth in base64, and ignores username and "+
+					"password."))
 			return
 		}
 		useUserPassword(e, string(decoded))

@@ -101,7 +101,8 @@ func shapeHint(secretType, text string, config *dockerauth.Config) string {
 	nested := strings.Contains(text, `"auths"`)
 	switch entries := config.Entries(dockerauth.Kubelet); {
 	case secretType == dockercfgSecret && nested:
-		return "kubelet finds no credentials: with the type " + dockercfgSecret + ", the value has its entries without auths. Use the type " + dockerConfigSecret + "."
+		return "kubelet finds no credentials: with the type " + dockercfgSecret +
+			", the value has its entries without auths. Use the type " + dockerConfigSecret + "."
 	case secretType == dockerConfigSecret && !nested && len(entries) == 0 && config.Store == "" && len(config.Helpers) == 0:
 		return "kubelet finds no credentials: with the type " + dockerConfigSecret + ", the value must have its entries in auths."
 	}

@@ -109,7 +109,8 @@ func (o *object) placeholder(key, text string) *gap {
 	if argoVault := strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"); !argoVault && !scanner.IsTemplate(text) {
 		return nil
 	}
-	return gapf(model.UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.", key, dockerauth.Show(o.name))
+	return gapf(model.UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.",
+		key, dockerauth.Show(o.name))
 }
 
 // dockerFile returns what a pull Secret has.
@@ -139,7 +140,8 @@ func (d *dockerFile) usable(o *object) *gap {
 	case d.value.gap != nil:
 		return d.value.gap
 	case d.err != nil:
-		return gapf(model.UnresolvedIncomplete, "The value %s of the Secret %q is not valid JSON.", dockerKeys[o.secretType()], dockerauth.Show(o.name))
+		return gapf(model.UnresolvedIncomplete, "The value %s of the Secret %q is not valid JSON.", dockerKeys[o.secretType()],
+			dockerauth.Show(o.name))
 	}
 	return nil
 }

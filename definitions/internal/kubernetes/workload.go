@@ -173,7 +173,8 @@ func images(spec *node.Node) []*node.Node {
 			if of != "" {
 				item = item.Get(of)
 			}
-			if n := item.Get(member); n.Text() != "" && item.Get("imagePullPolicy").Text() != "Never" && item.Get("pullPolicy").Text() != "Never" {
+			if n := item.Get(member); n.Text() != "" && item.Get("imagePullPolicy").Text() != "Never" &&
+				item.Get("pullPolicy").Text() != "Never" {
 				all = append(all, n)
 			}
 		}
@@ -204,7 +205,8 @@ func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) bool {
 	case !ok:
 		return false
 	case m.rejected != "":
-		scanner.SetUnresolved(&r, model.UnresolvedIncomplete, "%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", m.rejected)
+		scanner.SetUnresolved(&r, model.UnresolvedIncomplete,
+			"%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", m.rejected)
 	case m.first != nil:
 		s.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
 	case k.missing != nil:
@@ -227,7 +229,9 @@ const maxIgnored = 20
 // noMatch adds notices to a definition for which no Secret has credentials.
 func (k keyring) noMatch(r *model.Registry, reference, consumer string) {
 	for _, name := range k.ignored {
-		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "%s ignores the Secret %q: its type is neither %s nor %s.", consumer, dockerauth.Show(name), dockerConfigSecret, dockercfgSecret)
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "%s ignores the Secret %q: its type is neither %s nor %s.", consumer,
+			dockerauth.Show(name), dockerConfigSecret, dockercfgSecret)
 	}
-	scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "No entry of the pull Secrets matches %s: %s connects without credentials.", dockerauth.Show(reference), consumer)
+	scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "No entry of the pull Secrets matches %s: %s connects without credentials.",
+		dockerauth.Show(reference), consumer)
 }

@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// converter makes a Node of what the YAML parser returns, with a third of its memory. What aliases stand for counts as often as it is used, so
-// that a visit of the whole tree and of its texts has not many more steps than the file has bytes.
+// converter makes a Node of what the YAML parser returns, with a third of its memory. What aliases stand for counts as often as it is used,
+// so that a visit of the whole tree and of its texts has not many more steps than the file has bytes.
 type converter struct {
 	*yamlReader
 	anchors map[*yaml.Node]*anchored

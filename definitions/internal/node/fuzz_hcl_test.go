@@ -43,7 +43,8 @@ func lastLine(n *Node) int {
 
 // What is JSON has the same meaning as JSON5.
 func FuzzJSON5(f *testing.F) {
-	for _, seed := range []string{`{"a": ["\u00e9\n", 1.5e3, true, null, {}]}`, "{a: 'b\\'\\x41', /* c\n */ $d: [1,], // e\n}", "{'hunter2", "[tru\\\n"} {
+	for _, seed := range []string{`{"a": ["\u00e9\n", 1.5e3, true, null, {}]}`, "{a: 'b\\'\\x41', /* c\n */ $d: [1,], // e\n}",
+		"{'hunter2", "[tru\\\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

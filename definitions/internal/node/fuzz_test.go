@@ -34,7 +34,8 @@ func parsed(n *yaml.Node) int {
 }
 
 func FuzzYAML(f *testing.F) {
-	for _, seed := range []string{"a: &a [1, *a]\n---\nb: {<<: {c: d}, ? e : f}\n", "[?,?,\"a\":b,:]", "- ? - ? x\n", "\xff\xfe-\x00 \x00a\x00", "*hunter2", "0:", "%YAML 1.1\n--- !!str |\n x\r\n...\n"} {
+	for _, seed := range []string{"a: &a [1, *a]\n---\nb: {<<: {c: d}, ? e : f}\n", "[?,?,\"a\":b,:]", "- ? - ? x\n",
+		"\xff\xfe-\x00 \x00a\x00", "*hunter2", "0:", "%YAML 1.1\n--- !!str |\n x\r\n...\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -61,7 +62,8 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		root, err := JSON(data)
-		if _, ok := errors.AsType[SyntaxErrors](err); err != nil && !ok && !errors.Is(err, ErrLimit) || err != nil && strings.Contains(err.Error(), "hunter2") {
+		if _, ok := errors.AsType[SyntaxErrors](err); err != nil && !ok && !errors.Is(err, ErrLimit) || err != nil &&
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("unexpected error: %v", err)
 		}
 		if err == nil {

@@ -129,7 +129,8 @@ func appendCodePoint(b *strings.Builder, prefix, sequence string) int {
 func dropComma(out []byte) []byte {
 	text := bytes.TrimRight(out, " \t\r\n")
 	element, comma := bytes.CutSuffix(text, []byte(","))
-	if element = bytes.TrimRight(element, " \t\r\n"); comma && len(element) > 0 && bytes.IndexByte([]byte("[{,"), element[len(element)-1]) < 0 {
+	if element = bytes.TrimRight(element, " \t\r\n"); comma && len(element) > 0 && bytes.IndexByte([]byte("[{,"),
+		element[len(element)-1]) < 0 {
 		text[len(text)-1] = ' '
 	}
 	return out

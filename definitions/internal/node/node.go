@@ -35,7 +35,8 @@ var (
 	ErrValues = fmt.Errorf("%w", ErrLimit)
 )
 
-// SyntaxError is a part of a file that cannot be read. Message has nothing of the file except single characters, so that it shows no secret.
+// SyntaxError is a part of a file that cannot be read. Message has nothing of the file except single characters, so that it shows no
+// secret.
 type SyntaxError struct {
 	Line    int
 	Message string

@@ -48,7 +48,8 @@ d.e = "5"
 	if len(pairs) != 2 || pairs[1].Get("deep", "z").Text() != "3" || pairs[1].Get("n").Line != 12 {
 		t.Errorf("array of tables: %v", pairs)
 	}
-	if x := root.Get("inline", "x"); !x.IsInline() || x.Get("y", "z").Text() != "4" || !root.Get("inline", "d").IsInline() || root.Get("inline").IsInline() {
+	if x := root.Get("inline", "x"); !x.IsInline() || x.Get("y", "z").Text() != "4" || !root.Get("inline", "d").IsInline() ||
+		root.Get("inline").IsInline() {
 		t.Error("inline tables")
 	}
 }
@@ -78,7 +79,8 @@ func TestTOMLErrors(t *testing.T) {
 			}
 			err := node.DecodeTOML([]byte(c.text), &into)
 			var at *node.TOMLError
-			if !errors.As(err, &at) || at.Line != c.line || c.reason != nil && !errors.Is(err, c.reason) || strings.Contains(err.Error(), "hunter2") {
+			if !errors.As(err, &at) || at.Line != c.line || c.reason != nil && !errors.Is(err, c.reason) ||
+				strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("error %v in line %+v, want line %d", err, at, c.line)
 			}
 		})

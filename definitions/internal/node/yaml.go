@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
-// YAML reads all documents of a file, without empty ones. Documents that cannot be read are a SyntaxErrors; the others are returned with it.
-// A file that exceeds a limit has none.
+// YAML reads all documents of a file, without empty ones. Documents that cannot be read are a SyntaxErrors; the others are returned with
+// it. A file that exceeds a limit has none.
 func YAML(data []byte) ([]*Node, error) {
 	r := yamlReader{size: len(data)}
 	if err := r.read(data); err != nil {
@@ -118,8 +118,8 @@ func hasContent(data []byte) bool {
 	return false
 }
 
-// hasTagDirective reports whether a line begins with %TAG, or whether UTF-16 has it anywhere. The parser compares each such line with all others,
-// and puts its text into every tag that uses it. Files of registry definitions have none.
+// hasTagDirective reports whether a line begins with %TAG, or whether UTF-16 has it anywhere. The parser compares each such line with all
+// others, and puts its text into every tag that uses it. Files of registry definitions have none.
 func hasTagDirective(data []byte) bool {
 	directive := []byte("%TAG")
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
@@ -175,7 +175,8 @@ func flow(b byte) bool { return strings.IndexByte(`"'[]{},?:`, b) >= 0 }
 
 var yamlErrorLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// syntaxError returns an error of the parser with the line of the file, and without text of the file. before is the number of lines that precede the document.
+// syntaxError returns an error of the parser with the line of the file, and without text of the file. before is the number of lines that
+// precede the document.
 func syntaxError(err error, before int) *SyntaxError {
 	message := err.Error()
 	found := yamlErrorLine.Get().FindStringSubmatch(message)

@@ -49,7 +49,8 @@ func workflowAuth(f *scanner.File, e *scanner.Entry, username, password string) 
 	e.Definition.Auth = scanner.BasicAuth(username, password)
 	switch {
 	case isExpression(username + password):
-		e.Reason, e.Detail = model.UnresolvedTemplate, "The credentials are expressions, such as secrets of the repository. Check the registry with the values themselves."
+		e.Reason, e.Detail = model.UnresolvedTemplate, "The credentials are expressions, such as secrets of the repository. Check the "+
+			"registry with the values themselves."
 	case scanner.IsECR(e.Address):
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
 	case username == "" != (password == ""):
@@ -96,7 +97,8 @@ func workflowSteps(f *scanner.File, job *node.Node, object string) {
 		case action == "aws-actions/amazon-ecr-login":
 			ecrLoginStep(f, step, object, region)
 		case strings.HasPrefix(action, "./"):
-			f.Scanner.Skip(f.At(uses.Line, object), model.SkipLocalAction, "The action %.80q is in the repository, and is read where its own file is.", uses.Text())
+			f.Scanner.Skip(f.At(uses.Line, object), model.SkipLocalAction,
+				"The action %.80q is in the repository, and is read where its own file is.", uses.Text())
 		}
 		if run := step.Get("run"); run != nil {
 			readScript(f, model.GitHubWorkflow, run, object, "Use a secret of the repository (${{ secrets.NAME }}) with --password-stdin.")
@@ -156,7 +158,8 @@ func ecrLoginStep(f *scanner.File, step *node.Node, object, region string) {
 	hosts := strings.FieldsFunc(step.Get("with", "registries").Text(), func(c rune) bool { return c == ',' || c == ' ' })
 	public := step.Get("with", "registry-type").Text() == "public"
 	if !public && (len(hosts) == 0 || region == "" || isExpression(region) || slices.ContainsFunc(hosts, isExpression)) {
-		f.Scanner.Skip(at, model.SkipTemplate, "The address has the account and the region of the workflow's identity at AWS, which are not in the file.")
+		f.Scanner.Skip(at, model.SkipTemplate,
+			"The address has the account and the region of the workflow's identity at AWS, which are not in the file.")
 		return
 	}
 	if public {
@@ -168,7 +171,8 @@ func ecrLoginStep(f *scanner.File, step *node.Node, object, region string) {
 		}
 		e := scanner.Entry{At: at, Address: host}
 		e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
-		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The workflow gets the password with its identity at AWS. Check the registry with a password of AWS."
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The workflow gets the password with its identity at AWS. Check the registry "+
+			"with a password of AWS."
 		e.Add(f.Scanner)
 	}
 }
@@ -199,7 +203,8 @@ func dependabotRegistry(f *scanner.File, registry node.Pair) {
 	}
 	switch {
 	case kind == "helm-registry" && !strings.HasPrefix(e.Address, "oci://"):
-		f.Scanner.Skip(e.At, model.SkipClassicHelm, "The URL does not begin with oci://, so that it is a classic repository with an index.yaml.")
+		f.Scanner.Skip(e.At, model.SkipClassicHelm,
+			"The URL does not begin with oci://, so that it is a classic repository with an index.yaml.")
 		return
 	case kind != "docker-registry" && kind != "helm-registry":
 		f.Scanner.Skip(e.At, model.SkipNotARegistry, "The type %.40q is not an OCI registry.", kind)

@@ -19,9 +19,10 @@ var scriptKeys = []string{"before_script", "script", "after_script"}
 func isGitLabCI(f *scanner.File) bool {
 	documents, _ := f.Nodes()
 	return slices.ContainsFunc(documents, func(root *node.Node) bool {
-		return root.Get("apiVersion") == nil && root.Get("jobs") == nil && (isGitLabJob(root) || slices.ContainsFunc(root.Pairs(), func(job node.Pair) bool {
-			return isGitLabJob(job.Value)
-		}))
+		return root.Get("apiVersion") == nil && root.Get("jobs") == nil && (isGitLabJob(root) || slices.ContainsFunc(root.Pairs(),
+			func(job node.Pair) bool {
+				return isGitLabJob(job.Value)
+			}))
 	})
 }
 

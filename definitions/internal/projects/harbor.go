@@ -11,14 +11,16 @@ import (
 )
 
 // HarborFormats reads Harbor's list of registries (GET /api/v2.0/registries).
-var HarborFormats = []scanner.Reader{{Name: model.HarborRegistries, Is: isHarbor, Keys: []string{"type url name credential"}, Read: readHarbor}}
+var HarborFormats = []scanner.Reader{{Name: model.HarborRegistries, Is: isHarbor, Keys: []string{"type url name credential"},
+	Read: readHarbor}}
 
 // Kinds of registries that Harbor has an adapter for. Those of the second list are reached with the keys of a cloud provider's API,
 // and those of the third list are not OCI registries.
 var (
-	harborRegistries = []string{"harbor", "docker-hub", "docker-registry", "google-gcr", "azure-acr", "jfrog-artifactory", "quay", "gitlab", "dtr", "github-ghcr"}
-	harborCloudAPIs  = []string{"aws-ecr", "ali-acr", "huawei-SWR", "tencent-tcr", "volcengine-cr"}
-	harborNotOCI     = []string{"helm-hub", "artifact-hub"}
+	harborRegistries = []string{"harbor", "docker-hub", "docker-registry", "google-gcr", "azure-acr", "jfrog-artifactory", "quay", "gitlab",
+		"dtr", "github-ghcr"}
+	harborCloudAPIs = []string{"aws-ecr", "ali-acr", "huawei-SWR", "tencent-tcr", "volcengine-cr"}
+	harborNotOCI    = []string{"helm-hub", "artifact-hub"}
 )
 
 // harborKinds has the kinds by the names that Harbor's Terraform provider has for them, where they differ.
@@ -45,7 +47,8 @@ func readHarbor(f *scanner.File) {
 }
 
 func harborRegistry(f *scanner.File, n *node.Node) {
-	e := scanner.Entry{At: f.At(n.Line, "registry "+dockerauth.Show(n.Get("name").Text())), Address: harborAddress(n.Get("type").Text(), n.Get("url").Text())}
+	e := scanner.Entry{At: f.At(n.Line, "registry "+dockerauth.Show(n.Get("name").Text())), Address: harborAddress(n.Get("type").Text(),
+		n.Get("url").Text())}
 	e.Format = model.HarborRegistries
 	if skipHarborKind(f, e.At, n.Get("type").Text()) {
 		return
@@ -74,7 +77,8 @@ func harborAddress(kind, url string) string {
 func skipHarborKind(f *scanner.File, at model.Source, kind string) bool {
 	switch {
 	case slices.Contains(harborCloudAPIs, kind):
-		f.Scanner.Skip(at, model.SkipCloudAPI, "Harbor reaches registries of the type %.40q with the keys of the cloud provider's API.", kind)
+		f.Scanner.Skip(at, model.SkipCloudAPI, "Harbor reaches registries of the type %.40q with the keys of the cloud provider's API.",
+			kind)
 	case slices.Contains(harborNotOCI, kind):
 		f.Scanner.Skip(at, model.SkipNotOCI, "The type %.40q is a list of charts and not an OCI registry.", kind)
 	default:

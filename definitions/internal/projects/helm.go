@@ -81,7 +81,9 @@ func helmDependency(f *scanner.File, n *node.Node) {
 	case hasScheme:
 		s.Skip(at, model.SkipUnsupportedScheme, "Helm reaches the repository through a plugin.")
 	default:
-		s.Problem(at, model.ProblemWrongShape, "Helm rejects the repository, because it is not a URL. An OCI registry begins with oci://, and the name of a known repository with @.")
+		s.Problem(at, model.ProblemWrongShape,
+			"Helm rejects the repository, because it is not a URL. An OCI registry begins with oci://, and the name of a known "+
+				"repository with @.")
 	}
 }
 
@@ -133,10 +135,12 @@ func readHelmfile(f *scanner.File) {
 		f.Scanner.Problem(f.At(0, ""), model.ProblemTemplate, "The helmfile is a template. Scan the output of: helmfile build")
 		return
 	}
-	h := helmfile{File: f, byName: map[string]*chartRepository{}, logins: map[string]*chartRepository{}, configs: map[string]*dockerauth.Config{}}
+	h := helmfile{File: f, byName: map[string]*chartRepository{}, logins: map[string]*chartRepository{},
+		configs: map[string]*dockerauth.Config{}}
 	for _, document := range documents {
 		if defaults := document.Get("helmDefaults"); defaults != nil {
-			h.defaults = map[string]bool{"plainHttp": defaults.Get("plainHttp").Bool(), "insecureSkipTLSVerify": defaults.Get("insecureSkipTLSVerify").Bool()}
+			h.defaults = map[string]bool{"plainHttp": defaults.Get("plainHttp").Bool(),
+				"insecureSkipTLSVerify": defaults.Get("insecureSkipTLSVerify").Bool()}
 		}
 		for _, n := range document.Get("repositories").Items() {
 			h.index(&chartRepository{n, n.Get("name").Text(), n.Get("url").Text(), n.Get("oci").Bool()})
@@ -172,10 +176,12 @@ func (h *helmfile) addRepository(r *chartRepository) {
 		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		return
 	case r.oci && hasScheme:
-		s.Problem(at, model.ProblemWrongShape, "helmfile adds oci:// itself to the URL of a repository with oci: true. Remove the scheme from url.")
+		s.Problem(at, model.ProblemWrongShape,
+			"helmfile adds oci:// itself to the URL of a repository with oci: true. Remove the scheme from url.")
 		return
 	case !r.oci && scheme == "oci":
-		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing, "Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
+		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing,
+			"Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
 	case !r.oci:
 		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set oci to true.")
 		return
@@ -244,7 +250,9 @@ func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
 		return
 	}
 	if own != nil && own != login && own.logsIn() {
-		scanner.AddNotice(&e.Registry, model.NoticeShadowedCredentials, "Helm stores one login for each host, and helmfile logs in again for the repository %q, whose credentials replace these.", login.name)
+		scanner.AddNotice(&e.Registry, model.NoticeShadowedCredentials,
+			"Helm stores one login for each host, and helmfile logs in again for the repository %q, whose credentials replace these.",
+			login.name)
 	}
 	login.credentials(e)
 }
@@ -256,7 +264,8 @@ func (h *helmfile) useRegistryConfig(e *scanner.Entry, r *chartRepository) {
 	if !known {
 		data, err := h.OnMachine(name)
 		if err != nil {
-			scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
+			scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile,
+				"The file in registryConfig was not read. Scan the directory that has it.")
 			return
 		}
 		if config, err = dockerauth.Parse(data, false); err != nil {
@@ -276,7 +285,8 @@ func (r *chartRepository) text(key string) string { return r.node.Get(key).Text(
 
 // logsIn reports whether helmfile logs in for the repository, if the environment has what is missing.
 func (r *chartRepository) logsIn() bool {
-	return (r.oci || strings.HasPrefix(r.address, "oci://")) && !scanner.IsTemplate(r.address) && (r.text("username") != "" || r.text("password") != "")
+	return (r.oci || strings.HasPrefix(r.address, "oci://")) && !scanner.IsTemplate(r.address) && (r.text("username") != "" ||
+		r.text("password") != "")
 }
 
 func (r *chartRepository) credentials(e *scanner.Entry) {
@@ -286,12 +296,16 @@ func (r *chartRepository) credentials(e *scanner.Entry) {
 	case scanner.IsTemplate(username+password) || strings.HasPrefix(password, "ref+"): // of vals
 		scanner.SetUnresolved(&e.Registry, model.UnresolvedTemplate, "The credentials are a template. Scan the output of: helmfile build")
 	case username == "":
-		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the username from the environment variable %s_USERNAME.", variable)
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"helmfile takes the username from the environment variable %s_USERNAME.", variable)
 	case password == "":
-		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the password from the environment variable %s_PASSWORD.", variable)
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"helmfile takes the password from the environment variable %s_PASSWORD.", variable)
 	default:
 		scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
-		e.Notices = append(e.Notices, scanner.SecretNotice("Set the environment variables "+variable+"_USERNAME and "+variable+"_PASSWORD instead, which helmfile uses."))
+		e.Notices = append(e.Notices,
+			scanner.SecretNotice("Set the environment variables "+variable+"_USERNAME and "+variable+"_PASSWORD instead, which helmfile "+
+				"uses."))
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package projects reads files of repositories and pipelines: Helm, Terraform, Harbor, Renovate, Dependabot, GitHub, GitLab, and regwarden's own.
+// Package projects reads files of repositories and pipelines: Helm, Terraform, Harbor, Renovate, Dependabot, GitHub, GitLab, and
+// regwarden's own.
 package projects
 
 import (
@@ -18,7 +19,8 @@ import (
 )
 
 // RegwardenFormats reads definitions in the JSON of the HTTP API, and the same as YAML.
-var RegwardenFormats = []scanner.Reader{{Name: model.RegistryDefinition, Is: isDefinition, Keys: []string{"endpoint auth"}, Read: readDefinitions}}
+var RegwardenFormats = []scanner.Reader{{Name: model.RegistryDefinition, Is: isDefinition, Keys: []string{"endpoint auth"},
+	Read: readDefinitions}}
 
 // DefinitionJSON is described at definitions.DefinitionJSON.
 func DefinitionJSON(data []byte) ([]byte, error) {
@@ -147,7 +149,8 @@ func foundDefinition(f *scanner.File, at model.Source, sent api.OCIRegistryReque
 		return
 	}
 	for _, unknown := range sent.Unknown {
-		r.Notices = append(r.Notices, model.Notice{Code: model.NoticeIgnoredField, Message: fmt.Sprintf("%q %s", unknown.Field, unknown.Problem)})
+		r.Notices = append(r.Notices, model.Notice{Code: model.NoticeIgnoredField, Message: fmt.Sprintf("%q %s", unknown.Field,
+			unknown.Problem)})
 	}
 	auth := sent.Auth
 	secret := auth.Password.Reveal() + auth.Token.Reveal()

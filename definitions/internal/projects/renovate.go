@@ -148,13 +148,15 @@ func skipHostRule(f *scanner.File, r hostRule) bool {
 	host := scanner.HostOf(r.matchHost)
 	switch {
 	case r.hostType == "helm":
-		f.Scanner.Skip(at, model.SkipClassicHelm, "Renovate uses rules of the type helm for classic repositories with an index.yaml. Set hostType to docker for OCI registries.")
+		f.Scanner.Skip(at, model.SkipClassicHelm,
+			"Renovate uses rules of the type helm for classic repositories with an index.yaml. Set hostType to docker for OCI registries.")
 	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && notRegistry.Get().MatchString(host):
 		f.Scanner.Skip(at, model.SkipNotARegistry, "The rule is not for an OCI registry.")
 	case r.node.Get("enabled") != nil && !r.node.Get("enabled").Bool():
 		f.Scanner.Skip(at, model.SkipBlocked, "Renovate does not connect to this host: enabled is false.")
 	case r.matchHost == "" || strings.HasPrefix(r.matchHost, "."):
-		f.Scanner.Skip(at, model.SkipWildcard, "The rule is for several hosts. Renovate applies it to registries that the rule does not name.")
+		f.Scanner.Skip(at, model.SkipWildcard,
+			"The rule is for several hosts. Renovate applies it to registries that the rule does not name.")
 	case strings.Contains(r.matchHost, "{{"):
 		f.Scanner.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 	case !r.hasCredentials() && !r.members["insecureRegistry"].Bool():
@@ -190,8 +192,10 @@ func hostRuleEntry(f *scanner.File, r hostRule, sorted []hostRule) {
 		}
 	}
 	if !r.matches(url, host) {
-		e.Reason, e.Detail = model.UnresolvedNoMatchingEntry, "Renovate requests URLs that begin with the host and /v2/, which do not begin with this matchHost. Set matchHost to the host alone."
-		e.Notices = append(e.Notices, model.Notice{Code: model.NoticeNotUsedByConsumer, Message: "Renovate does not use the rule for a registry, because of the path in matchHost."})
+		e.Reason, e.Detail = model.UnresolvedNoMatchingEntry, "Renovate requests URLs that begin with the host and /v2/, which do not "+
+			"begin with this matchHost. Set matchHost to the host alone."
+		e.Notices = append(e.Notices, model.Notice{Code: model.NoticeNotUsedByConsumer,
+			Message: "Renovate does not use the rule for a registry, because of the path in matchHost."})
 		e.Add(f.Scanner)
 		return
 	}
@@ -219,9 +223,11 @@ func hostRuleAuth(e *scanner.Entry, rule map[string]*node.Node) {
 	case scanner.IsECR(e.Address):
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Renovate gets a password from AWS, with the rule as its keys. Check the registry with a password of AWS."
 	case rule["encrypted"] != nil:
-		e.Reason, e.Detail = model.UnresolvedEncrypted, "Only Renovate's server can decrypt the values in encrypted. Check the registry with the values themselves."
+		e.Reason, e.Detail = model.UnresolvedEncrypted, "Only Renovate's server can decrypt the values in encrypted. Check the registry "+
+			"with the values themselves."
 	case strings.Contains(text, "{{"):
-		e.Reason, e.Detail = model.UnresolvedTemplate, "The value is a secret of Renovate's own configuration. Check the registry with the value itself."
+		e.Reason, e.Detail = model.UnresolvedTemplate, "The value is a secret of Renovate's own configuration. Check the registry with "+
+			"the value itself."
 	case text != "" && auth.Kind() == regcheck.Basic && (auth.Username == "" || auth.Password == ""):
 		e.Reason, e.Detail = model.UnresolvedIncomplete, "Renovate uses a username only with a password. Set both, or token."
 	case text != "":

@@ -83,7 +83,8 @@ func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words
 }
 
 // loginFlags are the flags of login commands that have no value.
-var loginFlags = []string{"--password-stdin", "--insecure", "--plain-http", "--tls-verify", "--get-login", "--verbose", "-v", "--debug", "-d"}
+var loginFlags = []string{"--password-stdin", "--insecure", "--plain-http", "--tls-verify", "--get-login", "--verbose", "-v", "--debug",
+	"-d"}
 
 // standardInput returns the password that the command reads: what echo or printf writes, or a here-string.
 func standardInput(e *scanner.Entry, command shell.Command) *shell.Word {

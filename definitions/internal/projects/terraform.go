@@ -27,7 +27,8 @@ func isTerraform(f *scanner.File) bool {
 	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {
 		return true
 	}
-	return root.Get("format_version") != nil && (root.Get("values") != nil || root.Get("planned_values") != nil || root.Get("resource_changes") != nil)
+	return root.Get("format_version") != nil && (root.Get("values") != nil || root.Get("planned_values") != nil ||
+		root.Get("resource_changes") != nil)
 }
 
 func readTerraform(f *scanner.File) {
@@ -219,7 +220,8 @@ func (v tfValues) missing(names ...string) (model.UnresolvedReason, model.Detail
 		case v.unknown.Bool() || v.unknown.Get(name).Bool():
 			return model.UnresolvedUnknownUntilApply, model.Detail("Terraform knows " + name + " only after apply. Read the state instead.")
 		case v.values.IsExpression() || value.IsExpression() || value.Get("references") != nil:
-			return model.UnresolvedTemplate, model.Detail("The value of " + name + " is an expression. Read the output of terraform show -json instead.")
+			return model.UnresolvedTemplate, model.Detail("The value of " + name +
+				" is an expression. Read the output of terraform show -json instead.")
 		}
 	}
 	return "", ""
@@ -268,7 +270,8 @@ func spectrocloudRegistry(f *scanner.File, v tfValues, address string) {
 	if credentials.text("credential_type") == "basic" {
 		auth.Type, auth.Username, auth.Password = regcheck.Basic, credentials.text("username"), secret.String(credentials.text("password"))
 		if auth.Password == "" && e.Reason == "" {
-			e.Reason, e.Detail = model.UnresolvedIncomplete, "The state has no password: the resource was imported. Run terraform apply, then read the state again."
+			e.Reason, e.Detail = model.UnresolvedIncomplete, "The state has no password: the resource was imported. Run terraform apply, "+
+				"then read the state again."
 		}
 	}
 	v.entry(f, e, "endpoint", "type", "endpoint_suffix", "base_content_path", "provider_type")
@@ -287,7 +290,8 @@ func dockerProvider(f *scanner.File, v tfValues, address string) {
 	case content == nil && v.get("config_file") != nil:
 		e.Reason, e.Detail = model.UnresolvedConfigFile, "The credentials are in config_file. Read that file."
 	case content == nil:
-		e.Reason, e.Detail = model.UnresolvedConfigFile, "The provider uses its environment variables or ~/.docker/config.json. Read that file."
+		e.Reason, e.Detail = model.UnresolvedConfigFile, "The provider uses its environment variables or ~/.docker/config.json. Read "+
+			"that file."
 	}
 	v.entry(f, e, "address", "username", "password", "config_file_content", "auth_disabled")
 }

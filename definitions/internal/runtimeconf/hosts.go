@@ -33,7 +33,8 @@ type HostTable struct {
 func (t HostTable) Problem(address string, n *node.Node) *Problem {
 	for _, capability := range t.Capabilities {
 		if !slices.Contains([]string{"pull", "resolve", "push", "referrers"}, strings.ToLower(capability)) {
-			return &Problem{LineOf(n.Get("capabilities"), n), unknownCapability, fmt.Sprintf("The capability %s is unknown; use pull, resolve and push.", Show(capability))}
+			return &Problem{LineOf(n.Get("capabilities"), n), unknownCapability,
+				fmt.Sprintf("The capability %s is unknown; use pull, resolve and push.", Show(capability))}
 		}
 	}
 	_, errCA := FileNames(t.CA)
@@ -44,7 +45,8 @@ func (t HostTable) Problem(address string, n *node.Node) *Problem {
 	case errCA != nil:
 		return &Problem{LineOf(n.Get("ca"), n), wrongShape, "ca must be the name of a file, or a list of names."}
 	case errClient != nil:
-		return &Problem{LineOf(n.Get("client"), n), wrongShape, "client must be the name of a file, a list of names, or a list of pairs of certificate and key."}
+		return &Problem{LineOf(n.Get("client"), n), wrongShape,
+			"client must be the name of a file, a list of names, or a list of pairs of certificate and key."}
 	case !validHeader(t.Header):
 		return &Problem{LineOf(n.Get("header"), n), wrongShape, "The values of header must be texts, or lists of texts."}
 	case errTimeout != nil && t.DialTimeout != "":

@@ -86,7 +86,8 @@ func (c *Registries) version1() bool {
 // Problem returns why containers/image rejects the file, nil if it does not.
 func (c *Registries) Problem(root *node.Node) *Problem {
 	if c.version1() && c.version2() {
-		return &Problem{LineOf(root.Get("registries")), conflictingEntries, "The file has tables of version 1 and of version 2. Remove [registries.*]."}
+		return &Problem{LineOf(root.Get("registries")), conflictingEntries,
+			"The file has tables of version 1 and of version 2. Remove [registries.*]."}
 	}
 	if p := problemOfVersion1(root); p != nil {
 		return p

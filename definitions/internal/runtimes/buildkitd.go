@@ -57,7 +57,8 @@ func readBuildkitd(f *scanner.File) {
 		}
 		if found, u := endpoint(f, model.Buildkitd, model.Docker, at, registry.Key, https); found != nil {
 			if u.Host != registry.Key {
-				scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "buildkit looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
+				scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
+					"buildkit looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
 			}
 			buildkit(found, f, u.Hostname(), config.Registries[registry.Key])
 			f.Scanner.Found(*found)
@@ -81,7 +82,9 @@ func (r buildkitReader) mirror(place string, n *node.Node) {
 		return
 	}
 	if u.Scheme == "http" {
-		scanner.AddNotice(found, model.NoticeSchemeInKeyIgnored, "buildkit ignores the scheme of a mirror and uses HTTPS. For plain HTTP, set http = true in [registry.%s].", scanner.Shown(u.Host))
+		scanner.AddNotice(found, model.NoticeSchemeInKeyIgnored,
+			"buildkit ignores the scheme of a mirror and uses HTTPS. For plain HTTP, set http = true in [registry.%s].",
+			scanner.Shown(u.Host))
 	}
 	if r.mirrors[u.Host] == nil {
 		host := draft(r.File, model.Buildkitd, model.Docker, model.Source{}, u.Host)
@@ -105,7 +108,8 @@ func buildkit(r *model.Registry, f *scanner.File, name string, settings buildkit
 	case insecure && plain:
 		scanner.AddNotice(r, model.NoticePlainHTTPFallback, "buildkit tries HTTPS first because of insecure, then plain HTTP.")
 		if settings.HTTP != nil {
-			scanner.AddNotice(r, model.NoticeConflictingEntries, "http and insecure contradict each other: http is without TLS, insecure is TLS without verification. Remove one.")
+			scanner.AddNotice(r, model.NoticeConflictingEntries,
+				"http and insecure contradict each other: http is without TLS, insecure is TLS without verification. Remove one.")
 		}
 	case plain:
 		scanner.SetPlainHTTP(r, "buildkit")
@@ -130,7 +134,9 @@ func certificatesIn(f *scanner.File, r *model.Registry, directory string, files 
 		}
 	}
 	if len(found.ca)+len(found.clients) == 0 {
-		scanner.SetUnresolved(r, model.UnresolvedConfigFile, "The directory %s has no certificates, or is not in the directory that is read. Read a directory that has it at this path.", scanner.Shown(directory))
+		scanner.SetUnresolved(r, model.UnresolvedConfigFile,
+			"The directory %s has no certificates, or is not in the directory that is read. Read a directory that has it at this path.",
+			scanner.Shown(directory))
 	}
 	for _, name := range found.ca {
 		files.ca = append(files.ca, path.Join(directory, name))

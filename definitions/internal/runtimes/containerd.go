@@ -112,7 +112,8 @@ func (r hostsReader) mirror(name string, line int, n *node.Node) {
 		return
 	}
 	if r.ignored(n) {
-		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, `containerd reads hosts only from tables with their own header. Write [host.%s].`, scanner.Shown(name))
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
+			`containerd reads hosts only from tables with their own header. Write [host.%s].`, scanner.Shown(name))
 	}
 	if r.hosts.SkipVerify != nil && *r.hosts.SkipVerify && table.SkipVerify == nil {
 		scanner.AddNotice(found, model.NoticeIgnoredField, "skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
@@ -128,10 +129,12 @@ func (r hostsReader) address(written string, line int, table runtimeconf.HostTab
 		r.Scanner.Skip(r.At(line, ""), model.SkipTemplate, "The host is a template or an expression.")
 		return nil
 	case err == nil && !slices.Contains([]string{"", "http", "https"}, u.Scheme):
-		r.Scanner.Skip(r.At(line, ""), model.SkipUnsupportedScheme, "containerd takes what is before the first colon for a scheme. Write https:// before the host.")
+		r.Scanner.Skip(r.At(line, ""), model.SkipUnsupportedScheme,
+			"containerd takes what is before the first colon for a scheme. Write https:// before the host.")
 		return nil
 	case err != nil || u.Host == "":
-		r.Scanner.Problem(r.At(line, ""), model.ProblemNoHost, "The address has no host. If its name begins with http, write https:// before it.")
+		r.Scanner.Problem(r.At(line, ""), model.ProblemNoHost,
+			"The address has no host. If its name begins with http, write https:// before it.")
 		return nil
 	}
 	found := draft(r.File, model.ContainerdHosts, model.Containerd, r.At(line, "host "+u.Scheme+"://"+u.Host), u.Host)
@@ -177,7 +180,8 @@ func header(r *model.Registry, header map[string]any) {
 		case strings.EqualFold(scheme, "bearer"):
 			r.Definition.Auth.Token = secret.String(credentials)
 		case !strings.EqualFold(scheme, "basic") || !basic(r, credentials):
-			scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The header with the credentials has neither Basic nor Bearer credentials.")
+			scanner.SetUnresolved(r, model.UnresolvedIncomplete,
+				"The header with the credentials has neither Basic nor Bearer credentials.")
 		}
 	}
 }
@@ -198,7 +202,8 @@ func (r hostsReader) server() {
 func (r hostsReader) unusedCertificates(found *model.Registry) {
 	for _, name := range certificates(r.File, path.Dir(r.Path)).ca {
 		if !strings.Contains(string(r.Data), name) {
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "containerd does not use %s, because hosts.toml is in the same directory. Name it with ca.", scanner.Shown(name))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
+				"containerd does not use %s, because hosts.toml is in the same directory. Name it with ca.", scanner.Shown(name))
 		}
 	}
 }

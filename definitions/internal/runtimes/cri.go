@@ -65,7 +65,8 @@ func readContainerdConfig(f *scanner.File) {
 	for _, plugin := range f.Toml().Get("plugins").Pairs() {
 		for version, name := range criPlugins {
 			if plugin.Key == name && plugin.Value.Get("registry").IsObject() {
-				r := criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}, map[*runtimeAuth]*readAuth{}, map[*criTLS]*model.Registry{}, nil}
+				r := criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{},
+					map[*runtimeAuth]*readAuth{}, map[*criTLS]*model.Registry{}, nil}
 				r.hosts = r.belowConfigPath()
 				r.read()
 			}
@@ -86,8 +87,8 @@ type criReader struct {
 	hosts   map[string]model.Registry // below config_path
 }
 
-// belowConfigPath returns the hosts in the hosts.toml files below config_path, as far as they are in the tree. They have the TLS settings that
-// belong to the credentials of this file.
+// belowConfigPath returns the hosts in the hosts.toml files below config_path, as far as they are in the tree. They have the TLS settings
+// that belong to the credentials of this file.
 func (r criReader) belowConfigPath() map[string]model.Registry {
 	inside := scanner.New(r.Scanner.Options, nil)
 	inside.Referenced = r.Scanner.Referenced
@@ -119,7 +120,8 @@ func (r criReader) read() {
 	settings := r.plugin.Registry
 	if settings.ConfigPath != "" && len(settings.Mirrors) > 0 {
 		r.Scanner.Problem(r.At(runtimeconf.LineOf(r.root.Get("mirrors")), ""), model.ProblemConflictingEntries,
-			"mirrors cannot be combined with config_path: containerd starts without its CRI plugin. Move the mirrors into hosts.toml files below config_path.")
+			"mirrors cannot be combined with config_path: containerd starts without its CRI plugin. Move the mirrors into hosts.toml "+
+				"files below config_path.")
 		return
 	}
 	for _, mirror := range r.root.Get("mirrors").Pairs() {
@@ -136,7 +138,8 @@ func (r criReader) read() {
 	}
 	if settings.ConfigPath != "" {
 		r.Scanner.Skip(r.At(runtimeconf.LineOf(r.root.Get("config_path")), ""), model.SkipNotARegistry,
-			"containerd reads the registries below %s too; their hosts.toml files are read if they are in the directory that is read.", scanner.Shown(settings.ConfigPath))
+			"containerd reads the registries below %s too; their hosts.toml files are read if they are in the directory that is "+
+				"read.", scanner.Shown(settings.ConfigPath))
 	}
 }
 
@@ -195,17 +198,22 @@ func (r criReader) oldAuth(address string, line int) {
 func keyMatchesHost(r *model.Registry, key string, u *url.URL) {
 	switch {
 	case key == "docker.io" || key == "index.docker.io":
-		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "containerd looks for the credentials of registry-1.docker.io. Write that name as the key.")
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer,
+			"containerd looks for the credentials of registry-1.docker.io. Write that name as the key.")
 	case key != u.Host:
-		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "containerd looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "containerd looks for the settings of the host alone. Write %s as the key.",
+			scanner.Shown(u.Host))
 	}
 }
 
 // add completes and adds a definition.
 func (r criReader) add(found *model.Registry, u *url.URL, config criRegistry, at model.Source) {
-	scanner.AddNotice(found, model.NoticeDeprecatedKeys, "mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and pull secrets.")
+	scanner.AddNotice(found, model.NoticeDeprecatedKeys,
+		"mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and "+
+			"pull secrets.")
 	if r.version != r.actual {
-		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
+			"In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
 			r.actual, criPlugins[r.actual], criPlugins[r.version])
 	}
 	if u.Scheme == "http" && !strings.HasPrefix(found.Definition.Endpoint, "http:") {
@@ -213,7 +221,8 @@ func (r criReader) add(found *model.Registry, u *url.URL, config criRegistry, at
 	} else if config.TLS != nil {
 		if r.plugin.Registry.ConfigPath != "" {
 			r.Scanner.Problem(at, model.ProblemConflictingEntries,
-				"tls cannot be combined with config_path: containerd starts without its CRI plugin. Move it into a hosts.toml file below config_path.")
+				"tls cannot be combined with config_path: containerd starts without its CRI plugin. Move it into a hosts.toml file below "+
+					"config_path.")
 			return
 		}
 		setTLS(found, r.sharedTLS(config.TLS))
@@ -244,7 +253,8 @@ func (t criTLS) apply(f *scanner.File, r *model.Registry) {
 	}
 	switch {
 	case (t.CertFile == "") != (t.KeyFile == ""):
-		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "cert_file and key_file must be set together: containerd refuses every connection to this registry.")
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete,
+			"cert_file and key_file must be set together: containerd refuses every connection to this registry.")
 	case t.CertFile != "":
 		files.clients = [][2]string{{t.CertFile, t.KeyFile}}
 	}

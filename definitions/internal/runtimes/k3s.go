@@ -158,7 +158,8 @@ func readRewrites(rewrites *node.Node) (to rewritten) {
 	pairs := rewrites.Pairs()
 	for _, rewrite := range pairs[:min(len(pairs), maxRewrites)] {
 		if !isExpression(rewrite.Key) {
-			to.notices = append(to.notices, model.Notice{Code: model.NoticeIgnoredField, Message: "k3s does not apply the rewrite " + scanner.Shown(rewrite.Key) + ": it is not a regular expression of Go."})
+			to.notices = append(to.notices, model.Notice{Code: model.NoticeIgnoredField, Message: "k3s does not apply the rewrite " +
+				scanner.Shown(rewrite.Key) + ": it is not a regular expression of Go."})
 			continue
 		}
 		fixed, _, _ := strings.Cut(rewrite.Value.Text(), "$")
@@ -209,7 +210,8 @@ func (r k3sReader) config(config node.Pair) {
 	case r.used[config.Key]:
 		return
 	case config.Key == "*":
-		r.Scanner.Skip(at, model.SkipWildcard, "The settings are for all registries without settings of their own. k3s does not use credentials in them.")
+		r.Scanner.Skip(at, model.SkipWildcard,
+			"The settings are for all registries without settings of their own. k3s does not use credentials in them.")
 		return
 	}
 	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, config.Key, k3sScheme)
@@ -220,7 +222,9 @@ func (r k3sReader) config(config node.Pair) {
 		keyMatchesHost(found, config.Key, u)
 	}
 	if r.mirrorWithoutSettings(config.Key) {
-		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's host.",
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
+			"For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's "+
+				"host.",
 			scanner.Shown(config.Key))
 	}
 	if r.apply(found, config.Key, u, at) {
@@ -284,7 +288,8 @@ func (r k3sReader) read(config *node.Node) *k3sSettings {
 		auth:    runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.read(),
 		hasAuth: auth != nil,
 		tls: sharedTLS(func(to *model.Registry) {
-			criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(), tls.Get("insecure_skip_verify").Bool()}.apply(r.File, to)
+			criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(),
+				tls.Get("insecure_skip_verify").Bool()}.apply(r.File, to)
 		}),
 	}
 }

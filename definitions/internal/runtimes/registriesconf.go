@@ -73,7 +73,8 @@ func readRegistriesConf(f *scanner.File) {
 		r.unqualified(host, runtimeconf.LineOf(runtimeconf.Item(hosts, i)))
 	}
 	if aliases := r.root.Get("aliases"); len(r.conf.Aliases) > 0 {
-		r.Scanner.Skip(r.At(runtimeconf.LineOf(aliases), "aliases"), model.SkipAliasOnly, "The table has short names of %d repositories.", len(r.conf.Aliases))
+		r.Scanner.Skip(r.At(runtimeconf.LineOf(aliases), "aliases"), model.SkipAliasOnly, "The table has short names of %d repositories.",
+			len(r.conf.Aliases))
 	}
 }
 
@@ -146,7 +147,8 @@ func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again 
 		case again:
 			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
 		case replaced != "":
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", scanner.Shown(replaced))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.",
+				scanner.Shown(replaced))
 		}
 	}
 	if registry.Blocked {
@@ -173,11 +175,13 @@ func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice fun
 	found.Definition.BaseContentPath = strings.Trim(u.Path, "/")
 	if e.Insecure {
 		tlsFiles{skipVerify: true}.apply(r.File, found)
-		scanner.AddNotice(found, model.NoticePlainHTTPFallback, "insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
+		scanner.AddNotice(found, model.NoticePlainHTTPFallback,
+			"insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
 	}
 	notice(found)
 	if r.helper != "" {
-		scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(r.helper))
+		scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.",
+			scanner.Shown(r.helper))
 	}
 	r.Scanner.Found(*found)
 }
@@ -189,7 +193,8 @@ func (r confReader) unqualified(host string, line int) {
 	}
 	r.location(r.At(line, "unqualified-search-registries"), runtimeconf.Endpoint{Location: host}, func(found *model.Registry) {
 		if replaced := r.replaced(search); replaced != "" {
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.", scanner.Shown(replaced))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.",
+				scanner.Shown(replaced))
 		}
 	})
 }

@@ -28,7 +28,8 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 	settings.Enabled = t.skipVerify || len(t.ca) > 0 || len(t.clients) > 0
 	settings.InsecureSkipVerify = t.skipVerify
 	if t.skipVerify {
-		scanner.AddNotice(r, model.NoticeInsecureSkipVerify, "The certificate of the registry is not verified. Set the CA certificate instead.")
+		scanner.AddNotice(r, model.NoticeInsecureSkipVerify,
+			"The certificate of the registry is not verified. Set the CA certificate instead.")
 	}
 	var ca strings.Builder
 	for _, name := range t.ca {
@@ -40,14 +41,17 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 		return
 	}
 	if len(t.clients) > 1 {
-		scanner.AddNotice(r, model.NoticeAmbiguousCredentials, "There are several client certificates; the registry chooses one by its CAs. The check uses %s.", scanner.Shown(t.clients[0][0]))
+		scanner.AddNotice(r, model.NoticeAmbiguousCredentials,
+			"There are several client certificates; the registry chooses one by its CAs. The check uses %s.",
+			scanner.Shown(t.clients[0][0]))
 	}
 	var key string
 	if settings.Certificate, key = f.Pem(r, t.clients[0][0]); t.clients[0][1] != "" {
 		_, key = f.Pem(r, t.clients[0][1])
 	}
 	if settings.Key = secret.String(key); key == "" || settings.Certificate == "" {
-		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no certificate or no private key.", scanner.Shown(t.clients[0][0]))
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no certificate or no private key.",
+			scanner.Shown(t.clients[0][0]))
 	}
 }
 
@@ -162,11 +166,13 @@ func (t tlsFiles) checkPairs(r *model.Registry) {
 	const consequence = "docker and podman refuse every connection to this registry. A CA certificate must be named *.crt."
 	for _, pair := range t.clients {
 		if pair[1] == "" {
-			scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no key file next to it: %s", scanner.Shown(pair[0]), consequence)
+			scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no key file next to it: %s",
+				scanner.Shown(pair[0]), consequence)
 		}
 	}
 	for _, name := range t.strayKeys {
-		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The key %s has no client certificate (*.cert) next to it: %s", scanner.Shown(name), consequence)
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The key %s has no client certificate (*.cert) next to it: %s",
+			scanner.Shown(name), consequence)
 	}
 }
 
@@ -178,14 +184,16 @@ func apiPath(r *model.Registry, written string, overridden bool, consumer string
 	r.Definition.BaseContentPath = strings.Trim(after, "/")
 	switch {
 	case overridden && !hasV2:
-		scanner.AddNotice(r, model.NoticeOverridePath, "%s sends requests to %s without adding /v2; the check adds it.", consumer, scanner.Shown(clean))
+		scanner.AddNotice(r, model.NoticeOverridePath, "%s sends requests to %s without adding /v2; the check adds it.", consumer,
+			scanner.Shown(clean))
 	case overridden:
 		scanner.AddNotice(r, model.NoticeOverridePath, "%s sends requests to %s instead of /v2.", consumer, scanner.Shown(clean))
 	}
 }
 
 // endpoint returns the definition of an address with or without a scheme, and reports why there is none.
-func endpoint(f *scanner.File, format model.Format, own model.Consumer, at model.Source, written string, defaultScheme func(host string) string) (*model.Registry, *url.URL) {
+func endpoint(f *scanner.File, format model.Format, own model.Consumer, at model.Source, written string,
+	defaultScheme func(host string) string) (*model.Registry, *url.URL) {
 	address := written
 	if !strings.Contains(address, "://") {
 		address = "//" + address
@@ -268,7 +276,8 @@ func (a runtimeAuth) read() *readAuth {
 	case a.Username != "":
 		auth.Username, auth.Password = a.Username, a.Password
 		if a.Auth != "" || a.IdentityToken != "" {
-			scanner.AddNotice(r, model.NoticeShadowedCredentials, "containerd uses username and password, not auth and identitytoken of the same table.")
+			scanner.AddNotice(r, model.NoticeShadowedCredentials,
+				"containerd uses username and password, not auth and identitytoken of the same table.")
 		}
 	case a.IdentityToken != "":
 		auth.Token = a.IdentityToken

@@ -23,14 +23,16 @@ type budget struct {
 	exceeded      bool
 }
 
-// Afford counts comparisons of one entry with others, and reports whether they are within the limit. If not, the entry is not resolved, nor is what
-// follows: a problem says so.
+// Afford counts comparisons of one entry with others, and reports whether they are within the limit. If not, the entry is not resolved, nor
+// is what follows: a problem says so.
 func (s *Scanner) Afford(at model.Source, lookups int) bool {
 	b := s.budget
 	b.lookups += lookups
 	if !b.exceeded && b.lookups > baseLookups+s.bytes {
 		b.exceeded = true
-		s.budgetProblem(at, fmt.Sprintf("The entries of the files refer to each other more than %d times. What follows is not read. Scan fewer files at once.", baseLookups+s.bytes))
+		s.budgetProblem(at,
+			fmt.Sprintf("The entries of the files refer to each other more than %d times. What follows is not read. Scan fewer files at "+
+				"once.", baseLookups+s.bytes))
 	}
 	return !b.exceeded
 }
@@ -41,8 +43,10 @@ func (s *Scanner) affordDefinition(r *model.Registry) bool {
 	b.text += textOf(r)
 	if !b.exceeded && b.text > baseText+textPerByte*s.bytes {
 		b.exceeded = true
-		s.budgetProblem(r.Sources[0], fmt.Sprintf("The definitions repeat certificates and other texts of more than %d MiB. What follows is not shown. Scan fewer files at once.",
-			(baseText+textPerByte*s.bytes)>>20))
+		s.budgetProblem(r.Sources[0],
+			fmt.Sprintf("The definitions repeat certificates and other texts of more than %d MiB. What follows is not shown. Scan fewer "+
+				"files at once.",
+				(baseText+textPerByte*s.bytes)>>20))
 	}
 	return s.Afford(r.Sources[0], lookupsOfOne)
 }
@@ -54,7 +58,8 @@ func (s *Scanner) budgetProblem(at model.Source, message string) {
 // textOf returns as how many bytes the texts of a definition count.
 func textOf(r *model.Registry) int {
 	d := r.Definition
-	shared := len(d.Auth.Username) + len(d.Auth.Password) + len(d.Auth.Token) + len(d.Auth.TLS.CA) + len(d.Auth.TLS.Certificate) + len(d.Auth.TLS.Key)
+	shared := len(d.Auth.Username) + len(d.Auth.Password) + len(d.Auth.Token) + len(d.Auth.TLS.CA) + len(d.Auth.TLS.Certificate) +
+		len(d.Auth.TLS.Key)
 	own := len(d.Endpoint) + len(d.BasePath) + len(d.BaseContentPath) + len(r.Detail)
 	for _, notice := range r.Notices {
 		own += len(notice.Message)

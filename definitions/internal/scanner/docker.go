@@ -117,7 +117,8 @@ func readerOfCredentials(format model.Format) func(*File) {
 // credentials is ever used.
 func (s *Scanner) AddCredentials(c CredentialFile) {
 	if c.Config.Incomplete {
-		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.", len(c.Config.Entries(c.Rules))+len(c.Config.Helpers))
+		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.",
+			len(c.Config.Entries(c.Rules))+len(c.Config.Helpers))
 	}
 	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
 		s.addRejected(c, rejected)
@@ -139,7 +140,8 @@ func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) 
 		}
 	}
 	if !named {
-		s.Problem(c.At(rejected.Line, ""), model.ProblemReason(rejected.Problem), "%s %s rejects the whole file for this.", rejected.Message, c.Rules)
+		s.Problem(c.At(rejected.Line, ""), model.ProblemReason(rejected.Problem), "%s %s rejects the whole file for this.",
+			rejected.Message, c.Rules)
 	}
 }
 
@@ -295,7 +297,8 @@ func (l *lister) addHelpers() {
 		}
 	}
 	if l.Config.Store != "" && len(entries) == 0 {
-		l.scanner.Skip(l.At(l.Config.StoreLine, ""), model.SkipNoHost, "The file does not name the registries whose credentials are in the store %q.", dockerauth.Show(l.Config.Store))
+		l.scanner.Skip(l.At(l.Config.StoreLine, ""), model.SkipNoHost,
+			"The file does not name the registries whose credentials are in the store %q.", dockerauth.Show(l.Config.Store))
 	}
 }
 
@@ -303,7 +306,8 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 	at := l.At(h.Line, h.Host)
 	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer, Definition: regcheck.Definition{Endpoint: EndpointOf(key.Host)}}
 	if r.Definition.Registry() == "" {
-		l.scanner.Skip(at, model.SkipNotARegistry, "The credential helper %q is for %q, which is not the host of a registry.", dockerauth.Show(h.Name), dockerauth.Show(h.Host))
+		l.scanner.Skip(at, model.SkipNotARegistry, "The credential helper %q is for %q, which is not the host of a registry.",
+			dockerauth.Show(h.Name), dockerauth.Show(h.Host))
 		return
 	}
 	program := "docker-credential-" + dockerauth.Show(h.Name)

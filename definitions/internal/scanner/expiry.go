@@ -41,7 +41,8 @@ func (c credentials) notices(now time.Time) (notices []model.Notice) {
 		if inspect.IsPlaceholder(field.value) {
 			add(model.NoticePlaceholderValue, "The "+field.name+" looks like a placeholder. Replace it by the real value.")
 		} else if inspect.IsTemplate(field.value) {
-			add(model.NoticePlaceholderValue, "The "+field.name+" looks like an expression that was not replaced. The consumer sends it as it is.")
+			add(model.NoticePlaceholderValue,
+				"The "+field.name+" looks like an expression that was not replaced. The consumer sends it as it is.")
 		}
 	}
 	for _, value := range []string{c.password, c.token} {

@@ -20,7 +20,8 @@ func TestResultIsLimited(t *testing.T) {
 	for i := range maxEntries + 10 {
 		s.Skip(model.Source{File: "a", Line: i}, model.SkipGit, "skipped")
 		s.Problem(model.Source{File: "a", Line: i}, model.ProblemWrongShape, "problem")
-		s.Found(model.Registry{Sources: []model.Source{{File: "a"}}, Definition: regcheck.Definition{Endpoint: fmt.Sprintf("https://host%d.test", i)}})
+		s.Found(model.Registry{Sources: []model.Source{{File: "a"}},
+			Definition: regcheck.Definition{Endpoint: fmt.Sprintf("https://host%d.test", i)}})
 	}
 	result := s.Result()
 	n := len(result.Registries) + len(result.Skipped) + len(result.Problems)

@@ -72,7 +72,8 @@ func (s *Scanner) resolve() {
 
 // problemOf adds the problem of reading that ended early, unless the file has it already. The file is empty if it is one of several.
 func (s *Scanner) problemOf(file, exceeded string) {
-	p := model.Problem{Source: model.Source{File: file}, Reason: model.ProblemWrongShape, Message: "The file takes " + exceeded + " to read. Only what was found until then is shown."}
+	p := model.Problem{Source: model.Source{File: file}, Reason: model.ProblemWrongShape, Message: "The file takes " + exceeded +
+		" to read. Only what was found until then is shown."}
 	if file == "" {
 		p.Message = "The files take " + exceeded + " to read. Only what was found until then is shown."
 	}

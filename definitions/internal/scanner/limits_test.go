@@ -43,7 +43,8 @@ func TestFileTime(t *testing.T) {
 		t.Errorf("found: %v", found)
 	}
 	want := "The file takes too long to read. Only what was found until then is shown."
-	if len(result.Problems) != 2 || result.Problems[0].Message != want || result.Problems[0].Source.File != "slow1" || result.Problems[1].Source.File != "slow2" {
+	if len(result.Problems) != 2 || result.Problems[0].Message != want || result.Problems[0].Source.File != "slow1" ||
+		result.Problems[1].Source.File != "slow2" {
 		t.Errorf("%+v", result.Problems)
 	}
 }
@@ -69,7 +70,8 @@ func TestResolveTime(t *testing.T) {
 		if len(result.Skipped) != resolved || took < fileTime/2*time.Duration(files) || took > fileTime*time.Duration(files+5) {
 			t.Errorf("%d files: %d entries, %d resolved in %v", files, len(result.Skipped), resolved, took)
 		}
-		if len(result.Problems) != 1 || result.Problems[0].Source.File != name || !strings.Contains(result.Problems[0].Message, "too long to read") {
+		if len(result.Problems) != 1 || result.Problems[0].Source.File != name || !strings.Contains(result.Problems[0].Message,
+			"too long to read") {
 			t.Errorf("%d files: %+v", files, result.Problems)
 		}
 	}
@@ -83,7 +85,8 @@ func TestMemoryIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := s.Result()
-	if len(result.Skipped) == 0 || len(result.Problems) != 1 || result.Problems[0].Message != "The file takes too much memory to read. Only what was found until then is shown." {
+	if len(result.Skipped) == 0 || len(result.Problems) != 1 ||
+		result.Problems[0].Message != "The file takes too much memory to read. Only what was found until then is shown." {
 		t.Errorf("%d entries, %+v", len(result.Skipped), result.Problems)
 	}
 }

@@ -19,7 +19,8 @@ func ConsumerOf(format model.Format) model.Consumer {
 
 // Locations is described at definitions.Locations.
 func Locations(consumer model.Consumer, e model.Environment) []model.Location {
-	docker := model.Location{Path: fromVariable(e, path.Join(e.Home, ".docker/config.json"), "DOCKER_CONFIG", "config.json"), Format: model.DockerConfig}
+	docker := model.Location{Path: fromVariable(e, path.Join(e.Home, ".docker/config.json"), "DOCKER_CONFIG", "config.json"),
+		Format: model.DockerConfig}
 	switch consumer {
 	case model.Docker:
 		if e.Getenv("DOCKER_AUTH_CONFIG") == "" {
@@ -28,12 +29,14 @@ func Locations(consumer model.Consumer, e model.Environment) []model.Location {
 		return []model.Location{{Variable: "DOCKER_AUTH_CONFIG", Format: model.DockerAuthConfigEnv}, docker}
 	case model.Helm:
 		return []model.Location{{Path: fromVariable(e, path.Join(helmDirectory(e), "registry/config.json"),
-			"HELM_REGISTRY_CONFIG", "", "HELM_CONFIG_HOME", "registry/config.json", "XDG_CONFIG_HOME", "helm/registry/config.json"), Format: model.DockerConfig}, docker}
+			"HELM_REGISTRY_CONFIG", "", "HELM_CONFIG_HOME", "registry/config.json", "XDG_CONFIG_HOME", "helm/registry/config.json"),
+			Format: model.DockerConfig}, docker}
 	case model.Podman:
 		return podmanLocations(e, docker)
 	case model.Kubelet:
 		return []model.Location{
-			{Path: "/var/lib/kubelet/config.json", Format: model.DockerConfig}, {Path: path.Join(e.Home, ".docker/config.json"), Format: model.DockerConfig},
+			{Path: "/var/lib/kubelet/config.json", Format: model.DockerConfig}, {Path: path.Join(e.Home, ".docker/config.json"),
+				Format: model.DockerConfig},
 			{Path: "/.docker/config.json", Format: model.DockerConfig}, {Path: "/var/lib/kubelet/.dockercfg", Format: model.Dockercfg},
 			{Path: path.Join(e.Home, ".dockercfg"), Format: model.Dockercfg}, {Path: "/.dockercfg", Format: model.Dockercfg}}
 	}

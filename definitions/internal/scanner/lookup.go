@@ -17,7 +17,8 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 	switch o.Format {
 	case model.DockerConfig, model.DockerAuthConfigEnv, model.Dockercfg, model.ContainersAuth:
 	default:
-		return model.Registry{}, nil, fmt.Errorf("format %q has no entries to choose from; use docker-config, docker-auth-config-env, dockercfg or containers-auth", o.Format)
+		return model.Registry{}, nil, fmt.Errorf("format %q has no entries to choose from; use docker-config, docker-auth-config-env, "+
+			"dockercfg or containers-auth", o.Format)
 	}
 	s := New(o, nil)
 	c, err := s.NewCredentialFile(config, o.Format, func(line int, key string) model.Source {
@@ -72,7 +73,8 @@ func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules doc
 }
 
 func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
-	return fmt.Sprintf("%d entries with different credentials match, such as %q and %q. %s uses any one of them, by chance. Remove all but one.",
+	return fmt.Sprintf("%d entries with different credentials match, such as %q and %q. %s uses any one of them, by chance. Remove all "+
+		"but one.",
 		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
 }
 

@@ -14,7 +14,8 @@ import (
 
 func TestUnusableDefinitionsAreNotValid(t *testing.T) {
 	r := model.Result{Registries: []model.Registry{
-		{Resolution: model.Resolved, Definition: regcheck.Definition{Endpoint: "https://a.test", Auth: &regcheck.Auth{Username: "ada", Password: "x\n"}}},
+		{Resolution: model.Resolved, Definition: regcheck.Definition{Endpoint: "https://a.test", Auth: &regcheck.Auth{Username: "ada",
+			Password: "x\n"}}},
 		{Resolution: model.Unresolved, Definition: regcheck.Definition{Endpoint: "", Auth: &regcheck.Auth{}}},
 		{Resolution: model.Resolved, Definition: regcheck.Definition{Endpoint: "https://a.test", Auth: &regcheck.Auth{}}},
 	}}
@@ -78,24 +79,32 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 
 func TestKeyOfADefinition(t *testing.T) {
 	base := func(change func(*regcheck.Definition)) string {
-		d := regcheck.Definition{Endpoint: "https://a.test", BaseContentPath: "charts", Auth: &regcheck.Auth{Username: "ada", Password: "x"}}
+		d := regcheck.Definition{Endpoint: "https://a.test", BaseContentPath: "charts", Auth: &regcheck.Auth{Username: "ada",
+			Password: "x"}}
 		change(&d)
 		return model.Key(d)
 	}
 	same := base(func(*regcheck.Definition) {})
 	for name, change := range map[string]func(*regcheck.Definition){
-		"scheme": func(d *regcheck.Definition) { d.Endpoint = "a.test" }, "slash": func(d *regcheck.Definition) { d.BaseContentPath = "/charts/" },
-		"type": func(d *regcheck.Definition) { d.Auth.Type = regcheck.Basic }, "TLS that is off": func(d *regcheck.Definition) { d.Auth.TLS.CA = "x" },
+		"scheme": func(d *regcheck.Definition) { d.Endpoint = "a.test" },
+		"slash":  func(d *regcheck.Definition) { d.BaseContentPath = "/charts/" },
+		"type":   func(d *regcheck.Definition) { d.Auth.Type = regcheck.Basic }, "TLS that is " +
+			"off": func(d *regcheck.Definition) { d.Auth.TLS.CA = "x" },
 	} {
 		if base(change) != same {
 			t.Errorf("%s: another key", name)
 		}
 	}
 	for name, change := range map[string]func(*regcheck.Definition){
-		"host": func(d *regcheck.Definition) { d.Endpoint = "https://b.test" }, "plain HTTP": func(d *regcheck.Definition) { d.Endpoint = "http://a.test" },
-		"path": func(d *regcheck.Definition) { d.BaseContentPath = "chart" }, "password": func(d *regcheck.Definition) { d.Auth.Password = "y" },
-		"user": func(d *regcheck.Definition) { d.Auth.Username = "eve" }, "token": func(d *regcheck.Definition) { d.Auth.Token = "t" },
-		"CA": func(d *regcheck.Definition) { d.Auth.TLS.Enabled, d.Auth.TLS.CA = true, "x" }, "kind": func(d *regcheck.Definition) { d.ProviderType = regcheck.Zarf },
+		"host": func(d *regcheck.Definition) { d.Endpoint = "https://b.test" }, "plain " +
+			"HTTP": func(d *regcheck.Definition) { d.Endpoint = "http://a.test" },
+		"path":     func(d *regcheck.Definition) { d.BaseContentPath = "chart" },
+		"password": func(d *regcheck.Definition) { d.Auth.Password = "y" },
+		"user":     func(d *regcheck.Definition) { d.Auth.Username = "eve" }, "token": func(d *regcheck.Definition) { d.Auth.Token = "t" },
+		"CA": func(d *regcheck.Definition) {
+			d.Auth.TLS.Enabled, d.Auth.TLS.CA = true,
+				"x"
+		}, "kind": func(d *regcheck.Definition) { d.ProviderType = regcheck.Zarf },
 		"API path": func(d *regcheck.Definition) { d.BasePath = "api" },
 	} {
 		if base(change) == same {

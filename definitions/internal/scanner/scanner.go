@@ -1,5 +1,5 @@
-// Package scanner is the frame for readers of files: recognizing them, reading what they refer to, and collecting what is found. It also reads
-// docker's and podman's files of credentials, which other files contain.
+// Package scanner is the frame for readers of files: recognizing them, reading what they refer to, and collecting what is found. It also
+// reads docker's and podman's files of credentials, which other files contain.
 package scanner
 
 import (
@@ -206,11 +206,13 @@ var AddressMessages = map[model.SkipReason]string{
 
 // SecretNotice is for a password that is in a file of a repository. instead is what to use, as an imperative sentence.
 func SecretNotice(instead string) model.Notice {
-	return model.Notice{Code: model.NoticeSecretInRepository, Message: "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}
+	return model.Notice{Code: model.NoticeSecretInRepository,
+		Message: "The file has the password itself, which everyone who can read the repository can use. " + instead +
+			" Then replace the password."}
 }
 
-// How many definitions, skipped entries and problems a result has. A small file can have many, and each takes several hundred bytes. Those of
-// a large file that programs write have more than bytesPerEntry.
+// How many definitions, skipped entries and problems a result has. A small file can have many, and each takes several hundred bytes. Those
+// of a large file that programs write have more than bytesPerEntry.
 const (
 	maxEntries     = 100_000
 	entriesPerFile = 12_000
@@ -235,7 +237,8 @@ func (s *Scanner) full() bool {
 	case n < most:
 	case !s.isFull:
 		s.isFull = true
-		r.Problems = append(r.Problems, model.Problem{Reason: model.ProblemWrongShape, Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", most)})
+		r.Problems = append(r.Problems, model.Problem{Reason: model.ProblemWrongShape,
+			Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", most)})
 	}
 	return s.isFull
 }

@@ -49,10 +49,12 @@ func BasicAuth(username, password string) *regcheck.Auth {
 // ConnectionNotices returns what a definition gives up of TLS.
 func ConnectionNotices(endpoint string, tls regcheck.TLS) (notices []model.Notice) {
 	if strings.HasPrefix(strings.ToLower(endpoint), "http://") {
-		notices = append(notices, model.Notice{Code: model.NoticePlainHTTP, Message: "The connection is without TLS: everyone on the network can read the credentials and change the content."})
+		notices = append(notices, model.Notice{Code: model.NoticePlainHTTP,
+			Message: "The connection is without TLS: everyone on the network can read the credentials and change the content."})
 	}
 	if tls.Enabled && tls.InsecureSkipVerify {
-		notices = append(notices, model.Notice{Code: model.NoticeInsecureSkipVerify, Message: "The certificate of the registry is not verified. Set the CA certificate instead."})
+		notices = append(notices, model.Notice{Code: model.NoticeInsecureSkipVerify,
+			Message: "The certificate of the registry is not verified. Set the CA certificate instead."})
 	}
 	return notices
 }
@@ -60,7 +62,8 @@ func ConnectionNotices(endpoint string, tls regcheck.TLS) (notices []model.Notic
 // SetPlainHTTP makes the definition one without TLS.
 func SetPlainHTTP(r *model.Registry, consumer string) {
 	r.Definition.Endpoint = "http://" + strings.TrimPrefix(r.Definition.Endpoint, "https://")
-	AddNotice(r, model.NoticePlainHTTP, "%s connects without TLS: everyone on the network can read the credentials and change the content.", consumer)
+	AddNotice(r, model.NoticePlainHTTP, "%s connects without TLS: everyone on the network can read the credentials and change the content.",
+		consumer)
 }
 
 // Pem returns the certificates and private keys of a file that f names. Nothing else of the file is used, since f may name any file.
@@ -71,7 +74,8 @@ func (f *File) Pem(r *model.Registry, name string) (certificates, keys string) {
 	}
 	data, err := f.OnMachine(name)
 	if err != nil || len(data) > maxPEM {
-		SetUnresolved(r, model.UnresolvedConfigFile, "The file %s is not in the directory that is read. Read a directory that has it at this path.", Shown(name))
+		SetUnresolved(r, model.UnresolvedConfigFile,
+			"The file %s is not in the directory that is read. Read a directory that has it at this path.", Shown(name))
 		return "", ""
 	}
 	certificates, keys = PemBlocks(data)

@@ -8,7 +8,8 @@ import (
 
 // Every script is split, and its commands are not larger than it is.
 func FuzzCommands(f *testing.F) {
-	f.Add("sudo -E X=1 echo -n 'a' | docker login -u \"b $C\" --password-stdin d.test <<< `e` && f $(g (h)) ${{ i }} <<-'E' 2>&1\nj\nE\n# k")
+	f.Add("sudo -E X=1 echo -n 'a' | docker login -u \"b $C\" --password-stdin d.test <<< `e` && f $(g (h)) ${{ i }} <<-'E' " +
+		"2>&1\nj\nE\n# k")
 	f.Fuzz(func(t *testing.T, script string) {
 		words := 0
 		for command := range shell.Commands(script) {

@@ -169,8 +169,10 @@ func ShellQuote(text string) string {
 }
 
 // RequestFlags are the flags of commands that are not named like the field of the request.
-var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users", "user": "email", "userUid": "email",
-	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin", "expiry": "expires", "expiresAt": "expires",
+var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users",
+	"user": "email", "userUid": "email",
+	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin",
+	"expiry": "expires", "expiresAt": "expires",
 	"isSyncSupported": "sync", "isPrivate": "private"}
 
 // ReadFlagFile reads the file that a flag names.

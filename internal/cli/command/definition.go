@@ -43,7 +43,8 @@ type DefinitionFlags struct {
 func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
 	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
-	flags.StringVar(&f.content, "content", "", "repository or prefix of repositories that must be readable, or repository:tag (field baseContentPath)")
+	flags.StringVar(&f.content, "content", "", "repository or prefix of repositories that must be readable, or repository:tag (field "+
+		"baseContentPath)")
 	flags.StringArrayVar(&f.references, "reference", nil,
 		"repository:tag or repository@digest that must be complete; repeat it for each (field references)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
@@ -87,8 +88,8 @@ func (f *DefinitionFlags) New(stdin io.Reader, file string, registry *api.OCIReg
 	return DefinitionProblems(wrong, problems, flagProblem)
 }
 
-// Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others depend on what is
-// stored.
+// Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others
+// depend on what is stored.
 func (f *DefinitionFlags) Change(stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
 	wrong, err := f.read(stdin, file, registry)
 	if err != nil {
@@ -286,7 +287,8 @@ func flagProblem(p fault.Field) string {
 
 // labelProblems lists the problems of the fields that only the service uses.
 func labelProblems(d api.OCIRegistryDefinition) (found []fault.Field) {
-	for _, f := range []fault.Field{{Field: "registryUid", Problem: regcheck.TextProblem(d.RegistryUID)}, {Field: "scope", Problem: regcheck.TextProblem(d.Scope)}} {
+	for _, f := range []fault.Field{{Field: "registryUid", Problem: regcheck.TextProblem(d.RegistryUID)},
+		{Field: "scope", Problem: regcheck.TextProblem(d.Scope)}} {
 		if f.Problem != "" {
 			found = append(found, f)
 		}

@@ -47,8 +47,8 @@ func escapeJSON(r rune) (escaped string) {
 	return escaped
 }
 
-// EscapeUnprintable returns a document that controls no terminal. JSON and quoted YAML have such characters in strings only, where an escape
-// sequence is the same value.
+// EscapeUnprintable returns a document that controls no terminal. JSON and quoted YAML have such characters in strings only, where
+// an escape sequence is the same value.
 func EscapeUnprintable(text []byte, escape func(rune) string) []byte {
 	var out []byte
 	for len(text) > 0 {

@@ -10,7 +10,8 @@ import (
 
 func TestDurationsHaveDaysAndWeeks(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "30d": 30 * Day, "2w": 2 * Week, "1w2d3h4m": 9*Day + 3*time.Hour + 4*time.Minute, "0": 0, "0s": 0, "0d": 0,
+		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "30d": 30 * Day, "2w": 2 * Week,
+		"1w2d3h4m": 9*Day + 3*time.Hour + 4*time.Minute, "0": 0, "0s": 0, "0d": 0,
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		var got time.Duration
@@ -51,8 +52,10 @@ func TestValuesOutsideTheirBoundsAreRefused(t *testing.T) {
 }
 
 func TestDurationsAreWrittenInTheirLargestUnits(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", 15 * time.Minute: "15m", time.Hour: "1h", 12 * time.Hour: "12h", 90 * time.Minute: "1h30m",
-		Day: "1d", 36 * time.Hour: "1d12h", 365 * Day: "365d", 10 * time.Millisecond: "10ms", 20 * time.Minute: "20m", 10 * time.Hour: "10h", 100 * time.Second: "1m40s"} {
+	for d, want := range map[time.Duration]string{0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", 15 * time.Minute: "15m",
+		time.Hour: "1h", 12 * time.Hour: "12h", 90 * time.Minute: "1h30m",
+		Day: "1d", 36 * time.Hour: "1d12h", 365 * Day: "365d", 10 * time.Millisecond: "10ms", 20 * time.Minute: "20m",
+		10 * time.Hour: "10h", 100 * time.Second: "1m40s"} {
 		if got := DurationText(d); got != want {
 			t.Errorf("%v is written %q, want %q", time.Duration(d), got, want)
 		}

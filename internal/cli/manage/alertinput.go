@@ -112,7 +112,8 @@ func anyChanged(cmd *cobra.Command, flags ...string) bool {
 func stored(o api.AlertChannel) api.AlertChannelRequest {
 	request := api.AlertChannelRequest{Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers, Identifiers: o.Identifiers}
 	if o.HTTP != nil {
-		request.HTTP = &api.AlertChannelHTTPRequest{URL: secret.String(o.HTTP.URL), Method: o.HTTP.Method, Headers: o.HTTP.Headers, Body: o.HTTP.Body, Secret: o.HTTP.Secret}
+		request.HTTP = &api.AlertChannelHTTPRequest{URL: secret.String(o.HTTP.URL), Method: o.HTTP.Method, Headers: o.HTTP.Headers,
+			Body: o.HTTP.Body, Secret: o.HTTP.Secret}
 	}
 	return request
 }
@@ -120,7 +121,8 @@ func stored(o api.AlertChannel) api.AlertChannelRequest {
 // channel applies file and flags to a channel.
 func (f *alertInput) channel(c *call, channel api.AlertChannelRequest, create bool) (api.AlertChannelRequest, error) {
 	if f.url != "" && f.urlStdin || f.file == "-" && f.urlStdin {
-		return channel, command.AsUsage(errors.New("the URL can be only one of: --url, --url-stdin; standard input only one of: the URL, the channel"))
+		return channel, command.AsUsage(errors.New("the URL can be only one of: --url, --url-stdin; standard input only one of: the " +
+			"URL, the channel"))
 	}
 	if f.file != "" {
 		channel = api.AlertChannelRequest{IsActive: true}

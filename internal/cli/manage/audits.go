@@ -55,9 +55,11 @@ func (p Program) listAudits() *cobra.Command {
 		return c.output.table(columns("uid+", "at", "action", "outcome", "actor", "reason", "object+", "target+", "address+", "repeats+"), rows)
 	}, lists, inAnyOrg)
 	cmd.Flags().StringVar(&filter.Action, "action", "", "action of the records, such as auth.login or registry.validate (default: all)")
-	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or notValid (default: all)")
+	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or "+
+		"notValid (default: all)")
 	cmd.Flags().StringVar(&actor, "actor", "", "email or uid of the user who acted; for a deleted user its uid (default: all)")
-	flagvalue.Duration(cmd.Flags(), &since, "since", 0, time.Second, flagvalue.Longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
+	flagvalue.Duration(cmd.Flags(), &since, "since", 0, time.Second, flagvalue.Longest, "all",
+		"maximum age of the records, such as 12h or 30d; 0s means all")
 	flagvalue.Number(cmd.Flags(), &filter.PageSize, "limit", defaultRecords, 1, maxRecords, "maximum number of records")
 	p.completeEmail(cmd, "actor")
 	return cmd

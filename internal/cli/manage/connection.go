@@ -28,8 +28,10 @@ func serverURL(text string) (string, error) {
 	}
 	u, err := url.Parse(strings.TrimSpace(text))
 	// The text of the error would repeat a password in the URL.
-	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", command.AsUsage(errors.New("the server must be a URL such as https://regwarden.example.com, without credentials or a query"))
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return "", command.AsUsage(errors.New("the server must be a URL such as https://regwarden.example.com, without credentials or " +
+			"a query"))
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
@@ -44,7 +46,8 @@ func checkEncrypted(server, allow string) error {
 	if u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && addr.Unmap().IsLoopback() {
 		return nil
 	}
-	return command.AsUsage(fmt.Errorf("credentials would cross the network to %s unencrypted; use https://, or allow it with %s", server, allow))
+	return command.AsUsage(fmt.Errorf("credentials would cross the network to %s unencrypted; use https://, or allow it with %s", server,
+		allow))
 }
 
 // readCA reads CA certificates. source is the flag or the variable that names the file.

@@ -41,10 +41,12 @@ func (p Program) Login() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&l.email, "email", "", "email of the user (default: prompt on a terminal)")
 	flags.StringVar(&l.org, "org", "", "name of the organization (default: that of the server, or prompt on a terminal)")
-	flags.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input, without one trailing newline (default: prompt on a terminal)")
+	flags.BoolVar(&l.passwordStdin, "password-stdin", false,
+		"read the password from standard input, without one trailing newline (default: prompt on a terminal)")
 	flags.BoolVar(&l.keyStdin, "api-key-stdin", false, "use an API key, read from standard input or at a prompt")
 	flags.StringVar(&l.ca, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
-	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server); an earlier one's URL, --email, --org and --ca are defaults")
+	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server); an earlier one's URL, --email, "+
+		"--org and --ca are defaults")
 	flags.BoolVar(&l.insecureHTTP, "insecure-http", false, "allow http:// to another machine, which sends credentials unencrypted")
 	changes(&l.call, nil)
 	return cmd

@@ -20,7 +20,8 @@ type registryChange struct {
 }
 
 func (f *registryChange) addTo(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.file, "file", "f", "", "file of the definition, JSON or YAML as for 'regwarden check' or the HTTP API; - for standard input")
+	flags.StringVarP(&f.file, "file", "f", "", "file of the definition, JSON or YAML as for 'regwarden check' or the HTTP API; - for "+
+		"standard input")
 	f.AddTo(flags)
 	flags.BoolVar(&f.sync, "sync", false, "synchronize the list of the registry's content")
 	flags.BoolVar(&f.private, "private", false, "mark the registry as private")
@@ -157,8 +158,10 @@ func (f *registryChange) check(c *call, d api.OCIRegistryDefinition) error {
 // requestOf returns the request that would store a registry as it is stored.
 func requestOf(r *api.OCIRegistry) api.OCIRegistryRequest {
 	s, a := r.Spec, r.Spec.Auth
-	request := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: r.Metadata.Name, Annotations: r.Metadata.Annotations, Labels: r.Metadata.Labels}}
-	request.Spec = api.OCIRegistryRequestSpec{IsSyncSupported: s.IsSyncSupported, ContainsSpectroManifest: s.ContainsSpectroManifest, IsPrivate: s.IsPrivate}
+	request := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: r.Metadata.Name, Annotations: r.Metadata.Annotations,
+		Labels: r.Metadata.Labels}}
+	request.Spec = api.OCIRegistryRequestSpec{IsSyncSupported: s.IsSyncSupported, ContainsSpectroManifest: s.ContainsSpectroManifest,
+		IsPrivate: s.IsPrivate}
 	request.Spec.Scope = s.Scope
 	request.Spec.Definition = regcheck.Definition{Endpoint: s.Endpoint, BasePath: s.BasePath, BaseContentPath: s.BaseContentPath, References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
 		Auth: &regcheck.Auth{Type: regcheck.AuthType(a.Type), Username: a.Username, Password: a.Password, Token: a.Token,

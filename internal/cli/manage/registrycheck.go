@@ -79,7 +79,8 @@ func late(c *call, timeout time.Duration) string {
 	if c.login != nil {
 		return fmt.Sprintf("The check has not ended within %s.", flagvalue.DurationText(timeout))
 	}
-	return fmt.Sprintf("No server has finished the check within %s: no server uses this store, all are busy, or their --watch-interval is 0s.", flagvalue.DurationText(timeout))
+	return fmt.Sprintf("No server has finished the check within %s: no server uses this store, all are busy, or their "+
+		"--watch-interval is 0s.", flagvalue.DurationText(timeout))
 }
 
 // notChecked returns the error of a requested check that has not ended, with the next step.
@@ -91,5 +92,6 @@ func (c *call) notChecked(name, reason string) error {
 	if caller, err := c.client.Whoami(c.ctx); err == nil {
 		org = caller.OrgName
 	}
-	return fmt.Errorf("%s The request stays pending.\nTo check it without a server: regwarden check --registry %q --org %q", reason, name, org)
+	return fmt.Errorf("%s The request stays pending.\nTo check it without a server: regwarden check --registry %q --org %q", reason, name,
+		org)
 }

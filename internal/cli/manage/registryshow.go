@@ -76,9 +76,11 @@ func (p Program) registryShow() *cobra.Command {
 func shown(r *api.OCIRegistry) shownRegistry {
 	m, h, y := r.Metadata, r.Status.Health, r.Status.SyncStatus
 	return shownRegistry{
-		UID: m.UID, Name: m.Name, Created: m.CreationTimestamp, Changed: m.LastModifiedTimestamp, Annotations: m.Annotations, Labels: m.Labels, Definition: r.Spec,
-		Health: h, State: command.JSONValue(stateWord(h)), Since: h.Since, Checked: h.LastCheck, NextCheck: h.NextCheck, Unconfirmed: h.Unconfirmed,
-		Result: shownResult{h.Stage, h.Reason, h.Field, h.CertificateExpiresSoon},
+		UID: m.UID, Name: m.Name, Created: m.CreationTimestamp, Changed: m.LastModifiedTimestamp, Annotations: m.Annotations,
+		Labels: m.Labels, Definition: r.Spec,
+		Health: h, State: command.JSONValue(stateWord(h)), Since: h.Since, Checked: h.LastCheck, NextCheck: h.NextCheck,
+		Unconfirmed: h.Unconfirmed,
+		Result:      shownResult{h.Stage, h.Reason, h.Field, h.CertificateExpiresSoon},
 		Sync: shownSync{y.IsSyncSupported, command.JSONValue(y.Status), command.JSONValue(y.Message), command.JSONValue(y.LastSyncedTime),
 			y.Repositories, y.Tags},
 	}

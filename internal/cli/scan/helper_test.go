@@ -45,18 +45,22 @@ func TestCredentialHelpers(t *testing.T) {
 		if user != tt.user || (tt.user != "") != (password.Reveal() == "hunter2") {
 			t.Errorf("%s: %q", tt.program, user)
 		}
-		if (err != nil) != (tt.want != "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2")) {
+		if (err != nil) != (tt.want != "") || err != nil && (!strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: %v, want %q", tt.program, err, tt.want)
 		}
 	}
-	if _, _, err := (Helpers{Allowed: []string{"docker-credential-none"}}).Get(t.Context(), "docker-credential-good", "one.test"); !errors.Is(err, model.ErrHelperNotAllowed) {
+	if _, _, err := (Helpers{Allowed: []string{"docker-credential-none"}}).Get(t.Context(), "docker-credential-good",
+		"one.test"); !errors.Is(err, model.ErrHelperNotAllowed) {
 		t.Errorf("not allowed: %v", err)
 	}
 }
 
 func TestNamesOfHelpers(t *testing.T) {
-	for name, ok := range map[string]bool{"docker-credential-pass": true, "docker-credential-ecr-login": true, "sh": false, "docker-credential-": false,
-		"/usr/bin/docker-credential-pass": false, "docker-credential-../sh": false, "docker-credential-a b": false, "docker-credential-a\n": false} {
+	for name, ok := range map[string]bool{"docker-credential-pass": true, "docker-credential-ecr-login": true, "sh": false,
+		"docker-credential-":              false,
+		"/usr/bin/docker-credential-pass": false, "docker-credential-../sh": false, "docker-credential-a b": false,
+		"docker-credential-a\n": false} {
 		if err := (Helpers{Allowed: []string{name}}).Check(); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}

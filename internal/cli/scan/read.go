@@ -48,7 +48,8 @@ func add(ctx context.Context, s *definitions.Scanner, path string, stdin io.Read
 	case info.IsDir():
 		return inRoot(path, found, func(tree fs.FS) error { return s.AddTree(ctx, filepath.ToSlash(path), tree) })
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("cannot read %q: not a file or directory; to read a pipe, give it as standard input and %s as the path", path, Stdin)
+		return fmt.Errorf("cannot read %q: not a file or directory; to read a pipe, give it as standard input and %s as the path", path,
+			Stdin)
 	}
 	return inRoot(path, filepath.Dir(found), func(tree fs.FS) error {
 		return cannotRead(path, s.AddFile(filepath.ToSlash(filepath.Dir(path)), tree, filepath.Base(found)))

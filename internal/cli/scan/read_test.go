@@ -79,7 +79,8 @@ func TestPathsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "missing"): "no such file or directory", loop: "too many links", large: "larger than 8 MiB", os.DevNull: "not a file or directory", Stdin: "standard input is empty",
+		filepath.Join(dir, "missing"): "no such file or directory", loop: "too many links", large: "larger than 8 MiB",
+		os.DevNull: "not a file or directory", Stdin: "standard input is empty",
 	} {
 		if _, err := Read(t.Context(), []string{path}, strings.NewReader(""), model.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
@@ -94,7 +95,8 @@ func TestPathsThatCannotBeRead(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	small, large := write(t, filepath.Join(dir, "ca.crt"), "pem"), write(t, filepath.Join(dir, "large"), strings.Repeat("x", maxNamedFile+1))
+	small, large := write(t, filepath.Join(dir, "ca.crt"), "pem"), write(t, filepath.Join(dir, "large"),
+		strings.Repeat("x", maxNamedFile+1))
 	if data, err := ReadFile(small); err != nil || string(data) != "pem" {
 		t.Errorf("%q %v", data, err)
 	}

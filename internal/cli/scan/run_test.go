@@ -90,7 +90,8 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 	if got := result.Registries[8]; got.Report != nil || got.NotChecked != "" {
 		t.Errorf("unresolved: %v %q", got.Report, got.NotChecked)
 	}
-	if got := result.Registries[9]; got.Report != nil || len(got.DefinitionProblems) != 1 || got.DefinitionProblems[0].Field != "auth.password" {
+	if got := result.Registries[9]; got.Report != nil || len(got.DefinitionProblems) != 1 ||
+		got.DefinitionProblems[0].Field != "auth.password" {
 		t.Errorf("a password with a line break at its end: %v %v", got.Report, got.DefinitionProblems)
 	}
 	want := model.Summary{Found: 10, Checked: 8, Valid: 7, NotValid: 2, Unresolved: 1}

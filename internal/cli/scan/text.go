@@ -275,7 +275,8 @@ func (p *printer) labeled(label, color, text string) {
 		return
 	}
 	const column = "%-8s "
-	p.hanging(detailIndent, detailIndent, p.paint(color, label)+strings.Repeat(" ", max(0, 8-width(label))), fmt.Sprintf(column, label), text)
+	p.hanging(detailIndent, detailIndent, p.paint(color, label)+strings.Repeat(" ", max(0, 8-width(label))), fmt.Sprintf(column, label),
+		text)
 }
 
 // hanging writes a paragraph after first and a head. The other rows are below the text of the first. plain is the head and a blank,

@@ -15,11 +15,14 @@ import (
 // sample has every kind of entry, and names that control a terminal.
 func sample() model.Result {
 	valid := found("one.test", "robot", "hunter2")
-	valid.Report, valid.Consumer = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected, Message: "It was redirected."}}}, model.Flux
-	valid.Sources = append(valid.Sources, model.Source{File: "b.yaml", Line: 9}, model.Source{File: "b.yaml"}, model.Source{File: "c"}, model.Source{File: "d"})
+	valid.Report, valid.Consumer = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected,
+		Message: "It was redirected."}}}, model.Flux
+	valid.Sources = append(valid.Sources, model.Source{File: "b.yaml", Line: 9}, model.Source{File: "b.yaml"}, model.Source{File: "c"},
+		model.Source{File: "d"})
 	bad := found("two.test", "robot", "hunter2")
 	bad.Sources[0].Object = "Secret x/\x1b]0;title\a"
-	bad.Report = &regcheck.Report{Code: regcheck.CodeAuthFailed, Reason: "refused", Message: "The credentials were rejected.", Field: "auth.password", Hint: "Correct them."}
+	bad.Report = &regcheck.Report{Code: regcheck.CodeAuthFailed, Reason: "refused", Message: "The credentials were rejected.",
+		Field: "auth.password", Hint: "Correct them."}
 	unresolved := found("three.test", "", "")
 	unresolved.Resolution, unresolved.Reason, unresolved.Detail = model.Unresolved, model.UnresolvedTemplate, "The value is a template."
 	unresolved.Definition.BaseContentPath = "charts/\x1b[31mred\u202e"
@@ -28,8 +31,9 @@ func sample() model.Result {
 	fault := found("five.test", "robot", "hunter2")
 	fault.NotChecked = Interrupted
 	result := model.Result{Registries: []model.Registry{valid, bad, unresolved, unusable, fault},
-		Problems: []model.Problem{{Source: model.Source{File: "\x1b[2Jz.yaml", Line: 3}, Reason: model.ProblemNotYAML, Message: "It is\nnot YAML."}},
-		Skipped:  []model.Skipped{{Source: model.Source{File: "a.yaml", Line: 7}, Reason: model.SkipGit, Message: "A Git repository."}}}
+		Problems: []model.Problem{{Source: model.Source{File: "\x1b[2Jz.yaml", Line: 3}, Reason: model.ProblemNotYAML,
+			Message: "It is\nnot YAML."}},
+		Skipped: []model.Skipped{{Source: model.Source{File: "a.yaml", Line: 7}, Reason: model.SkipGit, Message: "A Git repository."}}}
 	result.Validate()
 	return result
 }

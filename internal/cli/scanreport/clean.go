@@ -56,7 +56,8 @@ func secretForms(s string) []string {
 	var forms []string
 	quoted := strconv.Quote(s)
 	for _, form := range []string{s, printable(s), quoted[1 : len(quoted)-1], url.QueryEscape(s), url.PathEscape(s),
-		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(s)), "=")} {
+		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "="),
+		strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(s)), "=")} {
 		if len(form) >= minMasked && !strings.HasPrefix(form, ":") && !strings.HasSuffix(form, ":") {
 			forms = append(forms, form)
 		}

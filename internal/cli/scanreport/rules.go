@@ -49,7 +49,8 @@ var rules = sync.OnceValue(func() map[string]rule {
 		if e.Warning != "" {
 			kind, word, heading = "warning", string(e.Warning), string(e.Warning)
 		}
-		add(kind, word, rule{sentence: service.Show(e.Sentence), fix: service.Show(e.Hint), page: docs + "codes.md#" + strings.ToLower(heading)})
+		add(kind, word, rule{sentence: service.Show(e.Sentence), fix: service.Show(e.Hint), page: docs + "codes.md#" +
+			strings.ToLower(heading)})
 	}
 	kinds := []string{string(unresolved), string(skipped), string(problem), "notice"} // in the order of the lists
 	for i, list := range model.WordLists() {
@@ -86,7 +87,10 @@ func pascalCase(id string) string {
 var ownWords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for _, r := range rules() {
-		for _, word := range strings.FieldsFunc(r.sentence+" "+r.fix, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, word := range strings.FieldsFunc(r.sentence+" "+r.fix, func(r rune) bool {
+			return !unicode.IsLetter(r) &&
+				!unicode.IsDigit(r)
+		}) {
 			words[word] = true
 		}
 	}

@@ -54,8 +54,9 @@ func result() model.Result {
 			{
 				Sources: []model.Source{{File: "../outside.yaml", Line: 2}},
 				Format:  model.RegistryDefinition, Resolution: model.Resolved,
-				Definition:         definition("bob:hunter2@example.com:x", "charts"),
-				DefinitionProblems: []regcheck.Problem{{Field: "endpoint", Problem: "must be a host"}, {Field: "auth.password", Problem: hostile}},
+				Definition: definition("bob:hunter2@example.com:x", "charts"),
+				DefinitionProblems: []regcheck.Problem{{Field: "endpoint", Problem: "must be a host"}, {Field: "auth.password",
+					Problem: hostile}},
 			},
 			{
 				Sources: []model.Source{{File: "/etc/containerd/certs.d/hosts.toml", Line: 7}},
@@ -67,7 +68,8 @@ func result() model.Result {
 			{Source: model.Source{File: "apps/argo.yaml", Line: 8, Object: "Secret argocd/git"}, Reason: model.SkipGit, Message: hostile},
 		},
 		Problems: []model.Problem{
-			{Source: model.Source{File: "apps/secret.yaml", Line: 5, Object: "bob:hunter2@registry.example.com/a"}, Reason: model.ProblemInvalidBase64,
+			{Source: model.Source{File: "apps/secret.yaml", Line: 5, Object: "bob:hunter2@registry.example.com/a"},
+				Reason:  model.ProblemInvalidBase64,
 				Message: "The image podinfo:6.7@sha256:0123 is at \"bob:hunter2@registry.example.com\". " + hostile},
 		},
 	}
@@ -92,11 +94,13 @@ func report(valid bool) *regcheck.Report {
 			{Name: regcheck.StageAuth, Status: regcheck.Failed, Duration: 1500 * time.Microsecond, Detail: hostile},
 			{Name: regcheck.StageContent, Status: regcheck.Skipped},
 		},
-		Warnings: []regcheck.Warning{{Code: regcheck.WarnCertificateExpiresSoon, Message: "\"registry\" is valid until 2027-05-22. " + hostile}},
+		Warnings: []regcheck.Warning{{Code: regcheck.WarnCertificateExpiresSoon, Message: "\"registry\" is valid until 2027-05-22. " +
+			hostile}},
 	}
 	if !valid {
 		r.Code, r.Reason, r.Stage = regcheck.CodeAuthFailed, regcheck.ReasonRefused, regcheck.StageAuth
-		r.Message = "The credentials were rejected. The registry wrote: no user bob with hunter2-password, aHVudGVyMi1wYXNzd29yZA==. " + hostile
+		r.Message = "The credentials were rejected. The registry wrote: no user bob with hunter2-password, aHVudGVyMi1wYXNzd29yZA==. " +
+			hostile
 		r.Hint = "Correct the username and password at https://bob:hunter2@registry.example.com/login."
 	}
 	return r

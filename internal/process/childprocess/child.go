@@ -45,7 +45,8 @@ func start[Q, R any](cmd *exec.Cmd, silence time.Duration) (*child[Q, R], error)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c := &child[Q, R]{cmd: cmd, errors: errors, ended: make(chan struct{}), allowed: max(startTime, silence), silence: silence, requests: gob.NewEncoder(in), waiting: map[uint64]chan R{}}
+	c := &child[Q, R]{cmd: cmd, errors: errors, ended: make(chan struct{}), allowed: max(startTime, silence), silence: silence,
+		requests: gob.NewEncoder(in), waiting: map[uint64]chan R{}}
 	c.quiet = time.AfterFunc(startTime, c.giveUp)
 	c.quiet.Stop()
 	go c.receive(out)

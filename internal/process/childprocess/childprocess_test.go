@@ -61,7 +61,8 @@ func handle(request string) string {
 // newTestProcess returns a process and its log.
 func newTestProcess(t testing.TB) (*Process[string, string], *strings.Builder) {
 	log := &strings.Builder{}
-	p := New[string, string](Config{Executable: os.Args[0], Args: []string{asChild}, Silence: silence, Log: slog.New(slog.NewTextHandler(log, nil)), Failed: "it failed"})
+	p := New[string, string](Config{Executable: os.Args[0], Args: []string{asChild}, Silence: silence,
+		Log: slog.New(slog.NewTextHandler(log, nil)), Failed: "it failed"})
 	t.Cleanup(p.Close)
 	return p, log
 }
@@ -203,7 +204,8 @@ func TestStopSignalsDoNotEndTheProcess(t *testing.T) {
 
 func TestProcessThatCannotRun(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	if _, err := New[string, string](Config{Executable: t.TempDir() + "/missing", Log: log}).Call(t.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := New[string, string](Config{Executable: t.TempDir() + "/missing", Log: log}).Call(t.Context(),
+		""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 	p := New[string, string](Config{Executable: os.Args[0], Args: []string{"-test.list=^$"}, Silence: silence, Log: log})

@@ -38,7 +38,8 @@ func isStopped(pid int) bool {
 
 // apply sets limits that the process cannot raise again. It opens nothing.
 func (l Limits) apply() {
-	for resource, limit := range map[int]uint64{unix.RLIMIT_NOFILE: 0, unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_CPU: uint64(l.CPU.Seconds())} {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_NOFILE: 0, unix.RLIMIT_DATA: l.Memory,
+		unix.RLIMIT_CPU: uint64(l.CPU.Seconds())} {
 		if limit > 0 || resource == unix.RLIMIT_NOFILE {
 			_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}) // fails if the limit is lower already
 		}

@@ -26,7 +26,8 @@ func TestLimits(t *testing.T) {
 	if got, err := p.Call(t.Context(), openAny+" "+os.DevNull); got != syscall.EMFILE.Error() || err != nil {
 		t.Errorf("opening a file: %q, %v", got, err)
 	}
-	if got := log.String(); !strings.Contains(got, "signal: killed") || !strings.Contains(got, "exit status 2") || !strings.Contains(got, "out of memory") || strings.Contains(got, "goroutine") {
+	if got := log.String(); !strings.Contains(got, "signal: killed") || !strings.Contains(got, "exit status 2") ||
+		!strings.Contains(got, "out of memory") || strings.Contains(got, "goroutine") {
 		t.Errorf("log: %s", got)
 	}
 }

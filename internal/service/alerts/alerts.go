@@ -41,7 +41,8 @@ type Component struct {
 func Components() []Component {
 	channels := []string{TypeEmail, TypeHTTP}
 	return []Component{
-		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or its certificate or credentials expire soon.", channels},
+		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or its " +
+			"certificate or credentials expire soon.", channels},
 		{APIKeyExpiry, "API keys expire within seven days.", channels},
 		{ClusterHealth, "The same alerts as RegistryHealth, for clients that know only this component.", channels},
 	}

@@ -301,7 +301,8 @@ func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Ori
 		}
 		return change(tx, stored, func(action audit.Action, c store.Channel) error {
 			done := record
-			done.UID, done.Action, done.Object, done.Target, done.Outcome = origin.RecordUID(), action, c.UID, originOf(c.HTTP.URL), audit.Succeeded
+			done.UID, done.Action, done.Object, done.Target, done.Outcome = origin.RecordUID(), action, c.UID, originOf(c.HTTP.URL),
+				audit.Succeeded
 			return tx.Audits.Append(ctx, done)
 		})
 	})

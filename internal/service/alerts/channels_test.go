@@ -19,8 +19,9 @@ import (
 )
 
 func slack(path string) Channel {
-	return Channel{Type: TypeHTTP, Active: true, Identifiers: []string{}, HTTP: &HTTP{URL: secret.String("https://hooks.example.com" + path), Method: "POST",
-		Headers: map[string]secret.String{"Authorization": "Bearer h1dden"}, Body: `{"k": "r0uting"}`, Secret: "a secret of 16 bytes"}}
+	return Channel{Type: TypeHTTP, Active: true, Identifiers: []string{},
+		HTTP: &HTTP{URL: secret.String("https://hooks.example.com" + path), Method: "POST",
+			Headers: map[string]secret.String{"Authorization": "Bearer h1dden"}, Body: `{"k": "r0uting"}`, Secret: "a secret of 16 bytes"}}
 }
 
 func fieldsOf(err error) string {
@@ -59,7 +60,8 @@ func TestMasksStandForStoredValues(t *testing.T) {
 	}
 	before := f.stored(uid).HTTP
 	shown := f.channel(uid)
-	if all := fmt.Sprintf("%+v %v", shown.HTTP.URL.Reveal(), shown.HTTP); strings.Contains(all, "x0x") || shown.HTTP.URL != "https://hooks.example.com/********" ||
+	if all := fmt.Sprintf("%+v %v", shown.HTTP.URL.Reveal(), shown.HTTP); strings.Contains(all, "x0x") ||
+		shown.HTTP.URL != "https://hooks.example.com/********" ||
 		shown.HTTP.Headers["Authorization"] != mask || shown.HTTP.Body != mask || shown.HTTP.Secret != mask {
 		t.Errorf("shown: %+v", shown.HTTP)
 	}
@@ -74,7 +76,8 @@ func TestMasksStandForStoredValues(t *testing.T) {
 		c.HTTP.URL = secret.String(url)
 		return c
 	}
-	for _, url := range []string{"https://evil.example.com/", "http://hooks.example.com/", "https://hooks.example.com:8443/", "https://hooks.example.com.evil.example/"} {
+	for _, url := range []string{"https://evil.example.com/", "http://hooks.example.com/", "https://hooks.example.com:8443/",
+		"https://hooks.example.com.evil.example/"} {
 		if got := fieldsOf(f.update(uid, moved(url))); got != "http.body http.headers.Authorization" {
 			t.Errorf("to %s: %s", url, got)
 		}
@@ -82,7 +85,8 @@ func TestMasksStandForStoredValues(t *testing.T) {
 	if got := fieldsOf(f.update(uid, moved("https://evil.example.com/********"))); !strings.Contains(got, "http.url") {
 		t.Errorf("the mask of another host: %s", got)
 	}
-	if err := f.update(uid, moved("https://HOOKS.example.com:443/other")); err != nil || f.stored(uid).HTTP.Headers["Authorization"] != "Bearer h1dden" {
+	if err := f.update(uid, moved("https://HOOKS.example.com:443/other")); err != nil ||
+		f.stored(uid).HTTP.Headers["Authorization"] != "Bearer h1dden" {
 		t.Errorf("another path of the same server: %v", err)
 	}
 	if diff := cmp.Diff(before, f.stored(uid).HTTP); !strings.Contains(diff, "/other") {
@@ -115,12 +119,14 @@ func TestAllChannelProblemsAreReported(t *testing.T) {
 		{hook(HTTP{URL: "https://x.example.com/", Body: mask}), "http.body"},
 		{hook(HTTP{URL: "https://x.example.com/", Secret: mask}), "http.secret"},
 		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"Host": "x"}}), "http.headers.Host"},
-		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"regwarden-signature": "x"}}), "http.headers.regwarden-signature"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"regwarden-signature": "x"}}),
+			"http.headers.regwarden-signature"},
 		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X": "a\r\nY: b"}}), "http.headers.X"},
 		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X Y": "a"}}), "http.headers"},
 		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X": mask}}), "http.headers.X"},
 		{Channel{Type: TypeEmail}, "type identifiers"},
-		{Channel{Type: TypeEmail, Identifiers: []string{"a@b.example\r\nBcc: c@d.example", "Ann <a@b.example>"}}, "type identifiers[0] identifiers[0] identifiers[1]"},
+		{Channel{Type: TypeEmail, Identifiers: []string{"a@b.example\r\nBcc: c@d.example", "Ann <a@b.example>"}},
+			"type identifiers[0] identifiers[0] identifiers[1]"},
 	} {
 		if got := create(tt.channel); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.channel, got, tt.want)
@@ -153,7 +159,8 @@ func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 	}
 	unknown := slack("/d")
 	unknown.UID = a
-	if got := fieldsOf(f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, []Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
+	if got := fieldsOf(f.Replace(t.Context(), f.admin, audit.Origin{}, f.in,
+		[]Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
 		t.Errorf("problems %s", got)
 	}
 	if list, _ := f.Channels(t.Context(), f.in); len(list) != 3 {
@@ -181,7 +188,8 @@ func TestChangesAreRecorded(t *testing.T) {
 	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, f.in, uid); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
-	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, Scope{f.in.OrgUID, f.in.ProjectUID, "PodHealth"}, ""); fault.KindOf(err) != fault.NotFound {
+	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, Scope{f.in.OrgUID, f.in.ProjectUID, "PodHealth"},
+		""); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("an unknown component: %v", err)
 	}
 	var got []string
@@ -208,7 +216,8 @@ func TestChangesAreRecorded(t *testing.T) {
 // A stored header is sent only to the host that it was stored with. "İ" (U+0130) is "i" in lowercase, but belongs to another host.
 func TestStoredHeadersAreNotSentToLookalikeHosts(t *testing.T) {
 	const stored = "https://ci.example.com/hook"
-	old := store.Channel{UID: "u", Type: TypeHTTP, HTTP: store.ChannelHTTP{URL: stored, Headers: map[string]string{"Authorization": "Bearer stored-secret"}}}
+	old := store.Channel{UID: "u", Type: TypeHTTP, HTTP: store.ChannelHTTP{URL: stored,
+		Headers: map[string]string{"Authorization": "Bearer stored-secret"}}}
 	for url, same := range map[string]bool{
 		"https://ci.example.com/other":      true,
 		"https://CI.example.com:443/":       true,

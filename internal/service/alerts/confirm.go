@@ -60,7 +60,8 @@ func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string
 		if err != nil || !first {
 			return err
 		}
-		return tx.Audits.Append(ctx, audit.Record{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Method: audit.MethodLink,
+		return tx.Audits.Append(ctx, audit.Record{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address,
+			Method: audit.MethodLink,
 			Action: audit.AlertConfirm, Object: a.Address, Outcome: audit.Succeeded, Origin: origin})
 	})
 	return c, err
@@ -75,7 +76,8 @@ func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (st
 	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
 	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.RequestedAt) > linkLifetime {
 		return a, fault.ResourceNotFound(
-			"This link is not valid or has expired. Ask an administrator of the organization to store the alert channel again: a new link is then sent.")
+			"This link is not valid or has expired. Ask an administrator of the organization to store the alert channel again: a new " +
+				"link is then sent.")
 	}
 	return a, err
 }
@@ -173,7 +175,8 @@ func (m *Mail) link(address, org, url string, at time.Time) (*mail.Msg, error) {
 	name := []rune(oneLine(org))
 	msg.Subject("[regwarden] Confirm this address for alerts")
 	msg.SetBodyString(mail.TypeTextPlain, strings.Join([]string{
-		fmt.Sprintf("The organization %q wants to send alerts of regwarden, which checks container", string(name[:min(len(name), maxOrgName)])),
+		fmt.Sprintf("The organization %q wants to send alerts of regwarden, which checks container",
+			string(name[:min(len(name), maxOrgName)])),
 		"registries, to this address.", "",
 		"To agree, open this link within 7 days and press the button:", "", url, "",
 		"If you do not agree, do nothing: no alerts are sent to this address.", "",

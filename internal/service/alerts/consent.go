@@ -117,7 +117,8 @@ func (s *Service) complete(ctx context.Context, tx *store.Tx, in Scope, input Ch
 }
 
 func unconfirmableAddresses(ctx context.Context, tx *store.Tx, c store.Channel, consent consent) (found problems, err error) {
-	const problem = "must be in a domain of the setting alert-mail-domains; other addresses cannot confirm, since the setting public-url is missing"
+	const problem = "must be in a domain of the setting alert-mail-domains; other addresses cannot confirm, since the setting " +
+		"public-url is missing"
 	for i, address := range c.Identifiers {
 		if !consent.given(address) {
 			found.add(fmt.Sprintf("identifiers[%d]", i), problem)

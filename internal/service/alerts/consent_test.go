@@ -160,7 +160,8 @@ func TestMessageBudgetIsPerOrganization(t *testing.T) {
 		if err := tx.Orgs.Insert(ctx, store.Org{UID: f.in.OrgUID, Name: "Other", Canonical: "other", CreatedAt: f.clock}); err != nil {
 			return err
 		}
-		return tx.Projects.Insert(ctx, store.Project{UID: f.in.ProjectUID, OrgUID: f.in.OrgUID, Name: "P", Canonical: "p", CreatedAt: f.clock})
+		return tx.Projects.Insert(ctx, store.Project{UID: f.in.ProjectUID, OrgUID: f.in.OrgUID, Name: "P", Canonical: "p",
+			CreatedAt: f.clock})
 	})
 	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"victim@acme.example"}})
 	f.raise()
@@ -250,7 +251,8 @@ func TestAnAddressGetsOneLinkPerDay(t *testing.T) {
 		after time.Duration
 		store bool
 		want  int
-	}{{0, false, 1}, {23 * time.Hour, true, 1}, {time.Hour, false, 1}, {0, true, 2}, {time.Hour, true, 2}, {10 * 24 * time.Hour, false, 2}} {
+	}{{0, false, 1}, {23 * time.Hour, true, 1}, {time.Hour, false, 1}, {0, true, 2}, {time.Hour, true, 2},
+		{10 * 24 * time.Hour, false, 2}} {
 		f.clock = f.clock.Add(step.after)
 		if step.store {
 			if err := f.update(uid, c); err != nil {
@@ -333,7 +335,8 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 	if got := create(foreign); got != "identifiers[1] identifiers[2] identifiers[3]" {
 		t.Errorf("refused: %s", got)
 	}
-	hosts := Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@[192.0.2.1]", "a@192.0.2.1", "a@[IPv6:2001:db8::1]", "a@acme.example"}}
+	hosts := Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@[192.0.2.1]", "a@192.0.2.1", "a@[IPv6:2001:db8::1]",
+		"a@acme.example"}}
 	if got := create(hosts); got != "identifiers[0] identifiers[1] identifiers[2]" {
 		t.Errorf("refused: %s", got)
 	}
@@ -346,7 +349,8 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		t.Errorf("a user of another domain: %s", got)
 	}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Addresses.Request(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@other.example", RequestedAt: f.clock}, []byte("hash"))
+		_, err := tx.Addresses.Request(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@other.example", RequestedAt: f.clock},
+			[]byte("hash"))
 		return err
 	})
 	f.write(func(ctx context.Context, tx *store.Tx) error {

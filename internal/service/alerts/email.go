@@ -50,7 +50,8 @@ type Mail struct {
 func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	m := s.config.Mail
 	if m == nil {
-		return result{message: "not sent: the setting smtp-host is missing", blocked: true, sentTo: d.Processed, hint: "Ask the operator to set --smtp-host."}
+		return result{message: "not sent: the setting smtp-host is missing", blocked: true, sentTo: d.Processed,
+			hint: "Ask the operator to set --smtp-host."}
 	}
 	var to recipients
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -60,8 +61,9 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 		return result{message: "the addresses could not be read from the store", sentTo: d.Processed}
 	}
 	if to.unconfirmed > 0 && len(to.confirmed) == 0 {
-		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), blocked: true, sentTo: d.Processed,
-			hint: "Open the link in the email that each address gets. Store the channel again to send another link, at most once a day."}
+		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), blocked: true,
+			sentTo: d.Processed,
+			hint:   "Open the link in the email that each address gets. Store the channel again to send another link, at most once a day."}
 	}
 	r := s.emailTo(ctx, m, to.confirmed, d, a)
 	if to.unconfirmed > 0 {
@@ -124,7 +126,8 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 		case isPermanent(err):
 			out.rejected, out.reason = append(out.rejected, address), mailReason(err)
 		default:
-			return result{hint: mailHint, message: "the mail server did not accept the message: " + mailReason(err), sentTo: append(slices.Clone(d.Processed), out.sent...)}
+			return result{hint: mailHint, message: "the mail server did not accept the message: " + mailReason(err),
+				sentTo: append(slices.Clone(d.Processed), out.sent...)}
 		}
 	}
 	return out.result(d, len(addresses))
@@ -150,7 +153,8 @@ func isPermanent(err error) bool {
 func (out sendings) result(d store.Delivery, left int) result {
 	sent := len(d.Processed) - int(d.Refused) + len(out.sent)
 	rest := out.late || out.pause > 0
-	r := result{hint: mailHint, sentTo: append(slices.Clone(d.Processed), out.sent...), ok: sent > 0 && !rest, more: sent > 0 && out.late || out.pause > 0, pause: out.pause}
+	r := result{hint: mailHint, sentTo: append(slices.Clone(d.Processed), out.sent...), ok: sent > 0 && !rest,
+		more: sent > 0 && out.late || out.pause > 0, pause: out.pause}
 	rejected := d.Refused
 	if r.more && sent > 0 { // do not try them in the next attempt
 		r.sentTo, r.rejected = append(r.sentTo, out.rejected...), int64(len(out.rejected))

@@ -50,7 +50,8 @@ func newMailServer(t *testing.T, direct bool) *mailServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -151,14 +152,16 @@ func (s *mailServer) serve(c net.Conn) {
 }
 
 func (s *mailServer) mail(way string) *Mail {
-	return &Mail{Host: "127.0.0.1", Port: s.port, From: "regwarden@acme.example", TLS: way, Roots: s.roots, Username: "robot", Password: "pa55"}
+	return &Mail{Host: "127.0.0.1", Port: s.port, From: "regwarden@acme.example", TLS: way, Roots: s.roots, Username: "robot",
+		Password: "pa55"}
 }
 
 // ownDomain is the domain of addresses that need no confirmation.
 var ownDomain = []string{"acme.example"}
 
 func addUser(f *fixture, email, role string, member, disabled bool) {
-	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: email, Canonical: email, Role: role, PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: email, Canonical: email, Role: role, PasswordHash: "x",
+		PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Users.Insert(ctx, u); err != nil {
 			return err
@@ -185,7 +188,8 @@ func TestEmailIsSentToAllRecipients(t *testing.T) {
 			addUser(f, "member@acme.example", "member", true, false)
 			addUser(f, "outsider@acme.example", "member", false, false)
 			addUser(f, "left@acme.example", "member", true, true)
-			uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true, Identifiers: []string{"ops@acme.example", "member@acme.example"}})
+			uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true,
+				Identifiers: []string{"ops@acme.example", "member@acme.example"}})
 			f.write(func(ctx context.Context, tx *store.Tx) error {
 				a := sample(f)
 				a.Message = "Registry \"x\r\nBcc: evil@example.com\r\n\r\nbody\" is not valid."
@@ -208,7 +212,8 @@ func TestEmailIsSentToAllRecipients(t *testing.T) {
 				}
 				to, _ := m.Header.AddressList("To")
 				ids[m.Header.Get("Message-Id")] = true
-				if len(to) != 1 || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" || m.Header.Get("From") != "<regwarden@acme.example>" {
+				if len(to) != 1 || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" ||
+					m.Header.Get("From") != "<regwarden@acme.example>" {
 					t.Errorf("headers %v", m.Header)
 				}
 			}
@@ -238,7 +243,8 @@ func TestEmailResumesAfterFailure(t *testing.T) {
 	s.mu.Unlock()
 	f.clock = f.clock.Add(time.Minute)
 	f.attempt()
-	if st := f.channel(uid).Status; !st.OK || !strings.Contains(st.Message, "550") || !slices.Equal(s.to, []string{"b@acme.example", "c@acme.example"}) {
+	if st := f.channel(uid).Status; !st.OK || !strings.Contains(st.Message, "550") ||
+		!slices.Equal(s.to, []string{"b@acme.example", "c@acme.example"}) {
 		t.Errorf("status %+v, sent to %v", st, s.to)
 	}
 	if f.clock = f.clock.Add(100 * time.Hour); f.attempt() {
@@ -283,10 +289,12 @@ func TestProgressIsNotAFailure(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	d := store.Delivery{CreatedAt: at.Add(-deliveryPeriod + time.Hour), Attempts: 3, Refused: 1}
 	after, failures, notBefore := next(d, 2, result{more: true, sentTo: []string{"a"}, rejected: 2}, at)
-	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Processed) != 1 || after.Refused != 3 {
+	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Processed) != 1 ||
+		after.Refused != 3 {
 		t.Errorf("%+v, %d failures, not before %v", after, failures, notBefore)
 	}
-	if after, failures, notBefore = next(d, 2, result{more: true, pause: time.Minute}, at); after.Attempts != 3 || failures != 2 || !notBefore.Equal(at.Add(time.Minute)) || !after.NextAt.Equal(notBefore) {
+	if after, failures, notBefore = next(d, 2, result{more: true, pause: time.Minute}, at); after.Attempts != 3 || failures != 2 ||
+		!notBefore.Equal(at.Add(time.Minute)) || !after.NextAt.Equal(notBefore) {
 		t.Errorf("without budget: %+v, %d failures, not before %v", after, failures, notBefore)
 	}
 	if after, _, _ = next(d, 2, result{more: true}, at.Add(time.Hour)); after.EndedAt.IsZero() {
@@ -303,7 +311,8 @@ func TestStatusReportsTooManyUsers(t *testing.T) {
 	f.write(func(ctx context.Context, tx *store.Tx) error {
 		for i := range maxRecipients + 1 {
 			name := fmt.Sprintf("u%03d@acme.example", i)
-			u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: name, Canonical: name, Role: "admin", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+			u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: name, Canonical: name, Role: "admin", PasswordHash: "x",
+				PasswordChangedAt: f.clock, CreatedAt: f.clock}
 			if err := tx.Users.Insert(ctx, u); err != nil {
 				return err
 			}
@@ -313,7 +322,8 @@ func TestStatusReportsTooManyUsers(t *testing.T) {
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true})
 	f.raise()
 	f.attemptAll() // on a busy machine one attempt has no time for all of them
-	if st := f.channel(uid).Status; len(s.to) != maxRecipients || st.Message != "sent to 500 of 500 addresses; the project has more than 500 users, and only the first 500 get alerts" {
+	if st := f.channel(uid).Status; len(s.to) != maxRecipients ||
+		st.Message != "sent to 500 of 500 addresses; the project has more than 500 users, and only the first 500 get alerts" {
 		t.Errorf("%d sent; status %+v", len(s.to), st)
 	}
 }
@@ -344,13 +354,15 @@ func TestExpiringKeysRaiseOneAlert(t *testing.T) {
 	f := newFixture(t, Config{Egress: loopback(t)})
 	f.in.Component = APIKeyExpiry
 	f.create(r.hook())
-	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: "u@acme.example", Canonical: "u", Role: "member", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: "u@acme.example", Canonical: "u", Role: "member", PasswordHash: "x",
+		PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Users.Insert(ctx, u); err != nil {
 			return err
 		}
 		for i, days := range []int{6, 8, 60} {
-			k := store.APIKey{UID: uuid.NewString(), OrgUID: u.OrgUID, UserUID: u.UID, Name: fmt.Sprint("k", i), Canonical: fmt.Sprint("k", i), Hash: []byte{byte(i)},
+			k := store.APIKey{UID: uuid.NewString(), OrgUID: u.OrgUID, UserUID: u.UID, Name: fmt.Sprint("k", i),
+				Canonical: fmt.Sprint("k", i), Hash: []byte{byte(i)},
 				CreatedAt: f.clock, ExpiresAt: f.clock.Add(time.Duration(days) * 24 * time.Hour)}
 			if err := tx.APIKeys.Insert(ctx, k); err != nil {
 				return err

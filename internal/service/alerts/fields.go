@@ -37,7 +37,8 @@ const (
 )
 
 // reserved are the headers of the connection and of the proxy.
-var reserved = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+var reserved = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
 
 const ownHeaders = "Regwarden-"
 
@@ -102,8 +103,8 @@ func (s *Service) checkEmail(input Channel, found *problems) {
 	}
 }
 
-// namesHost reports whether an email address has an IP address instead of a domain, such as a@[127.0.0.1] (RFC 5321, 4.1.3): it would make the
-// mail server connect to a host of the user's choice.
+// namesHost reports whether an email address has an IP address instead of a domain, such as a@[127.0.0.1] (RFC 5321, 4.1.3): it would make
+// the mail server connect to a host of the user's choice.
 func namesHost(address string) bool {
 	domain := address[strings.LastIndexByte(address, '@')+1:]
 	_, err := netip.ParseAddr(domain)
@@ -272,7 +273,8 @@ func hostPort(u *url.URL) (host, port string) {
 
 // visible returns a stored channel with secrets masked.
 func visible(c store.Channel, consent consent) Channel {
-	v := Channel{UID: c.UID, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
+	v := Channel{UID: c.UID, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active,
+		AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
 	if c.Type != TypeHTTP {
 		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)
 		return v
@@ -329,5 +331,6 @@ func sameDestination(input Channel, c store.Channel) bool {
 	if input.Type == TypeEmail {
 		return input.AlertAllUsers == c.AlertAllUsers && slices.Equal(input.Identifiers, c.Identifiers)
 	}
-	return input.HTTP != nil && c.HTTP.URL != "" && (input.HTTP.URL.Reveal() == c.HTTP.URL || input.HTTP.URL.Reveal() == maskURL(c.HTTP.URL))
+	return input.HTTP != nil && c.HTTP.URL != "" && (input.HTTP.URL.Reveal() == c.HTTP.URL ||
+		input.HTTP.URL.Reveal() == maskURL(c.HTTP.URL))
 }

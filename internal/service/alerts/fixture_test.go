@@ -123,7 +123,8 @@ func (f *fixture) channel(uid string) Channel {
 func sample(f *fixture) Alert {
 	return Alert{Component: RegistryHealth, Kind: RegistryNotValid, At: f.clock, Message: `Registry "a\b" is not valid.`,
 		Organization: Organization{UID: f.in.OrgUID, Name: "Acme"},
-		Registry:     &Registry{UID: uuid.NewString(), Name: `a"}, "x": {"`, Endpoint: "https://r.example.com", Current: HealthResult{Code: "RegistryAuthFailed", Field: "auth.password", Message: `"Rejected".`, Hint: `Renew "it".`}}}
+		Registry: &Registry{UID: uuid.NewString(), Name: `a"}, "x": {"`, Endpoint: "https://r.example.com",
+			Current: HealthResult{Code: "RegistryAuthFailed", Field: "auth.password", Message: `"Rejected".`, Hint: `Renew "it".`}}}
 }
 
 func (f *fixture) raise() {
@@ -136,7 +137,8 @@ func (f *fixture) attempt() bool {
 	f.t.Helper()
 	var claimed []store.ClaimedChannel
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(leaseTime), []store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
+		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(leaseTime),
+			[]store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
 		return err
 	})
 	if len(claimed) == 0 {

@@ -88,9 +88,11 @@ func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now 
 	case 0:
 		return nil
 	case 1:
-		a.Message = fmt.Sprintf("API key %q of %s expires on %s.", a.APIKeys[0].Name, a.APIKeys[0].User, a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
+		a.Message = fmt.Sprintf("API key %q of %s expires on %s.", a.APIKeys[0].Name, a.APIKeys[0].User,
+			a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
 	default:
-		a.Message = fmt.Sprintf("%d API keys expire within seven days, the first on %s.", len(a.APIKeys), a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
+		a.Message = fmt.Sprintf("%d API keys expire within seven days, the first on %s.", len(a.APIKeys),
+			a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
 	}
 	return Raise(ctx, tx, a)
 }

@@ -87,7 +87,8 @@ func (m *Mail) client(conn net.Conn) (*mail.Client, error) {
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
 	if m.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(m.Username), mail.WithPassword(m.Password.Reveal()))
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(m.Username),
+			mail.WithPassword(m.Password.Reveal()))
 	}
 	return mail.NewClient(m.Host, options...)
 }

@@ -77,7 +77,8 @@ func TestNewOriginsAreLimited(t *testing.T) {
 	}
 	other := Scope{f.in.OrgUID, uuid.NewString(), APIKeyExpiry}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		return tx.Projects.Insert(ctx, store.Project{UID: other.ProjectUID, OrgUID: other.OrgUID, Name: "Q", Canonical: "q", CreatedAt: f.clock})
+		return tx.Projects.Insert(ctx, store.Project{UID: other.ProjectUID, OrgUID: other.OrgUID, Name: "Q", Canonical: "q",
+			CreatedAt: f.clock})
 	})
 	second := f.admin
 	second.UserUID = uuid.NewString()
@@ -131,7 +132,8 @@ func TestManyNewOriginsAtOnceAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	list = append(list, hookAt("https://h5.example.com"))
-	for _, step := range []struct{ after, wait time.Duration }{{0, 2 * time.Minute}, {2*time.Minute - time.Second, time.Second}, {time.Second, 0}} {
+	for _, step := range []struct{ after, wait time.Duration }{{0, 2 * time.Minute}, {2*time.Minute - time.Second, time.Second},
+		{time.Second, 0}} {
 		f.clock = f.clock.Add(step.after)
 		if wait := limitOf(f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, list)); wait != step.wait {
 			t.Errorf("%v later: retry after %v, want %v", step.after, wait, step.wait)
@@ -155,7 +157,8 @@ func TestOriginsAreCountedOnceByReplicas(t *testing.T) {
 			return err
 		}
 	}
-	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", create("https://a.example.com"), create("https://b.example.com"))
+	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", create("https://a.example.com"),
+		create("https://b.example.com"))
 	if one, two := <-limited, <-limited; (one > 0) == (two > 0) {
 		t.Errorf("retry after %v and %v, want one of them refused", one, two)
 	}

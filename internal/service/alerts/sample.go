@@ -138,13 +138,16 @@ func sampleAlert(component string, org store.Org, at time.Time) Alert {
 	a := Alert{UID: uuid.NewString(), Component: component, At: at, Test: true, Organization: Organization{org.UID, org.Name}}
 	if component == APIKeyExpiry {
 		key := APIKey{UID: none, Name: "example", User: "user@example.com", ExpiresAt: at.Add(keyWarning)}
-		a.Kind, a.Message, a.APIKeys = APIKeyExpiresSoon, `Test: API key "example" of user@example.com expires soon. `+noAction, []APIKey{key}
+		a.Kind, a.Message, a.APIKeys = APIKeyExpiresSoon, `Test: API key "example" of user@example.com expires soon. `+noAction,
+			[]APIKey{key}
 		return a
 	}
 	const endpoint = "https://registry.example.com"
-	a.Kind, a.Message = RegistryNotValid, fmt.Sprintf("Test: Registry %q (%s) is not valid: RegistryAuthFailed. %s", "example", endpoint, noAction)
+	a.Kind, a.Message = RegistryNotValid, fmt.Sprintf("Test: Registry %q (%s) is not valid: RegistryAuthFailed. %s", "example", endpoint,
+		noAction)
 	a.Registry = &Registry{UID: none, Name: "example", Endpoint: endpoint, Previous: &HealthResult{Valid: true},
-		Current: HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", Message: "The credentials were rejected.", Hint: noAction}}
+		Current: HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
+			Message: "The credentials were rejected.", Hint: noAction}}
 	return a
 }
 

@@ -43,32 +43,37 @@ func TestATestShowsTheResponse(t *testing.T) {
 	r := newReceiver(t)
 	r.respond = func(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte("<pre>\n\tCannot POST " + req.URL.String() + "\x00 with " + req.Header.Get("X-Token") + "</pre>" + strings.Repeat("é", 300)))
+		_, _ = w.Write([]byte("<pre>\n\tCannot POST " + req.URL.String() + "\x00 with " + req.Header.Get("X-Token") + "</pre>" +
+			strings.Repeat("é", 300)))
 	}
 	f := newFixture(t, Config{Egress: loopback(t)})
 	hook := r.hook()
 	hook.Active = false
 	uid, signing := f.create(hook)
 	tested := f.test(uid)
-	if want := "<pre> Cannot POST ******** with ********</pre>"; tested.Delivered || tested.Status != 404 || !strings.HasPrefix(tested.Response, want) || len([]rune(tested.Response)) != 200 {
+	if want := "<pre> Cannot POST ******** with ********</pre>"; tested.Delivered || tested.Status != 404 ||
+		!strings.HasPrefix(tested.Response, want) || len([]rune(tested.Response)) != 200 {
 		t.Errorf("got %+v", tested)
 	}
 	if tested.Error != "the receiver returned HTTP 404" || tested.Hint != urlHint {
 		t.Errorf("error %q, hint %q", tested.Error, tested.Hint)
 	}
 	var sent payload
-	if err := json.Unmarshal([]byte(r.bodies[0]), &sent); err != nil || !sent.Test || sent.Kind != RegistryNotValid || sent.Component != RegistryHealth ||
+	if err := json.Unmarshal([]byte(r.bodies[0]), &sent); err != nil || !sent.Test || sent.Kind != RegistryNotValid ||
+		sent.Component != RegistryHealth ||
 		!strings.HasPrefix(sent.Message, "Test: ") || sent.Organization.UID != f.in.OrgUID {
 		t.Errorf("sent %s: %v", r.bodies[0], err)
 	}
-	if got := r.got[0].Header; got.Get(HeaderDelivery) != sent.DeliveryID || got.Get(HeaderSignature) != sign(signing, f.clock, r.bodies[0]) {
+	if got := r.got[0].Header; got.Get(HeaderDelivery) != sent.DeliveryID ||
+		got.Get(HeaderSignature) != sign(signing, f.clock, r.bodies[0]) {
 		t.Errorf("headers %v", got)
 	}
 	if c := f.channel(uid); !c.Status.At.IsZero() {
 		t.Errorf("the test changed the status to %+v", c.Status)
 	}
 	records := f.records(audit.AlertTest)
-	if len(records) != 1 || records[0].Outcome != audit.Failed || records[0].Reason != "notDelivered" || records[0].Object != uid || records[0].Target != r.URL {
+	if len(records) != 1 || records[0].Outcome != audit.Failed || records[0].Reason != "notDelivered" || records[0].Object != uid ||
+		records[0].Target != r.URL {
 		t.Errorf("records %+v", records)
 	}
 
@@ -76,7 +81,8 @@ func TestATestShowsTheResponse(t *testing.T) {
 	if tested := f.test(uid); !tested.Delivered || tested.Status != 200 || tested.Response != "ok" || tested.Error+tested.Hint != "" {
 		t.Errorf("got %+v", tested)
 	}
-	if records := f.records(audit.AlertTest); len(records) != 2 || records[0].Outcome != audit.Succeeded && records[1].Outcome != audit.Succeeded {
+	if records := f.records(audit.AlertTest); len(records) != 2 || records[0].Outcome != audit.Succeeded &&
+		records[1].Outcome != audit.Succeeded {
 		t.Errorf("records %+v", records)
 	}
 }
@@ -99,8 +105,10 @@ func TestWhoMayTestAChannel(t *testing.T) {
 		uid  string
 		want string
 	}{
-		{member, f.in, uid, fault.CodeOperationForbidden}, {f.admin, f.in, "unknown", fault.CodeResourceNotFound}, {f.admin, keys, uid, fault.CodeResourceNotFound},
-		{f.admin, hidden, uid, fault.CodeResourceNotFound}, {f.admin, f.in, uid, ""}, {f.admin, f.in, uid, ""}, {f.admin, f.in, uid, fault.CodeTooManyRequests}, {operator, f.in, uid, ""},
+		{member, f.in, uid, fault.CodeOperationForbidden}, {f.admin, f.in, "unknown", fault.CodeResourceNotFound},
+		{f.admin, keys, uid, fault.CodeResourceNotFound},
+		{f.admin, hidden, uid, fault.CodeResourceNotFound}, {f.admin, f.in, uid, ""}, {f.admin, f.in, uid, ""},
+		{f.admin, f.in, uid, fault.CodeTooManyRequests}, {operator, f.in, uid, ""},
 	} {
 		code := ""
 		if f, is := errors.AsType[*fault.Error](test(row.p, row.in, row.uid)); is {
@@ -150,7 +158,8 @@ func TestATestRespectsTheEgressPolicy(t *testing.T) {
 	f := newFixture(t, Config{Resolver: n, Dialer: n})
 	uid, _ := f.create(hookAt("http://metadata.example.com"))
 	tested := f.test(uid)
-	if tested.Delivered || n.dials() != 0 || !strings.Contains(tested.Error, "not allowed") || !strings.Contains(tested.Hint, "--egress-allow") {
+	if tested.Delivered || n.dials() != 0 || !strings.Contains(tested.Error, "not allowed") ||
+		!strings.Contains(tested.Hint, "--egress-allow") {
 		t.Errorf("%d dials, %+v", n.dials(), tested)
 	}
 }
@@ -175,7 +184,8 @@ func TestATestByEmail(t *testing.T) {
 	f, s := newMailFixture(t, Config{MailDomains: []string{"acme.example"}, Links: "https://regwarden.example.com/"})
 	f.in.Component = APIKeyExpiry
 	uid, _ := f.create(Channel{Type: TypeEmail, Identifiers: []string{"other@example.com"}})
-	if tested := f.test(uid); tested.Delivered || tested.Error != "not sent: none of 1 addresses is confirmed" || !strings.Contains(tested.Hint, "Open the link") {
+	if tested := f.test(uid); tested.Delivered || tested.Error != "not sent: none of 1 addresses is confirmed" ||
+		!strings.Contains(tested.Hint, "Open the link") {
 		t.Errorf("not confirmed: %+v", tested)
 	}
 	uid, _ = f.create(Channel{Type: TypeEmail, Identifiers: []string{"ops@acme.example", "other@example.com"}})
@@ -186,13 +196,15 @@ func TestATestByEmail(t *testing.T) {
 		t.Errorf("sent %v", s.messages)
 	}
 	s.refuse["ops@acme.example"] = "550 5.1.1 no such user at 10.0.0.5"
-	if tested := f.test(uid); tested.Delivered || !strings.Contains(tested.Error, "550 5.1.1") || strings.Contains(tested.Error, "10.0.0.5") || tested.Hint != mailHint {
+	if tested := f.test(uid); tested.Delivered || !strings.Contains(tested.Error, "550 5.1.1") ||
+		strings.Contains(tested.Error, "10.0.0.5") || tested.Hint != mailHint {
 		t.Errorf("rejected: %+v", tested)
 	}
 }
 
 func TestCopiesOfSecretsAreMasked(t *testing.T) {
-	h := store.ChannelHTTP{URL: "https://hooks.example.com/services/T000/B%20x/QWERTYUIOP?sig=a%2Fbcdefg", Body: `{"routing_key": "R0UT1NG-K3Y"}`, Secret: "s1gning-secret-0001",
+	h := store.ChannelHTTP{URL: "https://hooks.example.com/services/T000/B%20x/QWERTYUIOP?sig=a%2Fbcdefg",
+		Body: `{"routing_key": "R0UT1NG-K3Y"}`, Secret: "s1gning-secret-0001",
 		Headers: map[string]string{"Authorization": "Bearer h3ader-t0ken", "X": "pin", "Y": "1"}}
 	for text, want := range map[string]string{
 		"invalid_token": "invalid_token",

@@ -65,7 +65,8 @@ func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery
 }
 
 func responseResult(response *http.Response, now time.Time) result {
-	r := result{status: response.StatusCode, message: fmt.Sprintf("the receiver returned HTTP %d", response.StatusCode), hint: statusHints[response.StatusCode]}
+	r := result{status: response.StatusCode, message: fmt.Sprintf("the receiver returned HTTP %d", response.StatusCode),
+		hint: statusHints[response.StatusCode]}
 	switch {
 	case response.StatusCode/100 == 2:
 		r.ok = true
@@ -84,8 +85,9 @@ func responseResult(response *http.Response, now time.Time) result {
 const (
 	bodyHint   = "Set http.body to a template that the receiver accepts; the documentation of alerts has templates for some."
 	secretHint = "Correct the token or signature that the receiver expects in http.url, http.headers or http.body."
-	reachHint  = "Correct scheme, host and port, or contact the operator of the receiver: it must accept connections of this service and respond in time."
-	urlHint    = "Set http.url to the current URL of the webhook, or create another one at the receiver."
+	reachHint  = "Correct scheme, host and port, or contact the operator of the receiver: it must accept connections of this service " +
+		"and respond in time."
+	urlHint = "Set http.url to the current URL of the webhook, or create another one at the receiver."
 )
 
 // statusHints has the usual reason of a status.
@@ -186,7 +188,8 @@ func open(ctx context.Context, guard *egress.Guard, origin egress.Origin) (*egre
 // failureOf describes why there is no response. It names no address: users who may read a channel must not see internal ones.
 func failureOf(err error) result {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return result{blocked: true, message: "not sent: the address is not allowed, since " + wording.Reason(forbidden), hint: wording.Hint(forbidden)}
+		return result{blocked: true, message: "not sent: the address is not allowed, since " + wording.Reason(forbidden),
+			hint: wording.Hint(forbidden)}
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
 		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it returned HTTP %d", proxy.Status),
@@ -197,7 +200,8 @@ func failureOf(err error) result {
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name",
-			hint: "Renew the certificate of the receiver, with all intermediate certificates, by an authority that the operating system trusts."}
+			hint: "Renew the certificate of the receiver, with all intermediate certificates, by an authority that the operating " +
+				"system trusts."}
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return result{message: "the receiver did not respond within " + attemptTimeout.String(), hint: reachHint}

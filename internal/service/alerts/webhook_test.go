@@ -51,7 +51,8 @@ func newReceiver(t *testing.T) *receiver {
 }
 
 func (r *receiver) hook() Channel {
-	return Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String(r.URL + "/hook?token=t0p"), Headers: map[string]secret.String{"X-Token": "h1dden"}}}
+	return Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String(r.URL + "/hook?token=t0p"),
+		Headers: map[string]secret.String{"X-Token": "h1dden"}}}
 }
 
 // The channels of ClusterHealth get the alerts of registries, those of other components do not. A test of one sends the same component.
@@ -87,7 +88,8 @@ func TestAWebhookIsSigned(t *testing.T) {
 	}
 	got, body := r.got[0], r.bodies[0]
 	var n payload
-	if err := json.Unmarshal([]byte(body), &n); err != nil || n.Kind != RegistryNotValid || n.Registry.Current.Code != "RegistryAuthFailed" || n.UID == "" {
+	if err := json.Unmarshal([]byte(body), &n); err != nil || n.Kind != RegistryNotValid ||
+		n.Registry.Current.Code != "RegistryAuthFailed" || n.UID == "" {
 		t.Errorf("the body is %s: %v", body, err)
 	}
 	at := fmt.Sprint(f.clock.Unix())
@@ -99,7 +101,8 @@ func TestAWebhookIsSigned(t *testing.T) {
 	if got.Header.Get(HeaderDelivery) == "" || got.Header.Get(HeaderDelivery) != n.DeliveryID {
 		t.Errorf("delivery %q, in the body %q", got.Header.Get(HeaderDelivery), n.DeliveryID)
 	}
-	if got.Method != "POST" || got.URL.String() != "/hook?token=t0p" || got.Header.Get("X-Token") != "h1dden" || got.Header.Get("Regwarden-Hairpin") != "mark" {
+	if got.Method != "POST" || got.URL.String() != "/hook?token=t0p" || got.Header.Get("X-Token") != "h1dden" ||
+		got.Header.Get("Regwarden-Hairpin") != "mark" {
 		t.Errorf("%s %s %v", got.Method, got.URL, got.Header)
 	}
 	if s := f.channel(uid).Status; !s.OK || s.Message != "the receiver returned HTTP 204" {
@@ -242,7 +245,8 @@ func TestForbiddenAddressesAreNotContacted(t *testing.T) {
 			c.Proxy = func(*url.URL) (*url.URL, error) { return proxyURL, nil }
 		}
 		f, uids := newFixture(t, c), map[string]string{} // by host
-		for _, host := range []string{"169.254.169.254", "metadata.example.com", "self.example.com", "wrapped.example.com", "127.0.0.1", "[::1]", "10.0.0.1:6379"} {
+		for _, host := range []string{"169.254.169.254", "metadata.example.com", "self.example.com", "wrapped.example.com", "127.0.0.1",
+			"[::1]", "10.0.0.1:6379"} {
 			uids[host], _ = f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}})
 		}
 		f.raise()
@@ -353,7 +357,8 @@ func TestNamesThatChangeTheirAddress(t *testing.T) {
 		f.clock = f.clock.Add(time.Hour)
 		f.raise()
 		if !f.attempt() || names.lookups != 2 || names.dials() != 1 || f.channel(uid).Status.OK {
-			t.Errorf("through %q, from the second lookup on: %d lookups, dialed %v, status %+v", through, names.lookups, names.dialed, f.channel(uid).Status)
+			t.Errorf("through %q, from the second lookup on: %d lookups, dialed %v, status %+v", through, names.lookups, names.dialed,
+				f.channel(uid).Status)
 		}
 	}
 }
@@ -385,7 +390,8 @@ func TestUnknownPlaceholders(t *testing.T) {
 	hook.HTTP.Body = `{"text": "{{hint}} {{unknown}} {{ hint }} {{unknown}}", "n": {"m": {}}}`
 	_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, hook)
 	refused, _ := errors.AsType[*fault.Error](err)
-	if fieldsOf(err) != "http.body" || !strings.Contains(refused.Fields[0].Problem, "unknown placeholders: {{unknown}}, {{ hint }}; must be among {{message}}, ") {
+	if fieldsOf(err) != "http.body" || !strings.Contains(refused.Fields[0].Problem,
+		"unknown placeholders: {{unknown}}, {{ hint }}; must be among {{message}}, ") {
 		t.Fatalf("%v: %+v", err, refused)
 	}
 	hook.HTTP.Body = ""

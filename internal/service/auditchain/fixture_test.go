@@ -57,7 +57,8 @@ func wantRecords(t *testing.T, db *store.DB, records, unlinked int64) auditchain
 	t.Helper()
 	r := mustVerify(t, db, nil)
 	if r.Problems != 0 || r.Records != records || r.Unlinked != unlinked {
-		t.Errorf("%d records fit, %d are not linked, %d problems, first %+v; want %d, %d and none", r.Records, r.Unlinked, r.Problems, r.First, records, unlinked)
+		t.Errorf("%d records fit, %d are not linked, %d problems, first %+v; want %d, %d and none", r.Records, r.Unlinked, r.Problems,
+			r.First, records, unlinked)
 	}
 	return r
 }
@@ -75,8 +76,10 @@ func mustWrite(t *testing.T, db *store.DB, records ...audit.Record) {
 }
 
 func login(org string, at time.Time) audit.Record {
-	return audit.Record{UID: audit.NewUID(), At: at, OrgUID: org, ActorUID: "user", ActorName: "u@example.com\n", Method: audit.MethodPassword,
-		Action: audit.Login, Outcome: audit.Succeeded, Target: "https://hooks.example.com:443", Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	return audit.Record{UID: audit.NewUID(), At: at, OrgUID: org, ActorUID: "user", ActorName: "u@example.com\n",
+		Method: audit.MethodPassword,
+		Action: audit.Login, Outcome: audit.Succeeded, Target: "https://hooks.example.com:443",
+		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
 }
 
 func refusal(at time.Time) audit.Record {

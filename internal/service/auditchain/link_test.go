@@ -198,7 +198,8 @@ func TestWritersDoNotWaitForTheChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := held.ExecContext(t.Context(), "LOCK TABLE audit_batches, audit_chain IN ACCESS EXCLUSIVE MODE; SELECT * FROM audit_unlinked FOR UPDATE"); err != nil {
+	if _, err := held.ExecContext(t.Context(),
+		"LOCK TABLE audit_batches, audit_chain IN ACCESS EXCLUSIVE MODE; SELECT * FROM audit_unlinked FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	check := login("org-a", start)

@@ -81,7 +81,8 @@ func TestClaimsAreCurrent(t *testing.T) {
 			return tx.Users.SetRole(t.Context(), p.OrgUID, p.UserUID, string(RoleAdmin), true)
 		},
 		"email": func(tx *store.Tx) error {
-			return tx.Users.Update(t.Context(), store.User{OrgUID: p.OrgUID, UID: p.UserUID, Email: "new@example.com", Canonical: Canonical("new@example.com")})
+			return tx.Users.Update(t.Context(),
+				store.User{OrgUID: p.OrgUID, UID: p.UserUID, Email: "new@example.com", Canonical: Canonical("new@example.com")})
 		},
 	} {
 		tokens := w.mustLoginAs(t, p.UserUID)
@@ -115,7 +116,8 @@ func (w *world) mustLoginAs(t *testing.T, userUID string) secret.String {
 
 func (w *world) mustUserOf(t *testing.T, p Principal) store.User {
 	t.Helper()
-	user, err := store.Read(t.Context(), w.db, func(tx *store.Tx) (store.User, error) { return tx.Users.Get(t.Context(), p.OrgUID, p.UserUID) })
+	user, err := store.Read(t.Context(), w.db,
+		func(tx *store.Tx) (store.User, error) { return tx.Users.Get(t.Context(), p.OrgUID, p.UserUID) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,8 +221,8 @@ func TestExchangeIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestTokensOfACopiedStore makes a copy of the store, as for a test environment, and adds an administrator there: the original store refuses
-// its tokens, although it has the same keys and changes.
+// TestTokensOfACopiedStore makes a copy of the store, as for a test environment, and adds an administrator there: the original store
+// refuses its tokens, although it has the same keys and changes.
 func TestTokensOfACopiedStore(t *testing.T) {
 	w := mustWorld(t, nil)
 	if w.db.Shared() {

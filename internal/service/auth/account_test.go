@@ -26,7 +26,8 @@ func (w *world) mustOutsider(t *testing.T) Principal {
 }
 
 func asPrincipal(org store.Org, user store.User) Principal {
-	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Method: audit.MethodToken}
+	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role),
+		Method: audit.MethodToken}
 }
 
 // mustSetPassword writes the changes of a new password set by an administrator (internal/service/directory).
@@ -75,7 +76,8 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	p := w.mustPrincipal(t, second)
 	outsider := w.mustOutsider(t)
 	list, err := w.Sessions.List(t.Context(), p)
-	if err != nil || len(list) != 2 || !list[0].Current || list[1].Current || list[0].Address != origin.Address || !list[1].CreatedAt.Equal(start) ||
+	if err != nil || len(list) != 2 || !list[0].Current || list[1].Current || list[0].Address != origin.Address ||
+		!list[1].CreatedAt.Equal(start) ||
 		!list[0].ExpiresAt.Equal(w.clock.now().Add(defaultSessionIdle)) {
 		t.Errorf("listed %+v, %v", list, err)
 	}
@@ -151,7 +153,8 @@ func TestRevokeTokensAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.audits(t, 100))
-	wantFields(t, w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}), "tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
+	wantFields(t, w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}),
+		"tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
 	wantFields(t, w.RevokeTokens(t.Context(), outsider, origin, []secret.String{tokens.Authorization}), "tokens[0]")
 	wantFields(t, w.RevokeTokens(t.Context(), p, origin, nil), "tokens")
 	wantFields(t, w.RevokeTokens(t.Context(), p, origin, make([]secret.String, 101)), "tokens")
@@ -159,7 +162,8 @@ func TestRevokeTokensAllOrNone(t *testing.T) {
 		t.Errorf("a refused call ended a session or recorded its end: %v", err)
 	}
 	w.clock.move(16 * time.Minute) // an expired token still belongs to its session
-	if err := w.RevokeTokens(t.Context(), p, origin, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
+	if err := w.RevokeTokens(t.Context(), p, origin,
+		[]secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAudit(t, audit.TokensRevoke, audit.Succeeded, w.sessionOf(t, later).UID, w.org.UID)
@@ -248,7 +252,8 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	for _, p := range []Principal{colleague, outsider, {}} {
 		_, readErr := w.APIKeys.Get(t.Context(), p, created.UID)
 		_, changeErr := w.APIKeys.Update(t.Context(), p, origin, created.UID, APIKeyChange{Active: &inactive})
-		for _, err := range []error{readErr, changeErr, w.deactivateKey(t, p, created.UID), w.APIKeys.Delete(t.Context(), p, origin, created.UID)} {
+		for _, err := range []error{readErr, changeErr, w.deactivateKey(t, p, created.UID),
+			w.APIKeys.Delete(t.Context(), p, origin, created.UID)} {
 			wantFault(t, err, fault.CodeResourceNotFound, "")
 		}
 	}
@@ -262,7 +267,8 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		w.wantAudit(t, audit.APIKeyUpdate, audit.Succeeded, created.UID, w.org.UID)
 		wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 		renamed := fmt.Sprint(name, i)
-		changed, err := w.APIKeys.Update(t.Context(), p, origin, created.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
+		changed, err := w.APIKeys.Update(t.Context(), p, origin, created.UID,
+			APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
 		if err != nil || changed.Name != renamed || !changed.ExpiresAt.Equal(later) || !changed.Active {
 			t.Errorf("got %+v, %v", changed, err)
 		}

@@ -42,17 +42,21 @@ func TestAPIKeyLife(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)
 	created, key := w.mustKey(t, me, NewAPIKey{Name: " CI ", ExpiresAt: start.Add(time.Hour)})
-	if !strings.HasPrefix(key.Reveal(), "rwk_") || len(key.Reveal()) != 62 || created.Name != "CI" || created.UserUID != w.user.UID || !created.Active {
+	if !strings.HasPrefix(key.Reveal(), "rwk_") || len(key.Reveal()) != 62 || created.Name != "CI" ||
+		created.UserUID != w.user.UID || !created.Active {
 		t.Errorf("got %+v and a key of %d characters", created, len(key.Reveal()))
 	}
-	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != created.UID || e.ActorUID != w.user.UID || e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
+	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != created.UID || e.ActorUID != w.user.UID ||
+		e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
 		t.Errorf("audit record: %+v", e)
 	}
 	use := func() (Principal, error) { return w.Authenticate(t.Context(), Presented{APIKey: key}) }
-	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute}, {time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {
+	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute},
+		{time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {
 		w.clock.move(step.wait)
 		p, err := use()
-		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != created.UID || p.SessionUID != "" || p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
+		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != created.UID || p.SessionUID != "" ||
+			p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		list, _, err := w.APIKeys.List(t.Context(), me, "", APIKey{})
@@ -109,7 +113,8 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	}
 	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 	records := w.newAudits(t)
-	if len(records) != 1 || records[0].Action != audit.APIKeyRevoke || records[0].Object != created.UID || records[0].ActorUID != w.user.UID ||
+	if len(records) != 1 || records[0].Action != audit.APIKeyRevoke || records[0].Object != created.UID ||
+		records[0].ActorUID != w.user.UID ||
 		records[0].OrgUID != w.org.UID || records[0].Method != audit.MethodAPIKey || records[0].Origin != finder {
 		t.Errorf("records: %+v", records)
 	}
@@ -146,7 +151,8 @@ func TestInvalidAPIKeysAreRefused(t *testing.T) {
 	outsider, _ := newRandomKey(apiKeyPrefix)
 	for token, reason := range map[string]string{
 		outsider.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
-		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed, good[:20] + "\n" + good[21:]: ReasonMalformed,
+		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed,
+		good[:20] + "\n" + good[21:]:    ReasonMalformed,
 		w.mustLogin(t).Refresh.Reveal(): ReasonMalformed, w.mustLogin(t).Authorization.Reveal(): ReasonMalformed,
 	} {
 		_, err := w.Authenticate(t.Context(), Presented{APIKey: secret.String(token)})
@@ -213,7 +219,8 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 	}{
 		{"member for itself", member, NewAPIKey{Name: "a", ExpiresAt: later}, ""},
 		{"member for itself by uid", member, NewAPIKey{Name: "b", User: member.UserUID, ExpiresAt: later}, ""},
-		{"member for itself by name, in its organization", member, NewAPIKey{Name: "c", User: goodEmail, Org: goodOrg, ExpiresAt: later}, ""},
+		{"member for itself by name, in its organization", member,
+			NewAPIKey{Name: "c", User: goodEmail, Org: goodOrg, ExpiresAt: later}, ""},
 		{"member, name taken", member, NewAPIKey{Name: "A", ExpiresAt: later}, "ApiKeyAlreadyExists"},
 		{"member for a colleague", member, NewAPIKey{Name: "d", User: colleague.UID, ExpiresAt: later}, fault.CodeOperationForbidden},
 		{"member for an unknown user", member, NewAPIKey{Name: "d", User: "unknown", ExpiresAt: later}, fault.CodeOperationForbidden},
@@ -222,8 +229,10 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 		{"admin for a colleague", admin, NewAPIKey{Name: "a", User: "COLLEAGUE@example.com", ExpiresAt: later}, ""},
 		{"admin for a foreigner", admin, NewAPIKey{Name: "a", User: foreigner.UID, ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"operator", Operator(), NewAPIKey{Name: "z", Org: "other", User: foreigner.Email, ExpiresAt: later}, ""},
-		{"operator without organization", Operator(), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later}, fault.CodeInvalidRequest},
-		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"operator without organization", Operator(), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later},
+			fault.CodeInvalidRequest},
+		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later},
+			fault.CodeResourceNotFound},
 		{"zero principal", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
 		_, key, err := w.APIKeys.Create(t.Context(), row.who, origin, row.input)

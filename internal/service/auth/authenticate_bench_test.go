@@ -30,7 +30,8 @@ func BenchmarkAuthenticate(b *testing.B) {
 	for _, count := range []int{1, 100_000} {
 		tokens := make([]secret.String, count)
 		for i := range tokens {
-			session := store.Session{UID: uuid.NewString(), UserUID: uuid.NewString(), OrgUID: uuid.NewString(), Email: fmt.Sprintf("user%d@acme.example", i), Role: "member", OrgName: "acme"}
+			session := store.Session{UID: uuid.NewString(), UserUID: uuid.NewString(), OrgUID: uuid.NewString(),
+				Email: fmt.Sprintf("user%d@acme.example", i), Role: "member", OrgName: "acme"}
 			if tokens[i], _, err = s.sign(s.keySet().signing, session, uuid.NewString(), time.Now(), s.cache.Position()); err != nil {
 				b.Fatal(err)
 			}

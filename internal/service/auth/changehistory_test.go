@@ -151,7 +151,8 @@ func TestTokensAreNotAcceptedAfterAChange(t *testing.T) {
 						}
 						accepted++
 						if token.version < must[i][token.subject] {
-							t.Fatalf("process %d accepts version %d of %s and knows %d", i, token.version, token.subject, must[i][token.subject])
+							t.Fatalf("process %d accepts version %d of %s and knows %d", i, token.version,
+								token.subject, must[i][token.subject])
 						}
 					}
 				}

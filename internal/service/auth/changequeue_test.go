@@ -48,7 +48,8 @@ func TestARevocationBehindManyChanges(t *testing.T) {
 	polling(t, second)
 	for i, before := range []string{
 		"INSERT INTO change_queue (subject, at) SELECT 'other ' || n, 0 FROM generate_series(1, 50000) n",
-		"WITH counted AS (UPDATE change_counter SET last = last + 50000 RETURNING last) INSERT INTO changes (seq, subject, at) SELECT last - 50000 + n, 'another ' || n, 0 FROM counted, generate_series(1, 50000) n",
+		"WITH counted AS (UPDATE change_counter SET last = last + 50000 RETURNING last) INSERT INTO changes (seq, subject, at) SELECT " +
+			"last - 50000 + n, 'another ' || n, 0 FROM counted, generate_series(1, 50000) n",
 	} {
 		tokens := w.mustLogin(t)
 		token := Presented{Authorization: tokens.Authorization}
@@ -125,8 +126,8 @@ func (w *world) listed(t *testing.T, subject string) (found bool) {
 	return found
 }
 
-// TestALostChangeOfTheQueue has a process know a change that is neither in the queue nor in the list, as after a failover to a standby without it: what the process
-// read since then is out of date.
+// TestALostChangeOfTheQueue has a process know a change that is neither in the queue nor in the list, as after a failover to a standby
+// without it: what the process read since then is out of date.
 func TestALostChangeOfTheQueue(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)

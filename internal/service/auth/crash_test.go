@@ -48,7 +48,8 @@ func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*se
 	if err != nil {
 		panic(err)
 	}
-	service, err := newService(ctx, db, Config{hashCost: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
+	service, err := newService(ctx, db,
+		Config{hashCost: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		panic(err)
 	}
@@ -160,7 +161,8 @@ func TestKillLosesNoSession(t *testing.T) {
 	if refreshed < count || reused == 0 {
 		t.Errorf("%d refreshes and %d reuses are too few", refreshed, reused)
 	}
-	t.Logf("%d sessions, %d kills, %d refreshes returned before a kill, %d consumed tokens refused after the grace period", count, kills, refreshed, reused)
+	t.Logf("%d sessions, %d kills, %d refreshes returned before a kill, %d consumed tokens refused after the grace period",
+		count, kills, refreshed, reused)
 }
 
 // mustRenewAll refreshes every session with its client's token, and logs clients in that have none.

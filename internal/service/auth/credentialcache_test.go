@@ -24,7 +24,8 @@ func TestCacheEntriesAreInvalidated(t *testing.T) {
 			"put": func(r *rapid.T) {
 				n := rapid.ByteRange(0, 1).Draw(r, "credential")
 				epoch := c.Epoch() - uint64(min(int(c.Epoch()), rapid.IntRange(0, 2).Draw(r, "late")))
-				c.put(credentialID{n}, cacheEntry{epoch: epoch, principal: Principal{SessionUID: fmt.Sprintf("s%d", n), UserUID: fmt.Sprintf("u%d", n)}}, at)
+				c.put(credentialID{n}, cacheEntry{epoch: epoch,
+					principal: Principal{SessionUID: fmt.Sprintf("s%d", n), UserUID: fmt.Sprintf("u%d", n)}}, at)
 				read[n] = epoch
 			},
 			"change": func(r *rapid.T) {

@@ -150,7 +150,8 @@ func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) s
 
 func (w *world) mustUserWithoutPassword(t *testing.T, email string) store.User {
 	t.Helper()
-	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: Canonical(email), Role: string(RoleMember), PasswordChangedAt: start, CreatedAt: start}
+	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: Canonical(email), Role: string(RoleMember),
+		PasswordChangedAt: start, CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), user) })
 	return user
 }

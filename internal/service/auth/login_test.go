@@ -62,7 +62,8 @@ func TestRefusedLoginsLookAlikeExceptInTheRecord(t *testing.T) {
 		responses = append(responses, err.Error())
 		record := w.newAudits(t)[0]
 		known := row.reason == refusedPassword || row.reason == refusedDisabled // else it may be a password in the wrong field
-		if record.Outcome != audit.Refused || record.Reason != row.reason || (record.ActorName == row.email) != known || !known && record.ActorName != "" ||
+		if record.Outcome != audit.Refused || record.Reason != row.reason || (record.ActorName == row.email) != known ||
+			!known && record.ActorName != "" ||
 			(record.OrgUID == "") != (row.org != goodOrg) {
 			t.Errorf("%+v: audit record %+v", row, record)
 		}
@@ -87,7 +88,8 @@ func TestLoginReportsAllProblemsForAnyAccount(t *testing.T) {
 		{Credentials{Email: " ", Org: goodOrg, Password: "x"}, []string{"emailId"}},
 		{Credentials{Email: goodEmail, Org: goodOrg, Password: "x\n"}, []string{"password"}},
 		{Credentials{Email: "unknown", Org: goodOrg, Password: "x\x00"}, []string{"password"}},
-		{Credentials{Email: goodEmail, Org: strings.Repeat("x", 5000), Password: secret.String(strings.Repeat("x", 1025))}, []string{"org", "password"}},
+		{Credentials{Email: goodEmail, Org: strings.Repeat("x", 5000), Password: secret.String(strings.Repeat("x", 1025))},
+			[]string{"org", "password"}},
 		{Credentials{Email: "unknown", Org: "unknown", Password: "\xff"}, []string{"password"}},
 	} {
 		_, err := w.Login(t.Context(), origin, row.credentials)
@@ -187,7 +189,8 @@ func TestNoTokenWithoutItsRecord(t *testing.T) {
 	if err := w.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword}); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
+	if got, err := w.Login(t.Context(), origin,
+		Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword}); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
 		t.Errorf("login: %v", err)
 	}
 	for _, token := range []secret.String{tokens.Refresh, tokens.Authorization} {
@@ -248,7 +251,8 @@ func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 			t.Errorf("another process has other keys: %v, genuine %v", tokenErr, genuine)
 		}
 	}
-	if jwks := string(services[0].Keys.JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keySet().signing.kid) {
+	if jwks := string(services[0].Keys.JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) ||
+		!strings.Contains(jwks, services[0].keySet().signing.kid) {
 		t.Errorf("published: %s", jwks)
 	}
 }

@@ -38,7 +38,8 @@ func (w *world) wantRecord(t *testing.T, outcome audit.Outcome, reason string) {
 	t.Helper()
 	list := w.newAudits(t)
 	if !slices.ContainsFunc(list, func(e audit.Record) bool {
-		return e.Action == audit.Refresh && e.Outcome == outcome && e.Reason == reason && e.OrgUID == w.org.UID && e.ActorName == goodEmail && e.Origin == origin
+		return e.Action == audit.Refresh && e.Outcome == outcome && e.Reason == reason && e.OrgUID == w.org.UID &&
+			e.ActorName == goodEmail && e.Origin == origin
 	}) {
 		t.Errorf("recorded: %+v, want %s %s", list, outcome, reason)
 	}
@@ -54,14 +55,16 @@ func TestRefreshRotates(t *testing.T) {
 	for range 3 {
 		w.clock.move(time.Hour)
 		next := w.mustRefresh(t, tokens.Refresh)
-		if next.Refresh == tokens.Refresh || next.Authorization == tokens.Authorization || !next.ExpiresAt.Equal(w.clock.now().Add(15*time.Minute)) {
+		if next.Refresh == tokens.Refresh || next.Authorization == tokens.Authorization ||
+			!next.ExpiresAt.Equal(w.clock.now().Add(15*time.Minute)) {
 			t.Fatalf("got %+v", next)
 		}
 		w.wantRecord(t, audit.Succeeded, "")
 		tokens = next
 	}
 	after := w.sessionOf(t, tokens)
-	if after.UID != before.UID || !after.MaxUntil.Equal(before.MaxUntil) || !after.IdleUntil.Equal(w.clock.now().Add(defaultSessionIdle)) || after.Generation != 4 {
+	if after.UID != before.UID || !after.MaxUntil.Equal(before.MaxUntil) ||
+		!after.IdleUntil.Equal(w.clock.now().Add(defaultSessionIdle)) || after.Generation != 4 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 }
@@ -151,8 +154,10 @@ func TestForgedRefreshTokensAreNotRecorded(t *testing.T) {
 	tokens := w.mustLogin(t)
 	good := tokens.Refresh.Reveal()
 	before := len(w.audits(t, 100))
-	forged := map[string]string{"empty": "", "prefix alone": refreshPrefix, "cut": good[:len(good)-1], "longer": good + "A", "another prefix": "rt-" + good[3:],
-		"upper case": "RT_" + good[3:], "padding": good + "=", "newline": good[:len(good)-1] + "\n", "unused bits changed": changeUnusedBits(good), "API key": "rwk_" + good}
+	forged := map[string]string{"empty": "", "prefix alone": refreshPrefix, "cut": good[:len(good)-1], "longer": good + "A",
+		"another prefix": "rt-" + good[3:],
+		"upper case":     "RT_" + good[3:], "padding": good + "=", "newline": good[:len(good)-1] + "\n",
+		"unused bits changed": changeUnusedBits(good), "API key": "rwk_" + good}
 	for i := 3; i < len(good); i++ { // one character at each position
 		other := byte('A')
 		if good[i] == other {
@@ -180,10 +185,12 @@ func TestAuthorizationTokenIsExchangedOnce(t *testing.T) {
 	w.clock.move(10*time.Minute + 300*time.Millisecond)
 	second := w.mustRefresh(t, first.Authorization)
 	w.wantRecord(t, audit.Succeeded, "")
-	if list := w.audits(t, 10); !slices.ContainsFunc(list, func(e audit.Record) bool { return e.Action == audit.Refresh && e.Method == audit.MethodToken }) {
+	if list := w.audits(t, 10); !slices.ContainsFunc(list,
+		func(e audit.Record) bool { return e.Action == audit.Refresh && e.Method == audit.MethodToken }) {
 		t.Errorf("audit records: %+v", list)
 	}
-	if second.Refresh != "" || second.Authorization == first.Authorization || second.ExpiresAt.Before(w.clock.now().Add(15*time.Minute-time.Second)) {
+	if second.Refresh != "" || second.Authorization == first.Authorization ||
+		second.ExpiresAt.Before(w.clock.now().Add(15*time.Minute-time.Second)) {
 		t.Errorf("got %+v", second)
 	}
 	if session := w.sessionOf(t, second); session.Generation != 1 || !session.IdleUntil.Equal(w.clock.now().Add(defaultSessionIdle)) {

@@ -47,12 +47,14 @@ func TestDecideRefresh(t *testing.T) {
 }
 
 func TestEveryReasonHasAMessage(t *testing.T) {
-	for _, reason := range []string{ReasonMalformed, ReasonExpired, ReasonIdle, ReasonRevoked, ReasonInactive, ReasonUnknown, ReasonReused, ReasonAhead, ReasonConsumed, ReasonNotAccepted} {
+	for _, reason := range []string{ReasonMalformed, ReasonExpired, ReasonIdle, ReasonRevoked, ReasonInactive, ReasonUnknown, ReasonReused,
+		ReasonAhead, ReasonConsumed, ReasonNotAccepted} {
 		if refreshRefused(reason).Message == "" {
 			t.Errorf("refresh: %s", reason)
 		}
 	}
-	for _, reason := range []string{ReasonMissing, ReasonMalformed, ReasonExpired, ReasonRevoked, ReasonInactive, ReasonUnknown, ReasonMismatch} {
+	for _, reason := range []string{ReasonMissing, ReasonMalformed, ReasonExpired, ReasonRevoked, ReasonInactive,
+		ReasonUnknown, ReasonMismatch} {
 		if unauthorized(reason).Message == "" {
 			t.Errorf("use: %s", reason)
 		}

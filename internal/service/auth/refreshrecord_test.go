@@ -42,7 +42,8 @@ func TestRefreshesOfAnHourShareARecord(t *testing.T) {
 	if session.Refreshes != 3 || session.RefreshUID == "" {
 		t.Errorf("the session counts %d refreshes of %q", session.Refreshes, session.RefreshUID)
 	}
-	record, err := store.Read(t.Context(), w.db, func(tx *store.Tx) (audit.Record, error) { return tx.Audits.Get(t.Context(), session.RefreshUID) })
+	record, err := store.Read(t.Context(), w.db,
+		func(tx *store.Tx) (audit.Record, error) { return tx.Audits.Get(t.Context(), session.RefreshUID) })
 	if err != nil || record.Repeats != 3 || !record.At.Equal(start.Add(time.Minute)) || record.Origin != origin {
 		t.Errorf("%+v, %v", record, err)
 	}

@@ -51,7 +51,8 @@ func TestCachedCredentialsNeedNoStore(t *testing.T) {
 	}
 	w.setLastPoll(-time.Hour) // the time limit of the cache has tests of its own
 	for range 2 {             // the first use of a key, and of an exchanged token, reads the store
-		for _, presented := range []Presented{{Authorization: tokens.Authorization}, {Authorization: refreshed.Authorization}, {Authorization: exchanged.Authorization}, {APIKey: key}} {
+		for _, presented := range []Presented{{Authorization: tokens.Authorization}, {Authorization: refreshed.Authorization},
+			{Authorization: exchanged.Authorization}, {APIKey: key}} {
 			if _, err := w.Authenticate(t.Context(), presented); err != nil {
 				t.Fatal(err)
 			}
@@ -83,8 +84,9 @@ func TestEveryEndTakesEffectWithinASecond(t *testing.T) {
 		reason string
 		end    func(p Principal, tokens Tokens) error
 	}{
-		"logout":          {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
-		"end own session": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Sessions.End(t.Context(), p, origin, p.SessionUID) }},
+		"logout": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
+		"end own session": {ReasonRevoked,
+			func(p Principal, _ Tokens) error { return w.Sessions.End(t.Context(), p, origin, p.SessionUID) }},
 		"revoke token": {ReasonRevoked, func(p Principal, s Tokens) error {
 			return w.RevokeTokens(t.Context(), p, origin, []secret.String{s.Authorization})
 		}},

@@ -42,7 +42,8 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 		t.Errorf("a token of the old key is refused: %v", err)
 	}
 	for _, s := range []*service{w.service, cli} {
-		if jwks := string(s.Keys.JWKS()); !strings.Contains(jwks, oldSet.signing.kid) || !strings.Contains(jwks, s.keySet().signing.kid) || s.keySet().signing.kid == oldSet.signing.kid {
+		if jwks := string(s.Keys.JWKS()); !strings.Contains(jwks, oldSet.signing.kid) || !strings.Contains(jwks, s.keySet().signing.kid) ||
+			s.keySet().signing.kid == oldSet.signing.kid {
 			t.Errorf("published: %s", jwks)
 		}
 	}

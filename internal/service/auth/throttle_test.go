@@ -19,18 +19,21 @@ import (
 var rules = throttleRules{free: defaultFreeFailures, maxWait: defaultLoginMaxWait}
 
 func TestWaitsGrowToTheLongest(t *testing.T) {
-	for failures, want := range map[int64]time.Duration{0: 0, 4: 0, 5: 2 * time.Second, 6: 4 * time.Second, 10: 64 * time.Second, 13: 512 * time.Second,
+	for failures, want := range map[int64]time.Duration{0: 0, 4: 0, 5: 2 * time.Second, 6: 4 * time.Second,
+		10: 64 * time.Second, 13: 512 * time.Second,
 		14: 15 * time.Minute, 1000: 15 * time.Minute} {
 		if got := rules.afterPair(failures); got != want {
 			t.Errorf("%d failures of a pair: %v, want %v", failures, got, want)
 		}
 	}
-	for failures, want := range map[int64]time.Duration{99: 0, 100: time.Second, 103: 8 * time.Second, 106: time.Minute, 1 << 40: time.Minute} {
+	for failures, want := range map[int64]time.Duration{99: 0, 100: time.Second, 103: 8 * time.Second,
+		106: time.Minute, 1 << 40: time.Minute} {
 		if got := rules.afterSource(failures); got != want {
 			t.Errorf("%d failures of a source: %v, want %v", failures, got, want)
 		}
 	}
-	for failures, want := range map[int64]time.Duration{19: 0, 20: time.Second, 23: 8 * time.Second, 26: time.Minute, 99: time.Minute, 100: 15 * time.Minute, 1 << 40: 15 * time.Minute} {
+	for failures, want := range map[int64]time.Duration{19: 0, 20: time.Second, 23: 8 * time.Second, 26: time.Minute, 99: time.Minute,
+		100: 15 * time.Minute, 1 << 40: 15 * time.Minute} {
 		if got := rules.afterShared(failures); got != want {
 			t.Errorf("%d failures of all sources: %v, want %v", failures, got, want)
 		}
@@ -108,7 +111,9 @@ func TestAttackersCannotLockOutTheOwner(t *testing.T) {
 	const owner = 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := &throttleModel{now: start, pairs: map[int]store.Throttle{}, sources: map[int]store.Throttle{},
-			rules: throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, defaultLoginMaxWait, 24 * time.Hour}).Draw(r, "longest")}}
+			rules: throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"),
+				maxWait: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, defaultLoginMaxWait, 24 * time.Hour}).Draw(r,
+					"longest")}}
 		m.try(owner, true)
 		lastSuccess, guesses, begun := start, int64(0), start
 		r.Repeat(map[string]func(*rapid.T){
@@ -136,7 +141,8 @@ func TestAttackersCannotLockOutTheOwner(t *testing.T) {
 				}
 			},
 			"wait": func(r *rapid.T) {
-				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 15 * time.Minute, time.Hour, 25 * time.Hour}).Draw(r, "how long"))
+				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 15 * time.Minute, time.Hour,
+					25 * time.Hour}).Draw(r, "how long"))
 			},
 			"owner logs in": func(r *rapid.T) {
 				if m.now.Sub(lastSuccess) >= forgetSuccess {
@@ -168,7 +174,8 @@ func TestAttackersCannotLockOutTheOwner(t *testing.T) {
 // no wait of another source and no wait longer than the shared maximum.
 func TestOneSourceHasFewTries(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		rules := throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{15 * time.Minute, 24 * time.Hour}).Draw(r, "longest")}
+		rules := throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"),
+			maxWait: rapid.SampledFrom([]time.Duration{15 * time.Minute, 24 * time.Hour}).Draw(r, "longest")}
 		var source store.Throttle
 		now, tries, hours := start, int64(0), int64(1)
 		for range rapid.IntRange(1, 3000).Draw(r, "attempts") {
@@ -228,7 +235,8 @@ func TestThrottle(t *testing.T) {
 			w := mustWorld(t, nil)
 			const here, there = "2001:db8:1:2::5", "198.51.100.7"
 			for i := range 5 {
-				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), []string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
+				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i),
+					[]string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
 			}
 			before := len(w.audits(t, 1000))
 			release := mustOccupy(t, w.passwords.bulk) // a throttled attempt must not need a slot

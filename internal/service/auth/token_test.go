@@ -33,7 +33,8 @@ func TestTokenAttacks(t *testing.T) {
 	kid, now := w.keySet().signing.kid, start.Unix()
 	header := fmt.Sprintf(`{"alg":"EdDSA","kid":%q,"typ":"at+jwt"}`, kid)
 	payload := func(change func(map[string]any)) string {
-		members := map[string]any{"iss": defaultIssuer, "aud": tokenAudience, "sub": session.UserUID, "org": session.OrgUID, "sid": session.UID,
+		members := map[string]any{"iss": defaultIssuer, "aud": tokenAudience, "sub": session.UserUID,
+			"org": session.OrgUID, "sid": session.UID,
 			"jti": "j", "iat": now, "nbf": now, "exp": now + 900}
 		if change != nil {
 			change(members)
@@ -48,12 +49,13 @@ func TestTokenAttacks(t *testing.T) {
 	_, strange, _ := ed25519.GenerateKey(rand.Reader)
 
 	attacks := map[string]secret.String{
-		"empty parts":           "..",
-		"no dots":               secret.String(strings.Repeat("a", 100)),
-		"five parts (JWE)":      "a.b.c.d.e",
-		"very long":             secret.String(strings.Repeat("a", 5000) + ".a.a"),
-		"millions of dots":      secret.String(strings.Repeat(".", 1<<20)),
-		"json serialization":    secret.String(`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`),
+		"empty parts":      "..",
+		"no dots":          secret.String(strings.Repeat("a", 100)),
+		"five parts (JWE)": "a.b.c.d.e",
+		"very long":        secret.String(strings.Repeat("a", 5000) + ".a.a"),
+		"millions of dots": secret.String(strings.Repeat(".", 1<<20)),
+		"json serialization": secret.String(`{"payload":"` + parts[1] + `","protected":"` + parts[0] +
+			`","signature":"` + parts[2] + `"}`),
 		"two tokens":            good.Authorization + "," + good.Authorization,
 		"in quotes":             `"` + good.Authorization + `"`,
 		"newline inside":        secret.String(parts[0] + "." + parts[1] + "\n." + parts[2]),
@@ -70,33 +72,35 @@ func TestTokenAttacks(t *testing.T) {
 		"payload an array":      w.forge(t, header, `[]`),
 		"payload not UTF-8":     w.forge(t, header, strings.Replace(payload(nil), `"j"`, "\"\xff\"", 1)),
 		"trailing data":         w.forge(t, header, payload(nil)+"{}"),
-		"alg none":              secret.String(encode([]byte(`{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`)) + "." + encode([]byte(payload(nil))) + "."),
-		"alg none, signed":      w.forge(t, `{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
-		"alg HS256, public key": secret.String(hs256(w.keySet().signing.public, `{"alg":"HS256","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil))),
-		"alg in lower case":     w.forge(t, `{"alg":"eddsa","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
-		"alg missing":           w.forge(t, `{"kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
-		"typ JWT":               w.forge(t, `{"alg":"EdDSA","kid":"`+kid+`","typ":"JWT"}`, payload(nil)),
-		"typ missing":           w.forge(t, `{"alg":"EdDSA","kid":"`+kid+`"}`, payload(nil)),
-		"kid unknown":           w.forge(t, `{"alg":"EdDSA","kid":"x","typ":"at+jwt"}`, payload(nil)),
-		"kid a path":            w.forge(t, `{"alg":"EdDSA","kid":"../../dev/null","typ":"at+jwt"}`, payload(nil)),
-		"kid SQL":               w.forge(t, `{"alg":"EdDSA","kid":"' OR 1=1 --","typ":"at+jwt"}`, payload(nil)),
-		"kid a number":          w.forge(t, `{"alg":"EdDSA","kid":1,"typ":"at+jwt"}`, payload(nil)),
-		"kid missing":           w.forge(t, `{"alg":"EdDSA","typ":"at+jwt"}`, payload(nil)),
-		"member twice, header":  w.forge(t, `{"alg":"none","alg":"EdDSA","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
-		"member twice, claims":  w.forge(t, header, strings.Replace(payload(nil), `{`, `{"sub":"admin",`, 1)),
-		"Alg and alg":           w.forge(t, strings.Replace(header, `{`, `{"Alg":"none",`, 1), payload(nil)),
-		"another issuer":        w.forge(t, header, set("iss", "https://evil.example")),
-		"another audience":      w.forge(t, header, set("aud", "registry.example")),
-		"audience a list":       w.forge(t, header, set("aud", []string{tokenAudience})),
-		"another user":          w.forge(t, header, set("sub", "00000000-0000-0000-0000-000000000000")),
-		"another organization":  w.forge(t, header, set("org", "00000000-0000-0000-0000-000000000000")),
-		"issued in the future":  w.forge(t, header, set("iat", now+31)),
-		"not yet":               w.forge(t, header, set("nbf", now+31)),
-		"exp before iat":        w.forge(t, header, set("exp", now-1)),
-		"exp a text":            w.forge(t, header, set("exp", "9999999999")),
-		"exp a fraction":        w.forge(t, header, set("exp", 1e10+0.5)),
-		"exp huge":              w.forge(t, header, strings.Replace(payload(nil), fmt.Sprint(now+900), "1e400", 1)),
-		"exp negative":          w.forge(t, header, set("exp", -1)),
+		"alg none": secret.String(encode([]byte(`{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`)) + "." +
+			encode([]byte(payload(nil))) + "."),
+		"alg none, signed": w.forge(t, `{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
+		"alg HS256, public key": secret.String(hs256(w.keySet().signing.public,
+			`{"alg":"HS256","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil))),
+		"alg in lower case":    w.forge(t, `{"alg":"eddsa","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
+		"alg missing":          w.forge(t, `{"kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
+		"typ JWT":              w.forge(t, `{"alg":"EdDSA","kid":"`+kid+`","typ":"JWT"}`, payload(nil)),
+		"typ missing":          w.forge(t, `{"alg":"EdDSA","kid":"`+kid+`"}`, payload(nil)),
+		"kid unknown":          w.forge(t, `{"alg":"EdDSA","kid":"x","typ":"at+jwt"}`, payload(nil)),
+		"kid a path":           w.forge(t, `{"alg":"EdDSA","kid":"../../dev/null","typ":"at+jwt"}`, payload(nil)),
+		"kid SQL":              w.forge(t, `{"alg":"EdDSA","kid":"' OR 1=1 --","typ":"at+jwt"}`, payload(nil)),
+		"kid a number":         w.forge(t, `{"alg":"EdDSA","kid":1,"typ":"at+jwt"}`, payload(nil)),
+		"kid missing":          w.forge(t, `{"alg":"EdDSA","typ":"at+jwt"}`, payload(nil)),
+		"member twice, header": w.forge(t, `{"alg":"none","alg":"EdDSA","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
+		"member twice, claims": w.forge(t, header, strings.Replace(payload(nil), `{`, `{"sub":"admin",`, 1)),
+		"Alg and alg":          w.forge(t, strings.Replace(header, `{`, `{"Alg":"none",`, 1), payload(nil)),
+		"another issuer":       w.forge(t, header, set("iss", "https://evil.example")),
+		"another audience":     w.forge(t, header, set("aud", "registry.example")),
+		"audience a list":      w.forge(t, header, set("aud", []string{tokenAudience})),
+		"another user":         w.forge(t, header, set("sub", "00000000-0000-0000-0000-000000000000")),
+		"another organization": w.forge(t, header, set("org", "00000000-0000-0000-0000-000000000000")),
+		"issued in the future": w.forge(t, header, set("iat", now+31)),
+		"not yet":              w.forge(t, header, set("nbf", now+31)),
+		"exp before iat":       w.forge(t, header, set("exp", now-1)),
+		"exp a text":           w.forge(t, header, set("exp", "9999999999")),
+		"exp a fraction":       w.forge(t, header, set("exp", 1e10+0.5)),
+		"exp huge":             w.forge(t, header, strings.Replace(payload(nil), fmt.Sprint(now+900), "1e400", 1)),
+		"exp negative":         w.forge(t, header, set("exp", -1)),
 	}
 	for _, member := range []string{"jku", "jwk", "x5u", "x5c", "x5t", "crit", "b64", "zip", "cty", "enc", "p2c", "nonce"} {
 		attacks["header "+member] = w.forge(t, strings.Replace(header, `{`, `{"`+member+`":"x",`, 1), payload(nil))
@@ -115,7 +119,8 @@ func TestTokenAttacks(t *testing.T) {
 			wantFault(t, err, fault.CodeInvalidRefreshToken, ReasonMalformed)
 		})
 	}
-	wantFault(t, w.authenticate(t, w.forge(t, header, set("sid", "00000000-0000-0000-0000-000000000000"))), fault.CodeUnauthorizedAccess, ReasonUnknown)
+	wantFault(t, w.authenticate(t, w.forge(t, header, set("sid", "00000000-0000-0000-0000-000000000000"))),
+		fault.CodeUnauthorizedAccess, ReasonUnknown)
 	if err := w.authenticate(t, w.forge(t, header, payload(func(m map[string]any) { m["iat"], m["nbf"] = now+30, now+30 }))); err != nil {
 		t.Errorf("a replica whose clock is 30 s ahead: %v", err)
 	}
@@ -168,7 +173,8 @@ func changeUnusedBits(part string) string {
 func FuzzVerify(f *testing.F) {
 	keys := &Keys{now: time.Now}
 	keys.set.Store(&keySet{verify: map[string]*signingKey{"k": {kid: "k", public: make([]byte, 32)}}})
-	for _, seed := range []string{"..", "a.b.c", encode([]byte(`{"alg":"EdDSA","kid":"k","typ":"at+jwt"}`)) + "." + encode([]byte(`{}`)) + "." + encode(make([]byte, 64))} {
+	for _, seed := range []string{"..", "a.b.c",
+		encode([]byte(`{"alg":"EdDSA","kid":"k","typ":"at+jwt"}`)) + "." + encode([]byte(`{}`)) + "." + encode(make([]byte, 64))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, token string) {

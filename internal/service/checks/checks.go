@@ -44,7 +44,8 @@ type Service struct {
 
 // New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
-	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
+	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits),
+		perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
 		scans: newScanLimiter(), waits: reportWaits{count: map[string]int{}}, ReadFile: filereader.Read}
 }
 

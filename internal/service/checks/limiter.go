@@ -37,7 +37,8 @@ type caller struct {
 
 func newLimiter(limits Limits) *limiter {
 	perOrg := cmp.Or(limits.PerOrg, 8)
-	return &limiter{concurrency: cmp.Or(limits.Concurrency, 64), perOrg: perOrg, perOrgAll: 2 * perOrg, orgs: map[string]*usage{}, users: map[string]*usage{}}
+	return &limiter{concurrency: cmp.Or(limits.Concurrency, 64), perOrg: perOrg, perOrgAll: 2 * perOrg, orgs: map[string]*usage{},
+		users: map[string]*usage{}}
 }
 
 // acquire waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited if the organization has too

@@ -34,7 +34,9 @@ type ScanRequest struct {
 // Scan returns the definitions that a file has. It reads no other file, starts no program of others and contacts no registry.
 //
 // auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
-func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result model.Result, auditUID string, err error) {
+func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (
+	result model.Result, auditUID string, err error,
+) {
 	of := Request{Action: audit.RegistryScan}
 	release, err := s.admitScan(ctx, p, r)
 	if err != nil {

@@ -20,7 +20,8 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 	s := newService(f.DB, 3)
 	docker := ScanRequest{Name: "body", File: []byte(`{"auths":{"ghcr.io":{"auth":"YWRhOmh1bnRlcjI="}}}`)}
 	result, uid, err := s.Scan(t.Context(), f.Member, audit.Origin{}, docker)
-	if err != nil || result.Summary.Found != 1 || s.recorded(t, uid).Outcome != audit.Succeeded || s.recorded(t, uid).Action != audit.RegistryScan {
+	if err != nil || result.Summary.Found != 1 || s.recorded(t, uid).Outcome != audit.Succeeded ||
+		s.recorded(t, uid).Action != audit.RegistryScan {
 		t.Errorf("%+v %v, record %+v", result.Summary, err, s.recorded(t, uid))
 	}
 	release, _, err := s.scans.Acquire(t.Context(), fairqueue.Caller{Source: f.Member.OrgUID})

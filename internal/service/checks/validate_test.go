@@ -41,7 +41,8 @@ func (failingDialer) DialContext(context.Context, string, string) (net.Conn, err
 
 func newService(db *store.DB, perMinute int) *Service {
 	now := func() time.Time { return registriestest.Start }
-	return New(db, registries.New(db, registries.Limits{ContactsPerMinute: perMinute}, now), &regcheck.Checker{Dialer: failingDialer{}}, Limits{PerMinute: perMinute}, now)
+	return New(db, registries.New(db, registries.Limits{ContactsPerMinute: perMinute}, now), &regcheck.Checker{Dialer: failingDialer{}},
+		Limits{PerMinute: perMinute}, now)
 }
 
 // twoServers returns two services with fixed clocks on one PostgreSQL database.
@@ -49,7 +50,8 @@ func twoServers(t *testing.T, perMinute int) (servers []*Service) {
 	t.Helper()
 	databaseURL, key := postgres.Server(t).NewDatabase(t), seal.NewMasterKey()
 	for range 2 {
-		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(databaseURL), MasterKey: key, Timeout: storetest.LongTimeout})
+		db, err := store.Open(t.Context(),
+			store.Options{DatabaseURL: secret.String(databaseURL), MasterKey: key, Timeout: storetest.LongTimeout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +110,8 @@ func TestValidateRecordsEveryOutcome(t *testing.T) {
 			r, origin := request(), audit.Origin{AuditUID: uuid.NewString()}
 			row.change(&r)
 			report, uid, err := s.Validate(t.Context(), row.p, origin, r)
-			if began := row.outcome != audit.Refused; began != (err == nil) || began != (report != nil) || began != (uid == origin.AuditUID) {
+			if began := row.outcome != audit.Refused; began != (err == nil) || began != (report != nil) ||
+				began != (uid == origin.AuditUID) {
 				t.Errorf("report %v, record %s of %s, %v", report, uid, origin.AuditUID, err)
 			}
 			if problems, _ := errors.AsType[*fault.Error](err); row.fields > 0 && (problems == nil || len(problems.Fields) != row.fields) {

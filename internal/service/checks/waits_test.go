@@ -10,7 +10,8 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 )
 
-// Users cannot take the slots of their organization, nor organizations those of others; and no one who waits for a report delays validations.
+// Users cannot take the slots of their organization, nor organizations those of others; and no one who waits for a report delays
+// validations.
 func TestWaitsForReportsAreLimited(t *testing.T) {
 	f := registriestest.New(t, nil)
 	s := New(f.DB, registries.New(f.DB, registries.Limits{}, time.Now), nil, Limits{}, time.Now)
@@ -28,7 +29,8 @@ func TestWaitsForReportsAreLimited(t *testing.T) {
 	for _, step := range []struct {
 		org, user string
 		want      int
-	}{{"a", "ada", 8}, {"a", "bob", 8}, {"a", "cy", 0}, {"b", "dan", 8}, {"b", "eve", 8}, {"c", "fay", 8}, {"c", "gil", 8}, {"d", "hal", 8}, {"d", "ida", 8}, {"e", "joe", 0}} {
+	}{{"a", "ada", 8}, {"a", "bob", 8}, {"a", "cy", 0}, {"b", "dan", 8}, {"b", "eve", 8}, {"c", "fay", 8}, {"c", "gil", 8}, {"d", "hal", 8},
+		{"d", "ida", 8}, {"e", "joe", 0}} {
 		if got := reserve(step.org, step.user, 10); got != step.want {
 			t.Errorf("%s of %s got %d slots, want %d", step.user, step.org, got, step.want)
 		}

@@ -80,7 +80,8 @@ func TestSyncOfAnInvalidRepositoryName(t *testing.T) {
 			uid := k.mustCreate(t, w)
 			k.run(t, Config{})
 			s := k.waitFor(t, uid, ended)
-			if s.Status != store.SyncSuccess || !strings.Contains(s.Message, "is not a valid repository name") || k.mustContent(t, uid, Query{}).Count != 0 {
+			if s.Status != store.SyncSuccess || !strings.Contains(s.Message, "is not a valid repository name") ||
+				k.mustContent(t, uid, Query{}).Count != 0 {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -95,7 +96,8 @@ func TestSyncThatCannotBeStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	if _, err := raw.ExecContext(t.Context(), `CREATE TRIGGER poison BEFORE INSERT ON registry_contents BEGIN SELECT RAISE(ABORT, 'poisoned'); END`); err != nil {
+	if _, err := raw.ExecContext(t.Context(),
+		`CREATE TRIGGER poison BEFORE INSERT ON registry_contents BEGIN SELECT RAISE(ABORT, 'poisoned'); END`); err != nil {
 		t.Fatal(err)
 	}
 	w, checks := anyRepository(t, k, "charts")
@@ -106,7 +108,8 @@ func TestSyncThatCannotBeStored(t *testing.T) {
 		before := checks.Load()
 		r.workOnAll(t)
 		s := k.syncRow(t, uid)
-		if s.Status != store.SyncFailed || !strings.Contains(s.Message, "Internal error of the service") || s.NextAt.Sub(k.now()).Round(time.Minute) != wait {
+		if s.Status != store.SyncFailed || !strings.Contains(s.Message, "Internal error of the service") ||
+			s.NextAt.Sub(k.now()).Round(time.Minute) != wait {
 			t.Errorf("%+v, due in %s, want %s", s, s.NextAt.Sub(k.now()), wait)
 		}
 		if checks.Load() == before || !strings.Contains(log.String(), "poisoned") {
@@ -161,7 +164,8 @@ func TestSyncIsLimitedPerOrganization(t *testing.T) {
 	r := &runner{Service: k.Service, Config: Config{OrgContents: 10, Log: slog.New(slog.DiscardHandler)}}
 	const rest = "The list is incomplete: the organization has reached its limit of 10 stored tags."
 	var uids []string
-	for _, want := range []string{"3 repositories with 6 tags.", "2 repositories with 4 tags. " + rest, "0 repositories with 0 tags. " + rest} {
+	for _, want := range []string{"3 repositories with 6 tags.", "2 repositories with 4 tags. " + rest,
+		"0 repositories with 0 tags. " + rest} {
 		w := charts(g)
 		w.Name = want
 		uid := k.mustCreate(t, w)
@@ -238,7 +242,8 @@ func TestDroppedContentIsSwept(t *testing.T) {
 	k.waitFor(t, deleted, ended)
 	stop()
 	w.Name, w.SyncSupported = "off", false
-	if err := errors.Join(k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, off, w), k.stored.Delete(t.Context(), k.Admin, audit.Origin{}, deleted)); err != nil {
+	if err := errors.Join(k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, off, w),
+		k.stored.Delete(t.Context(), k.Admin, audit.Origin{}, deleted)); err != nil {
 		t.Fatal(err)
 	}
 	if n := k.rowsStored(t, "org-a"); n != 12 {
@@ -265,7 +270,8 @@ func (hangingDialer) DialContext(ctx context.Context, _, _ string) (net.Conn, er
 // Two organizations with many slow registries do not delay a third one.
 func TestSyncsServeOrganizationsInTurn(t *testing.T) {
 	k := mustNew(t, nil)
-	k.checker = &regcheck.Checker{Resolver: hangingDialer{}, Dialer: hangingDialer{}, Limits: regcheck.Limits{Total: time.Hour, Connect: time.Hour}}
+	k.checker = &regcheck.Checker{Resolver: hangingDialer{}, Dialer: hangingDialer{},
+		Limits: regcheck.Limits{Total: time.Hour, Connect: time.Hour}}
 	third := k.OtherAdmin
 	third.OrgUID, third.OrgName = "org-c", "C"
 	if err := k.DB.InTx(t.Context(), func(tx *store.Tx) error {

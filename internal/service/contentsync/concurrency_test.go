@@ -52,7 +52,8 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k fixture) {
 		dueSyncs := func(after time.Duration) (n int) {
 			err := k.DB.InTx(t.Context(), func(tx *store.Tx) error {
-				taken, err := tx.Syncs.Claim(t.Context(), "o", registriestest.Start.Add(after), registriestest.Start.Add(time.Hour), []store.Share{{OrgUID: "org-a", Count: 99}})
+				taken, err := tx.Syncs.Claim(t.Context(), "o", registriestest.Start.Add(after), registriestest.Start.Add(time.Hour),
+					[]store.Share{{OrgUID: "org-a", Count: 99}})
 				n = len(taken)
 				return err
 			})

@@ -49,7 +49,8 @@ func newFixture(f registriestest.Fixture, limits registries.Limits, checker *reg
 func mustSync(t *testing.T, server string) (fixture, *regchecktest.Registry) {
 	t.Helper()
 	g := regchecktest.Start(t, server)
-	return newFixture(registriestest.New(t, nil), registries.Limits{}, &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots()}, time.Now), g
+	return newFixture(registriestest.New(t, nil), registries.Limits{},
+		&regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots()}, time.Now), g
 }
 
 func input(name string) registries.RegistryInput {
@@ -142,13 +143,16 @@ func TestSyncAfterCreation(t *testing.T) {
 	}
 	k.run(t, Config{Every: time.Hour})
 	s := k.waitFor(t, uid, ended)
-	if s.Status != store.SyncSuccess || s.Message != "3 repositories with 6 tags." || s.LastRunAt.IsZero() || s.LastEndedAt.Before(s.LastRunAt) {
+	if s.Status != store.SyncSuccess || s.Message != "3 repositories with 6 tags." || s.LastRunAt.IsZero() ||
+		s.LastEndedAt.Before(s.LastRunAt) {
 		t.Errorf("after: %+v", s)
 	}
 	page := k.mustContent(t, uid, Query{})
-	want := []string{"charts/nginx:1.2.3=helm", "charts/nginx:1.3.0_build.7=helm", "charts/redis:1.2.3=helm", "charts/redis:1.3.0_build.7=helm",
+	want := []string{"charts/nginx:1.2.3=helm", "charts/nginx:1.3.0_build.7=helm", "charts/redis:1.2.3=helm",
+		"charts/redis:1.3.0_build.7=helm",
 		"charts/team/web:1.2.3=helm", "charts/team/web:1.3.0_build.7=helm"}
-	if diff := cmp.Diff(want, namesOf(page.Items)); diff != "" || page.Count != 6 || page.Continue != "" || page.Sync.Status != store.SyncSuccess {
+	if diff := cmp.Diff(want, namesOf(page.Items)); diff != "" || page.Count != 6 || page.Continue != "" ||
+		page.Sync.Status != store.SyncSuccess {
 		t.Errorf("%s %+v", diff, page)
 	}
 	var pages []string
@@ -215,7 +219,8 @@ func TestSyncRequest(t *testing.T) {
 	if strings.Count(record, "registry.sync succeeded by admin@a") != 1 || strings.Count(record, "registry.sync refused by member@a") != 1 {
 		t.Error(record)
 	}
-	for _, q := range []Query{{Request: paging.Request{Limit: -1}}, {Request: paging.Request{Limit: paging.MaxLimit + 1}}, {Request: paging.Request{Continue: "?"}}, {Request: paging.Request{Continue: "eA"}}, {Repository: "\xff"}, {Repository: "a\x00"}} {
+	for _, q := range []Query{{Request: paging.Request{Limit: -1}}, {Request: paging.Request{Limit: paging.MaxLimit + 1}},
+		{Request: paging.Request{Continue: "?"}}, {Request: paging.Request{Continue: "eA"}}, {Repository: "\xff"}, {Repository: "a\x00"}} {
 		if _, err := k.List(t.Context(), k.Admin, uid, q); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%+v: %v", q, err)
 		}
@@ -291,7 +296,8 @@ func TestSyncOfChangedDefinition(t *testing.T) {
 		k.waitFor(t, uid, func(s Status) bool { return strings.HasPrefix(s.Message, "1 repository so far") })
 	}
 	w.Name, w.Definition.BaseContentPath = "replaced", "charts/team"
-	if err := errors.Join(k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, replaced, w), k.stored.Delete(t.Context(), k.Admin, audit.Origin{}, deleted)); err != nil {
+	if err := errors.Join(k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, replaced, w),
+		k.stored.Delete(t.Context(), k.Admin, audit.Origin{}, deleted)); err != nil {
 		t.Fatal(err)
 	}
 	if s := k.waitFor(t, replaced, ended); s.Message != "1 repository with 2 tags." {

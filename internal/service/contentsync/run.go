@@ -218,7 +218,8 @@ func rowsOf(repository inventory.Repository) []store.RegistryContent {
 		rows = append(rows, store.RegistryContent{Repository: repository.Name, Problem: repository.Problem})
 	}
 	for _, tag := range repository.Tags {
-		rows = append(rows, store.RegistryContent{Repository: repository.Name, Tag: tag.Name, Kind: string(tag.Kind), Digest: tag.Digest, Problem: tag.Problem})
+		rows = append(rows, store.RegistryContent{Repository: repository.Name, Tag: tag.Name, Kind: string(tag.Kind),
+			Digest: tag.Digest, Problem: tag.Problem})
 	}
 	return rows
 }
@@ -232,7 +233,8 @@ func (r *run) conclude(ctx context.Context, report *regcheck.Report, found *inve
 	case isDefinition:
 		return r.fail(ctx, r.next(), unusable.Error())
 	case errors.Is(err, errOrgFull):
-		return r.finish(ctx, fmt.Sprintf("The list is incomplete: the organization has reached its limit of %d stored tags.", r.OrgContents))
+		return r.finish(ctx, fmt.Sprintf("The list is incomplete: the organization has reached its limit of %d stored tags.",
+			r.OrgContents))
 	case err != nil:
 		return err
 	case !report.Valid:

@@ -29,7 +29,8 @@ func TestAuditRecordAccess(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
-	friend, outsider := w.mustUser(t, acme, "friend@acme.example", auth.RoleMember), w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	friend, outsider := w.mustUser(t, acme, "friend@acme.example", auth.RoleMember),
+		w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	login, check := w.mustRecord(t, member, audit.Login, time.Hour), w.mustRecord(t, member, audit.RegistryValidate, time.Hour)
 	noOrg, change := w.mustRecord(t, auth.Principal{}, audit.Login, time.Hour), w.mustRecord(t, admin, audit.RegistryUpdate, 30*time.Second)
 	for _, row := range []struct {
@@ -40,9 +41,11 @@ func TestAuditRecordAccess(t *testing.T) {
 	}{
 		{"administrator", admin, login, true}, {"administrator", admin, check, true},
 		{"actor", member, login, true}, {"actor", member, check, true},
-		{"colleague", friend, login, false}, {"colleague", friend, check, true}, {"colleague", friend, change, false}, {"administrator", admin, change, true},
+		{"colleague", friend, login, false}, {"colleague", friend, check, true}, {"colleague", friend, change, false},
+		{"administrator", admin, change, true},
 		{"outsider", outsider, login, false}, {"outsider", outsider, check, false},
-		{"zero principal", auth.Principal{}, noOrg, false}, {"administrator", admin, noOrg, false}, {"operator", operator, noOrg, true}, {"operator", operator, login, true},
+		{"zero principal", auth.Principal{}, noOrg, false}, {"administrator", admin, noOrg, false}, {"operator", operator, noOrg, true},
+		{"operator", operator, login, true},
 		{"operator", operator, "unknown", false},
 	} {
 		record, err := w.Audit(t.Context(), row.who, row.record)
@@ -59,10 +62,14 @@ func TestAuditRecordAccess(t *testing.T) {
 		input directory.AuditQuery
 		want  int
 	}{
-		{admin, directory.AuditQuery{From: start.Add(time.Minute)}, 2}, {member, directory.AuditQuery{}, 2}, {friend, directory.AuditQuery{}, 0},
-		{outsider, directory.AuditQuery{From: start.Add(time.Minute)}, 0}, {operator, directory.AuditQuery{From: start.Add(time.Minute)}, 3},
-		{operator, directory.AuditQuery{Org: "ACME", From: start.Add(time.Minute)}, 2}, {admin, directory.AuditQuery{Org: "Acme", Action: audit.RegistryValidate}, 1},
-		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0}, {admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
+		{admin, directory.AuditQuery{From: start.Add(time.Minute)}, 2}, {member, directory.AuditQuery{}, 2},
+		{friend, directory.AuditQuery{}, 0},
+		{outsider, directory.AuditQuery{From: start.Add(time.Minute)}, 0},
+		{operator, directory.AuditQuery{From: start.Add(time.Minute)}, 3},
+		{operator, directory.AuditQuery{Org: "ACME", From: start.Add(time.Minute)}, 2},
+		{admin, directory.AuditQuery{Org: "Acme", Action: audit.RegistryValidate}, 1},
+		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0},
+		{admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
 	} {
 		page, err := w.Audits(t.Context(), row.who, row.input)
 		if err != nil || len(page.Items) != row.want || page.Count != int64(row.want) || page.Continue != "" {
@@ -99,6 +106,7 @@ func TestAuditPages(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("%d records on all pages", len(seen))
 	}
-	_, err := w.Audits(t.Context(), admin, directory.AuditQuery{Action: "x.y", Kind: "x", Change: "z", Outcome: "q", Request: paging.Request{Limit: -1, Continue: "%"}})
+	_, err := w.Audits(t.Context(), admin,
+		directory.AuditQuery{Action: "x.y", Kind: "x", Change: "z", Outcome: "q", Request: paging.Request{Limit: -1, Continue: "%"}})
 	wantFields(t, err, "action", "resourceKind", "actionType", "outcome", "limit", "continue")
 }

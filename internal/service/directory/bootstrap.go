@@ -55,7 +55,8 @@ func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Or
 	if err := insertUser(ctx, tx, admin, nil); err != nil {
 		return Bootstrapped{}, err
 	}
-	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
+	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID,
+		audit.UserCreate: admin.UID} {
 		record := auth.Operator().AuditRecord(origin, action)
 		record.UID, record.At, record.OrgUID, record.Object, record.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
 		if err := tx.Audits.Append(ctx, record); err != nil {

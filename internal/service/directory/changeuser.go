@@ -234,7 +234,8 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 }
 
 // changeUser finds the user, changes it and records the change.
-func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
+func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission,
+	action audit.Action, change func(*store.Tx, store.User) error) error {
 	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
 }
 

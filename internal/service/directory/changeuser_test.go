@@ -42,7 +42,8 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
 	}
 	wantFields(t, w.SetRole(t.Context(), operator, origin, ref(member.UserUID), auth.RoleAdmin, true), "org")
-	if err := w.SetRole(t.Context(), operator, origin, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember, true); err != nil {
+	if err := w.SetRole(t.Context(), operator, origin, directory.UserRef{Org: "acme", User: admin.UserUID},
+		auth.RoleMember, true); err != nil {
 		t.Error(err)
 	}
 	refused := slices.ContainsFunc(w.audits(t), func(e audit.Record) bool {
@@ -59,7 +60,8 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 func TestProjectsOfAUser(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
-	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember, "Default")
+	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin),
+		w.mustUser(t, acme, "member@acme.example", auth.RoleMember, "Default")
 	blue, err := w.CreateProject(t.Context(), admin, origin, directory.NewProject{Name: "Blue"})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +94,8 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	update := func(p auth.Principal, user, email, name string) error {
-		return w.UpdateUser(t.Context(), p, origin, ref(user), directory.UserChange{Email: email, PersonName: directory.PersonName{Name: name}})
+		return w.UpdateUser(t.Context(), p, origin, ref(user),
+			directory.UserChange{Email: email, PersonName: directory.PersonName{Name: name}})
 	}
 	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), p, origin, ref(user)) }
 
@@ -112,7 +115,8 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	if err := update(admin, member.Email, " mate@acme.example", "Mate"); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := w.FindUser(t.Context(), admin, "MATE@acme.example"); err != nil || len(found) != 1 || found[0].UID != member.UserUID || found[0].Name != "Mate" {
+	if found, err := w.FindUser(t.Context(), admin, "MATE@acme.example"); err != nil || len(found) != 1 ||
+		found[0].UID != member.UserUID || found[0].Name != "Mate" {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	if found, err := w.FindUser(t.Context(), outsider, "mate@acme.example"); err != nil || len(found) != 0 {
@@ -124,7 +128,8 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := w.mustUser(t, acme, "mate@acme.example", auth.RoleMember)
-	if user, err := w.User(t.Context(), admin, ref("mate@acme.example")); err != nil || user.UID == member.UserUID || user.UID != again.UserUID || len(user.Projects) != 0 {
+	if user, err := w.User(t.Context(), admin, ref("mate@acme.example")); err != nil || user.UID == member.UserUID ||
+		user.UID != again.UserUID || len(user.Projects) != 0 {
 		t.Errorf("the new user of that email is %+v, %v", user, err)
 	}
 	for _, action := range []audit.Action{audit.UserUpdate, audit.UserDelete} {
@@ -146,11 +151,13 @@ func TestLastAdministratorStays(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
-	machine, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "ci@acme.example", WithoutPassword: true, Role: auth.RoleAdmin})
+	machine, err := w.CreateUser(t.Context(), admin, origin,
+		directory.NewUser{Email: "ci@acme.example", WithoutPassword: true, Role: auth.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin, Method: audit.MethodAPIKey}
+	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin,
+		Method: audit.MethodAPIKey}
 	for name, last := range map[string]func() error{
 		"delete oneself": func() error { return w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)) },
 		"delete":         func() error { return w.DeleteUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },
@@ -224,7 +231,8 @@ func TestAdministrationOfUsers(t *testing.T) {
 					}
 				}
 			}
-			want := map[string]int{"refused member@acme.example": 1, "refused admin@acme.example": 1, "succeeded admin@acme.example": 2, "succeeded operator": 1}
+			want := map[string]int{"refused member@acme.example": 1, "refused admin@acme.example": 1,
+				"succeeded admin@acme.example": 2, "succeeded operator": 1}
 			if diff := cmp.Diff(want, got); diff != "" { // refusals within a minute share a record
 				t.Errorf("records:\n%s", diff)
 			}
@@ -241,7 +249,8 @@ func TestAdministrationEndsSessions(t *testing.T) {
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	login := func(password secret.String) (auth.Tokens, error) {
-		return w.auth.Logins.Login(t.Context(), audit.Origin{Address: "192.0.2.1"}, auth.Credentials{Email: member.Email, Org: acme.Name, Password: password})
+		return w.auth.Logins.Login(t.Context(), audit.Origin{Address: "192.0.2.1"},
+			auth.Credentials{Email: member.Email, Org: acme.Name, Password: password})
 	}
 	tokens, err := login(goodPassword)
 	if err != nil {

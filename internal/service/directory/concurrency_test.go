@@ -106,7 +106,8 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 		org := w.mustOrg(t, fmt.Sprint("Acme ", deletionFirst))
 		var added, deleted error
 		add := func() error {
-			_, added = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: org.Name, Email: "a@acme.example", WithoutPassword: true})
+			_, added = w.CreateUser(t.Context(), operator, origin,
+				directory.NewUser{Org: org.Name, Email: "a@acme.example", WithoutPassword: true})
 			return nil
 		}
 		remove := func() error { deleted = w.DeleteOrg(t.Context(), operator, origin, org.UID, false); return nil }
@@ -129,8 +130,8 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 	}
 }
 
-// TestDeletionDuringAPasswordChange sets the password of a user that is being deleted, alone and with its organization: the transactions take
-// the locks of user and sessions in one order, so that none is ended for a deadlock.
+// TestDeletionDuringAPasswordChange sets the password of a user that is being deleted, alone and with its organization: the transactions
+// take the locks of user and sessions in one order, so that none is ended for a deadlock.
 func TestDeletionDuringAPasswordChange(t *testing.T) {
 	w := mustWorld(t)
 	for name, remove := range map[string]func(auth.Principal) error{
@@ -141,7 +142,8 @@ func TestDeletionDuringAPasswordChange(t *testing.T) {
 	} {
 		org := w.mustOrg(t, name)
 		member := w.mustUser(t, org, "member@acme.example", auth.RoleMember)
-		if _, err := w.auth.Logins.Login(t.Context(), origin, auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
+		if _, err := w.auth.Logins.Login(t.Context(), origin,
+			auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
 			t.Fatal(err)
 		}
 		change := func() error {

@@ -135,7 +135,8 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 			t.Errorf("mustFill adds no row to %s, so this test does not test its deletion", table)
 		}
 	}
-	browser, _, err := w.auth.Logins.LoginConsole(t.Context(), origin, auth.Credentials{Org: acme.Name, Email: "member@Acme.example", Password: goodPassword})
+	browser, _, err := w.auth.Logins.LoginConsole(t.Context(), origin,
+		auth.Credentials{Org: acme.Name, Email: "member@Acme.example", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,8 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 
 	err = w.DeleteOrg(t.Context(), operator, origin, acme.UID, false)
 	wantCode(t, err, directory.CodeOrgNotEmpty)
-	if message := fmt.Sprint(err); !strings.Contains(message, "registry of Acme") || !strings.Contains(message, "member@Acme.example") || strings.Contains(message, "admin@") {
+	if message := fmt.Sprint(err); !strings.Contains(message, "registry of Acme") || !strings.Contains(message, "member@Acme.example") ||
+		strings.Contains(message, "admin@") {
 		t.Errorf("the message does not name what is left: %s", message)
 	}
 	if err := w.DeleteOrg(t.Context(), operator, origin, acme.UID, true); err != nil {
@@ -214,7 +216,8 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
-		_, errJ := tx.Sessions.ConsumeJTI(ctx, store.ConsumedJTI{JTI: uuid.NewString(), SessionUID: p.SessionUID, ConsumedAt: start, ExpiresAt: start.Add(time.Hour)})
+		_, errJ := tx.Sessions.ConsumeJTI(ctx,
+			store.ConsumedJTI{JTI: uuid.NewString(), SessionUID: p.SessionUID, ConsumedAt: start, ExpiresAt: start.Add(time.Hour)})
 		_, errK := tx.APIKeys.NoteAlert(ctx, key.UID, key.ExpiresAt)
 		return errors.Join(errJ, errK)
 	})
@@ -229,10 +232,12 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 
 func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 	t.Helper()
-	registry := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "registry of " + org.Name, Canonical: "registry", Version: 1, CreatedAt: start, UpdatedAt: start,
+	registry := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "registry of " + org.Name, Canonical: "registry", Version: 1,
+		CreatedAt: start, UpdatedAt: start,
 		SyncSupported: true, Secrets: store.RegistrySecrets{Password: "password"}}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Registries.Insert(ctx, registry), tx.Watch.Schedule(ctx, org.UID, registry.UID, start), tx.Syncs.Schedule(ctx, org.UID, registry.UID, start))
+		return errors.Join(tx.Registries.Insert(ctx, registry), tx.Watch.Schedule(ctx, org.UID, registry.UID, start),
+			tx.Syncs.Schedule(ctx, org.UID, registry.UID, start))
 	})
 	share := []store.Share{{OrgUID: org.UID, Count: 1}}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
@@ -260,17 +265,20 @@ func (w *world) mustFillAlerts(t *testing.T, org directory.Org, member auth.Prin
 		t.Fatal(projects, err)
 	}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
-		channel := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: projects[0].UID, Component: "RegistryHealth", Type: "http", Active: true,
+		channel := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: projects[0].UID, Component: "RegistryHealth",
+			Type: "http", Active: true,
 			HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret"}, CreatedAt: start}
 		alert := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: channel.Component, At: start, Body: []byte("{}")}
 		if err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Insert(ctx, alert, start)); err != nil {
 			return err
 		}
-		_, err := tx.Addresses.Request(ctx, store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", RequestedAt: start}, []byte(org.UID))
+		_, err := tx.Addresses.Request(ctx,
+			store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", RequestedAt: start}, []byte(org.UID))
 		if err != nil {
 			return err
 		}
-		for _, holder := range []string{member.UserUID, store.ContactsOf + member.UserUID, store.MailsOf + org.UID, store.LinksOf + org.UID} {
+		for _, holder := range []string{member.UserUID, store.ContactsOf + member.UserUID, store.MailsOf + org.UID,
+			store.LinksOf + org.UID} {
 			if _, _, err := tx.Allowances.Reserve(ctx, holder, 1, time.Minute, 0, start); err != nil {
 				return err
 			}

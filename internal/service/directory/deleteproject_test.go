@@ -28,7 +28,8 @@ func TestDeleteProjectWithContents(t *testing.T) {
 	member := w.mustUser(t, org, "member@acme.example", auth.RoleMember, "Blue")
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
 		for i := range registries {
-			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1, CreatedAt: start, UpdatedAt: start}
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1,
+				CreatedAt: start, UpdatedAt: start}
 			if err := tx.Registries.Insert(ctx, r); err != nil {
 				return err
 			}
@@ -36,7 +37,9 @@ func TestDeleteProjectWithContents(t *testing.T) {
 				return err
 			}
 		}
-		return tx.Channels.Insert(ctx, store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth", Type: "http", CreatedAt: start})
+		return tx.Channels.Insert(ctx,
+			store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth",
+				Type: "http", CreatedAt: start})
 	})
 	left := func() (n int) {
 		w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {

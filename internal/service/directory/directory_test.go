@@ -60,7 +60,8 @@ func mustWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Directory: directory.New(db, service.Passwords, now), db: db, dir: options.DataDir, url: options.DatabaseURL.Reveal(), auth: service}
+	return &world{Directory: directory.New(db, service.Passwords, now), db: db, dir: options.DataDir,
+		url: options.DatabaseURL.Reveal(), auth: service}
 }
 
 func (w *world) mustOrg(t *testing.T, name string) directory.Org {
@@ -75,7 +76,8 @@ func (w *world) mustOrg(t *testing.T, name string) directory.Org {
 // mustUser creates a user and returns it as a principal.
 func (w *world) mustUser(t *testing.T, org directory.Org, email string, role auth.Role, projects ...string) auth.Principal {
 	t.Helper()
-	user, err := w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
+	user, err := w.CreateUser(t.Context(), operator, origin,
+		directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,8 @@ func TestBootstrapOnce(t *testing.T) {
 			result, err := w.Bootstrap(t.Context(), origin, "Acme", "root@acme.example", goodPassword)
 			if err == nil {
 				created.Add(1)
-				if result.Org.Name != "Acme" || result.Project.Name != "Default" || result.Project.OrgUID != result.Org.UID || result.Admin.Role != auth.RoleAdmin {
+				if result.Org.Name != "Acme" || result.Project.Name != "Default" || result.Project.OrgUID != result.Org.UID ||
+					result.Admin.Role != auth.RoleAdmin {
 					t.Errorf("created %+v", result)
 				}
 			} else {
@@ -147,7 +150,8 @@ func TestBootstrapOnce(t *testing.T) {
 	if empty, err := w.Empty(t.Context()); created.Load() != 1 || empty || err != nil {
 		t.Errorf("created %d, empty %v, %v", created.Load(), empty, err)
 	}
-	tokens, err := w.auth.Logins.Login(t.Context(), origin, auth.Credentials{Email: "ROOT@acme.example", Org: "acme", Password: goodPassword})
+	tokens, err := w.auth.Logins.Login(t.Context(), origin,
+		auth.Credentials{Email: "ROOT@acme.example", Org: "acme", Password: goodPassword})
 	if err != nil || tokens.Authorization == "" {
 		t.Error(err)
 	}
@@ -172,7 +176,8 @@ func TestNamesAreUniqueInEverySpelling(t *testing.T) {
 	wantCode(t, err, directory.CodeOrgExists)
 	_, err = w.CreateProject(t.Context(), operator, origin, directory.NewProject{Org: "straße", Name: "DEFAULT"})
 	wantCode(t, err, directory.CodeProjectExists)
-	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "strasse", Email: "ADA@example.com", Password: goodPassword})
+	_, err = w.CreateUser(t.Context(), operator, origin,
+		directory.NewUser{Org: "strasse", Email: "ADA@example.com", Password: goodPassword})
 	wantCode(t, err, directory.CodeUserExists)
 	other := w.mustOrg(t, "Other")
 	w.mustUser(t, other, "ada@example.com", auth.RoleMember) // the same email in another organization is another user
@@ -190,7 +195,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	wantFields(t, err, "name")
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a", Password: "b", Role: "operator"})
 	wantFields(t, err, "emailId", "password", "role")
-	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
+	_, err = w.CreateUser(t.Context(), operator, origin,
+		directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
 	wantFields(t, err, "projects[0]", "projects[2]")
 	w.mustOrg(t, "Other") // of the only one, an operator need not give the name
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Email: "a@b", Password: goodPassword})
@@ -223,7 +229,8 @@ func TestProjectsAreVisibleToMembersAndAdministratorsOnly(t *testing.T) {
 		who  auth.Principal
 		want []string
 	}{
-		"admin": {admin, []string{"Blue", "Default", "Red"}}, "member": {member, []string{"Blue", "Default"}}, "guest": {guest, nil}, "outsider": {outsider, []string{"Default"}},
+		"admin": {admin, []string{"Blue", "Default", "Red"}}, "member": {member, []string{"Blue", "Default"}}, "guest": {guest, nil},
+		"outsider": {outsider, []string{"Default"}},
 	}
 	for name, row := range sees {
 		list, _, err := w.ListProjects(t.Context(), row.who, "", directory.Project{})
@@ -269,7 +276,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			return err
 		},
 		audit.UserCreate: func() error {
-			_, err := w.CreateUser(t.Context(), member, origin, directory.NewUser{Email: "x@y", Password: goodPassword, Role: auth.RoleAdmin})
+			_, err := w.CreateUser(t.Context(), member, origin,
+				directory.NewUser{Email: "x@y", Password: goodPassword, Role: auth.RoleAdmin})
 			return err
 		},
 	} {
@@ -283,7 +291,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 	_, _, err := w.ListUsers(t.Context(), member, "", directory.User{})
 	wantCode(t, err, fault.CodeOperationForbidden)
-	user, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
+	user, err := w.CreateUser(t.Context(), admin, origin,
+		directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
 	if err != nil || user.Role != auth.RoleMember || user.OrgUID != acme.UID {
 		t.Errorf("created %+v, %v", user, err)
 	}
@@ -298,7 +307,8 @@ func TestNewPasswordMustNotBeAName(t *testing.T) {
 	acme := w.mustOrg(t, "Acme Incorporated")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	for _, password := range []string{"member@acme.example", "ACME INCORPORATED", "regwardenregwarden"} {
-		_, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "member@acme.example", Password: secret.String(password)})
+		_, err := w.CreateUser(t.Context(), admin, origin,
+			directory.NewUser{Email: "member@acme.example", Password: secret.String(password)})
 		wantFields(t, err, "password")
 		if strings.Contains(err.Error(), password) {
 			t.Errorf("the error repeats the password: %v", err)

@@ -17,13 +17,16 @@ func TestOperatorOfOneOrganization(t *testing.T) {
 	w.mustUser(t, acme, "a@acme.example", auth.RoleMember)
 	chosen := operator
 	chosen.OrgUID, chosen.OrgName = acme.UID, acme.Name
-	if project, err := w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Name: "Blue"}); err != nil || project.OrgUID != acme.UID {
+	if project, err := w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Name: "Blue"}); err != nil ||
+		project.OrgUID != acme.UID {
 		t.Errorf("project %+v, %v", project, err)
 	}
-	if project, err := w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Org: "other", Name: "Blue"}); err != nil || project.OrgUID != other.UID {
+	if project, err := w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Org: "other", Name: "Blue"}); err != nil ||
+		project.OrgUID != other.UID {
 		t.Errorf("project of the named organization: %+v, %v", project, err)
 	}
-	if users, _, err := w.ListUsers(t.Context(), chosen, "", directory.User{}); err != nil || len(users) != 1 || users[0].OrgUID != acme.UID {
+	if users, _, err := w.ListUsers(t.Context(), chosen, "", directory.User{}); err != nil || len(users) != 1 ||
+		users[0].OrgUID != acme.UID {
 		t.Errorf("users %+v, %v", users, err)
 	}
 	page, err := w.Audits(t.Context(), chosen, directory.AuditQuery{})
@@ -50,10 +53,12 @@ func TestUnknownOrganization(t *testing.T) {
 	for _, test := range []struct {
 		principal auth.Principal
 		want      string
-	}{{operator, "Organization not found. Organizations: Acme, Other 00, "}, {operator, ", Other 18, 1 more."}, {admin, " Organization not found."}} {
+	}{{operator, "Organization not found. Organizations: Acme, Other 00, "}, {operator, ", Other 18, 1 more."},
+		{admin, " Organization not found."}} {
 		_, err := w.CreateProject(t.Context(), test.principal, origin, directory.NewProject{Org: "missing", Name: "Red"})
 		wantCode(t, err, fault.CodeResourceNotFound)
-		if text := fmt.Sprint(err); !strings.Contains(text, test.want) || test.principal.Role == auth.RoleAdmin && !strings.HasSuffix(text, test.want) {
+		if text := fmt.Sprint(err); !strings.Contains(text, test.want) || test.principal.Role == auth.RoleAdmin &&
+			!strings.HasSuffix(text, test.want) {
 			t.Errorf("%s: %s", test.principal.Role, text)
 		}
 	}

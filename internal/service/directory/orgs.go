@@ -51,7 +51,8 @@ func (d *Directory) MayReadSettings(ctx context.Context, p auth.Principal) error
 	orgs, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]store.Org, error) { return tx.Orgs.List(ctx) })
 	if err == nil && len(orgs) > 1 {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ReadSettings),
-			Message: "The service has several organizations, so only the operator may see its settings, on the server, with 'regwarden config'."}
+			Message: "The service has several organizations, so only the operator may see its settings, on the server, with 'regwarden " +
+				"config'."}
 	}
 	return fault.Wrap("count the organizations", err)
 }

@@ -37,7 +37,8 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 		return Project{}, fault.InvalidFields(problems...)
 	}
 	var project store.Project
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects, action: audit.ProjectCreate, object: input.Name},
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects,
+		action: audit.ProjectCreate, object: input.Name},
 		func(tx *store.Tx) (changeResult, error) {
 			org, err := p.Org(ctx, tx, input.Org)
 			if err != nil {
@@ -119,7 +120,8 @@ func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin a
 }
 
 // changeProject changes a project of the caller's organization and records the change.
-func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
+func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission,
+	action audit.Action, uid string, change func(*store.Tx) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
 			err := change(tx)
@@ -237,5 +239,6 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 }
 
 func visibleProject(p store.Project) Project {
-	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Canonical: p.Canonical, Annotations: p.Annotations, Labels: p.Labels, CreatedAt: p.CreatedAt}
+	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Canonical: p.Canonical, Annotations: p.Annotations,
+		Labels: p.Labels, CreatedAt: p.CreatedAt}
 }

@@ -99,7 +99,8 @@ func roleProblem(role auth.Role) string {
 func newUser(orgUID string, input NewUser, hash string, now time.Time) store.User {
 	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(input.Email), Canonical: auth.Canonical(input.Email),
 		Name: input.Name, FirstName: input.FirstName, LastName: input.LastName,
-		Role: string(cmp.Or(input.Role, auth.RoleMember)), RoleNamed: input.Role != "", PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
+		Role: string(cmp.Or(input.Role, auth.RoleMember)), RoleNamed: input.Role != "", PasswordHash: hash,
+		PasswordChangedAt: now, CreatedAt: now}
 }
 
 // insertUser adds a user and makes it a member of projects.
@@ -189,7 +190,8 @@ func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string
 	})
 }
 
-func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string, read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
+func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
+	read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
 	if err := p.May(auth.ReadUsers); err != nil {
 		return nil, err
 	}
@@ -209,7 +211,8 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 }
 
 func visibleUser(u store.User) User {
-	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical, PersonName: PersonName{u.Name, u.FirstName, u.LastName},
-		Role: auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical,
+		PersonName: PersonName{u.Name, u.FirstName, u.LastName},
+		Role:       auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
 }

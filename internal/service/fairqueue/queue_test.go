@@ -40,25 +40,37 @@ func TestQueue(t *testing.T) {
 	}{
 		{name: "one source, in order of arrival", limit: 8, arrive: []string{"unknown a 1", "unknown a 2", "unknown a 3"},
 			served: []string{"unknown a 1", "unknown a 2", "unknown a 3"}},
-		{name: "sources take turns", limit: 8, arrive: []string{"unknown a 1", "unknown a 2", "unknown a 3", "unknown b 4", "unknown c 5", "unknown c 6"},
+		{name: "sources take turns", limit: 8,
+			arrive: []string{"unknown a 1", "unknown a 2", "unknown a 3", "unknown b 4", "unknown c 5", "unknown c 6"},
 			served: []string{"unknown a 1", "unknown b 4", "unknown c 5", "unknown a 2", "unknown c 6", "unknown a 3"}},
-		{name: "an account with many callers waits behind others of its source", limit: 8, arrive: []string{"known a 1", "known a 1", "known a 1", "known a 2"},
+		{name: "an account with many callers waits behind others of its source", limit: 8,
+			arrive: []string{"known a 1", "known a 1", "known a 1", "known a 2"},
 			served: []string{"known a 1", "known a 2", "known a 1", "known a 1"}},
 		{name: "shares take turns, known logins every other one", limit: 12,
 			arrive: slices.Concat(repeated(3, "admin o 1"), repeated(3, "unknown a 1"), repeated(4, "known a 1")),
-			served: []string{"known a 1", "unknown a 1", "known a 1", "admin o 1", "known a 1", "unknown a 1", "known a 1", "admin o 1", "unknown a 1", "admin o 1"}},
+			served: []string{"known a 1", "unknown a 1", "known a 1", "admin o 1", "known a 1", "unknown a 1", "known a 1", "admin o 1",
+				"unknown a 1", "admin o 1"}},
 		{name: "one source fills the queue", limit: 4, arrive: repeated(6, "unknown a 1"), refused: 2, served: repeated(4, "unknown a 1")},
-		{name: "a source with few displaces one with many", limit: 4, arrive: slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown b 2")),
-			displaced: repeated(2, "unknown a 1"), refused: 1, served: []string{"unknown a 1", "unknown b 2", "unknown a 1", "unknown b 2"}},
-		{name: "an account with few displaces one of its source with many", limit: 4, arrive: slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown a 2")),
-			displaced: repeated(2, "unknown a 1"), refused: 1, served: []string{"unknown a 1", "unknown a 2", "unknown a 1", "unknown a 2"}},
-		{name: "many sources with one each are not displaced by another", limit: 4, arrive: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1", "unknown e 1"},
+		{name: "a source with few displaces one with many", limit: 4,
+			arrive:    slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown b 2")),
+			displaced: repeated(2, "unknown a 1"), refused: 1,
+			served: []string{"unknown a 1", "unknown b 2", "unknown a 1", "unknown b 2"}},
+		{name: "an account with few displaces one of its source with many", limit: 4,
+			arrive:    slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown a 2")),
+			displaced: repeated(2, "unknown a 1"), refused: 1,
+			served: []string{"unknown a 1", "unknown a 2", "unknown a 1", "unknown a 2"}},
+		{name: "many sources with one each are not displaced by another", limit: 4,
+			arrive:  []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1", "unknown e 1"},
 			refused: 1, served: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}},
-		{name: "known logins have half of the queue", limit: 4, arrive: append([]string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}, repeated(3, "known a 2")...),
-			displaced: []string{"unknown a 1", "unknown b 1"}, refused: 1, served: []string{"known a 2", "unknown c 1", "known a 2", "unknown d 1"}},
-		{name: "each other share has a quarter", limit: 4, arrive: slices.Concat(repeated(4, "known a 1"), repeated(2, "admin o 1"), repeated(2, "unknown a 1")),
+		{name: "known logins have half of the queue", limit: 4,
+			arrive:    append([]string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}, repeated(3, "known a 2")...),
+			displaced: []string{"unknown a 1", "unknown b 1"}, refused: 1,
+			served: []string{"known a 2", "unknown c 1", "known a 2", "unknown d 1"}},
+		{name: "each other share has a quarter", limit: 4,
+			arrive:    slices.Concat(repeated(4, "known a 1"), repeated(2, "admin o 1"), repeated(2, "unknown a 1")),
 			displaced: repeated(2, "known a 1"), refused: 2, served: []string{"known a 1", "unknown a 1", "known a 1", "admin o 1"}},
-		{name: "a queue for one belongs to known logins", limit: 1, arrive: []string{"unknown a 1", "admin o 1", "known a 2", "unknown b 1"},
+		{name: "a queue for one belongs to known logins", limit: 1,
+			arrive:    []string{"unknown a 1", "admin o 1", "known a 2", "unknown b 1"},
 			displaced: []string{"unknown a 1"}, refused: 2, served: []string{"known a 2"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -78,7 +90,8 @@ func TestQueue(t *testing.T) {
 				served = append(served, nameOf(w))
 			}
 			if !slices.Equal(served, row.served) || !slices.Equal(displaced, row.displaced) || refused != row.refused {
-				t.Errorf("served %q, displaced %q, refused %d; want %q, %q, %d", served, displaced, refused, row.served, row.displaced, row.refused)
+				t.Errorf("served %q, displaced %q, refused %d; want %q, %q, %d", served, displaced, refused, row.served,
+					row.displaced, row.refused)
 			}
 		})
 	}

@@ -13,7 +13,8 @@ import (
 func BenchmarkRead(b *testing.B) {
 	reader := New(slog.New(slog.DiscardHandler), 2, os.Args[0], "service")
 	b.Cleanup(reader.Close)
-	file := File{Name: "body", Data: []byte(`{"auths":{"ghcr.io":{"auth":"YWRhOmh1bnRlcjI="},"quay.io":{"auth":"YWRhOmh1bnRlcjI="}}}`), Options: now}
+	file := File{Name: "body", Data: []byte(`{"auths":{"ghcr.io":{"auth":"YWRhOmh1bnRlcjI="},"quay.io":{"auth":"YWRhOmh1bnRlcjI="}}}`),
+		Options: now}
 	for name, read := range map[string]func(context.Context, File) (model.Result, error){"library": Read, "process": reader.Read} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -91,7 +91,8 @@ func (r *Reader) Read(ctx context.Context, f File) (model.Result, error) {
 	case errors.Is(err, childprocess.ErrEnded), bound.Err() != nil:
 		return tooExpensive(f.Name), nil
 	case err != nil:
-		return model.Result{}, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "Files cannot be read now. Try again.", RetryAfter: time.Second, Cause: err}
+		return model.Result{}, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable,
+			Message: "Files cannot be read now. Try again.", RetryAfter: time.Second, Cause: err}
 	}
 	if response.Last {
 		p.Close()

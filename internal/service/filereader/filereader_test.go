@@ -100,7 +100,8 @@ func TestReaderReadsAsThisProcess(t *testing.T) {
 	if found == 0 || log.Len() > 0 {
 		t.Errorf("%d definitions; log: %s", found, log)
 	}
-	if result, err := r.Read(t.Context(), largeFile(1)); err != nil || len(result.Registries) != 1 || result.Registries[0].Definition.Auth.Password != secret.String("hunter2") {
+	if result, err := r.Read(t.Context(), largeFile(1)); err != nil || len(result.Registries) != 1 ||
+		result.Registries[0].Definition.Auth.Password != secret.String("hunter2") {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
@@ -174,7 +175,8 @@ func TestProcessThatCannotStart(t *testing.T) {
 func TestPanic(t *testing.T) {
 	file := File{Name: "body", Data: []byte(`{"credHelpers": {"one.test": "pass"}}`)}
 	file.Options.Helper = func(string, string) (string, secret.String, error) { panic("hunter2") }
-	if r := readRecovering(file, func() bool { return true }); !strings.HasPrefix(r.Failure, "panicked (string)") || strings.Contains(r.Failure, "hunter2") {
+	if r := readRecovering(file, func() bool { return true }); !strings.HasPrefix(r.Failure, "panicked (string)") ||
+		strings.Contains(r.Failure, "hunter2") {
 		t.Errorf("%+v", r)
 	}
 }

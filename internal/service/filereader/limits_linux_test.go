@@ -16,7 +16,8 @@ func init() {
 func TestKernelLimit(t *testing.T) {
 	r, log := newTestReader(t, "killedByKernel")
 	wantLimited(t, r, "The file takes too long or too much memory to read. Nothing of it is shown. Give the parts that have registries.")
-	if n := strings.Count(log.String(), "file reading process failed"); n != 2 || !strings.Contains(log.String(), "memory") || strings.Contains(log.String(), "hunter2") {
+	if n := strings.Count(log.String(), "file reading process failed"); n != 2 || !strings.Contains(log.String(), "memory") ||
+		strings.Contains(log.String(), "hunter2") {
 		t.Errorf("log: %s", log)
 	}
 }

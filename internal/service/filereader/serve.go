@@ -33,7 +33,8 @@ type limits struct {
 }
 
 var defaultLimits = limits{
-	readTime: model.DefaultFileTime, validateTime: 2750 * time.Millisecond, endTime: 3500 * time.Millisecond, retireTime: 10 * time.Second, killTime: 16 * time.Second,
+	readTime: model.DefaultFileTime, validateTime: 2750 * time.Millisecond, endTime: 3500 * time.Millisecond, retireTime: 10 * time.Second,
+	killTime:  16 * time.Second,
 	collectAt: 128 << 20, fullMemory: 144 << 20, endMemory: 176 << 20, killMemory: 320 << 20,
 }
 

@@ -69,7 +69,8 @@ func BenchmarkCompute(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.RunParallel(func(parallel *testing.PB) {
 				for parallel.Next() {
-					if _, err := compute(Input{Password: []byte("password"), Salt: []byte("saltsaltsaltsalt"), MemoryKiB: 19456, Time: 2, Parallelism: 1, Size: 32}); err != nil {
+					if _, err := compute(Input{Password: []byte("password"), Salt: []byte("saltsaltsaltsalt"), MemoryKiB: 19456, Time: 2,
+						Parallelism: 1, Size: 32}); err != nil {
 						b.Error(err)
 					}
 				}

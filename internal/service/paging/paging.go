@@ -47,7 +47,8 @@ func (r Request) Problems(cursor error) (problems []fault.Field) {
 }
 
 // Read reads the page after offset items. The texts that position returns for its last item become the next page's cursor.
-func Read[T any](r Request, offset int, count func(limit int) (int64, error), list func(limit int) ([]T, error), position func(last T) []string) (page Page[T], err error) {
+func Read[T any](r Request, offset int, count func(limit int) (int64, error), list func(limit int) ([]T, error),
+	position func(last T) []string) (page Page[T], err error) {
 	if !r.Uncounted {
 		if page.Count, err = count(MaxCount); err != nil {
 			return page, err

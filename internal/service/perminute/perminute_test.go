@@ -18,7 +18,8 @@ func TestLimiter(t *testing.T) {
 		within, wait time.Duration
 		reserved     bool
 	}{
-		{"u", 0, 20 * time.Second, false}, {"other", 0, 0, true}, {"u", 20 * time.Second, 20 * time.Second, true}, {"u", 30 * time.Second, 10 * time.Second, false},
+		{"u", 0, 20 * time.Second, false}, {"other", 0, 0, true}, {"u", 20 * time.Second, 20 * time.Second, true},
+		{"u", 30 * time.Second, 10 * time.Second, false},
 	} {
 		if wait, reserved := l.Reserve(step.holder, step.within, now); wait != step.wait || reserved != step.reserved {
 			t.Errorf("%s within %v: wait %v, reserved %t, want %v, %t", step.holder, step.within, wait, reserved, step.wait, step.reserved)

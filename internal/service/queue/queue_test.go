@@ -146,7 +146,8 @@ func TestReservedWorkersServeOtherOrganizations(t *testing.T) {
 	})
 }
 
-// Slow jobs give their workers back. When as many are slow as may be, an organization with slow jobs has one worker, and others have the rest.
+// Slow jobs give their workers back. When as many are slow as may be, an organization with slow jobs has one worker, and others have the
+// rest.
 func TestSlowJobsLeaveWorkersToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeStore(time.Hour, map[string]int{"a": 1000, "b": 1000})

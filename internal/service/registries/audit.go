@@ -12,12 +12,14 @@ import (
 )
 
 // allowed checks a permission of p, and records a refusal.
-func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, object string) error {
+func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission,
+	action audit.Action, object string) error {
 	return s.recordRefusal(ctx, p, origin, action, object, p.May(permission))
 }
 
 // recordRefusal records an error if it is a refusal, and returns it.
-func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action, object string, refusal error) error {
+func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action,
+	object string, refusal error) error {
 	f, ok := errors.AsType[*fault.Error](refusal)
 	if !ok || f.Kind != fault.Forbidden {
 		return refusal

@@ -102,13 +102,15 @@ func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Or
 
 // replace attempts it once. Certificates and keys are parsed outside the transaction, which therefore requires the version that was
 // read.
-func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) (again bool, err error) {
+func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string,
+	input RegistryInput) (again bool, err error) {
 	stored, err := s.read(ctx, p.OrgUID, uid)
 	if err != nil {
 		return false, err
 	}
 	if input.Version != 0 && input.Version != stored.Version {
-		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged, Message: "The registry was changed after you opened it. Your changes are not stored."}
+		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged,
+			Message: "The registry was changed after you opened it. Your changes are not stored."}
 	}
 	filled, unfilled, err := stored.fill(input.Definition)
 	if err != nil {
@@ -188,7 +190,8 @@ func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Ori
 
 func nameTaken(err error) error {
 	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists, Message: "A registry with this name already exists in your organization."}
+		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists,
+			Message: "A registry with this name already exists in your organization."}
 	}
 	return err
 }

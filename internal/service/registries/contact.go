@@ -29,7 +29,8 @@ type Contact struct {
 // the request. schedule returns store.ErrNotFound if the registry is missing.
 //
 // Faults: Forbidden, which is recorded; NotFound; those of schedule.
-func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin audit.Origin, r ContactRequest, schedule func(*store.Tx, Contact) error) error {
+func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin audit.Origin, r ContactRequest,
+	schedule func(*store.Tx, Contact) error) error {
 	if err := s.allowed(ctx, p, origin, r.Permission, r.Action, r.UID); err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 		for _, step := range []struct {
 			after    time.Duration
 			min, max int64
-		}{{0, 4, 4}, {14 * time.Second, 4, 4}, {15 * time.Second, 5, 5}, {time.Minute, 8, 8}, {7 * time.Minute, 32, 32}, {store.ContactsAhead, 100, 100}} {
+		}{{0, 4, 4}, {14 * time.Second, 4, 4}, {15 * time.Second, 5, 5}, {time.Minute, 8, 8}, {7 * time.Minute, 32, 32},
+			{store.ContactsAhead, 100, 100}} {
 			if n := k.checksUntil(t, step.after); n < step.min || n > step.max {
 				t.Errorf("%d checks are due after %v, want %d", n, step.after, step.min)
 			}

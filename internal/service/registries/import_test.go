@@ -39,8 +39,10 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 		k := newFixture(f, Limits{})
 		k.mustCreate(t, input("already there"))
 		found := []regcheck.Definition{
-			foundIn("https://ghcr.io", "acme", "ada", "one"), foundIn("ghcr.io/", "/acme/", "ada", "one"), foundIn("https://ghcr.io", "acme", "ada", "two"),
-			foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://newline.example.com", "", "ada", "one\n"),
+			foundIn("https://ghcr.io", "acme", "ada", "one"), foundIn("ghcr.io/", "/acme/", "ada", "one"),
+			foundIn("https://ghcr.io", "acme", "ada", "two"),
+			foundIn("https://r.example.com", "", "ada", registriestest.Password),
+			foundIn("https://newline.example.com", "", "ada", "one\n"),
 			foundIn("https://long.test", strings.Repeat("p/", 150)+"p", "", ""),
 		}
 		want := []string{"new ghcr.io/acme", "exists ghcr.io/acme", "new ghcr.io/acme (2)", "exists already there",
@@ -60,7 +62,8 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 			t.Errorf("%v\n%q, want\n%q", err, got, want)
 		}
 		opened, err := k.Load(t.Context(), "org-a", stored[2].UID)
-		if err != nil || opened.Definition.Auth.Password.Reveal() != "two" || opened.Registry.Definition.Auth.Password.Reveal() != secret.Mask {
+		if err != nil || opened.Definition.Auth.Password.Reveal() != "two" ||
+			opened.Registry.Definition.Auth.Password.Reveal() != secret.Mask {
 			t.Errorf("stored: %+v, %v", opened, err)
 		}
 		again, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found})
@@ -73,7 +76,8 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 		if records := strings.Join(k.AuditRecords(t), "\n"); strings.Count(records, "registry.create succeeded by operator") != 3 {
 			t.Errorf("audit records:\n%s", records)
 		}
-		if _, err := k.Import(t.Context(), k.Member, audit.Origin{}, ImportInput{Definitions: found, DryRun: true}); fault.KindOf(err) != fault.Forbidden {
+		if _, err := k.Import(t.Context(), k.Member, audit.Origin{},
+			ImportInput{Definitions: found, DryRun: true}); fault.KindOf(err) != fault.Forbidden {
 			t.Errorf("by a member: %v", err)
 		}
 	})
@@ -187,7 +191,8 @@ func (k fixture) exec(t *testing.T, query string) {
 // What was stored before a refusal is reported.
 func TestImportReportsWhatItStored(t *testing.T) {
 	k := newFixture(registriestest.New(t, nil), Limits{OrgRegistries: 1})
-	found := []regcheck.Definition{foundIn("https://a.example.com", "", "", ""), foundIn("https://b.example.com", "", "", ""), foundIn("https://c.example.com", "", "", "")}
+	found := []regcheck.Definition{foundIn("https://a.example.com", "", "", ""), foundIn("https://b.example.com", "", "", ""),
+		foundIn("https://c.example.com", "", "", "")}
 	list, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found})
 	if err != nil || len(list) != 2 || list[0].Result != ImportStored || list[1].Result != ImportFailed || list[1].Detail == "" {
 		t.Errorf("%+v, %v", list, err)

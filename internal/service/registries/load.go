@@ -39,7 +39,8 @@ func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) 
 // secret is used only with the target of the stored definition; change gets masks instead of secrets.
 //
 // Faults: Forbidden; NotFound; Invalid with the fields of the definition; Conflict with CodeSecretUnreadable.
-func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string, change func(*regcheck.Definition) error) (Opened, error) {
+func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string,
+	change func(*regcheck.Definition) error) (Opened, error) {
 	if err := p.May(auth.OpenRegistries); err != nil {
 		return Opened{}, err
 	}

@@ -26,7 +26,8 @@ func TestOpen(t *testing.T) {
 		d.BaseContentPath = "charts"
 		return nil
 	})
-	if err != nil || opened.Definition.Auth.Password != registriestest.Password || opened.Definition.BaseContentPath != "charts" || opened.Registry.Definition.Auth.Password != mask {
+	if err != nil || opened.Definition.Auth.Password != registriestest.Password || opened.Definition.BaseContentPath != "charts" ||
+		opened.Registry.Definition.Auth.Password != mask {
 		t.Errorf("opened %+v: %v", opened, err)
 	}
 	_, err = k.Open(t.Context(), auth.Operator(), "A", "harbor", func(d *regcheck.Definition) error {

@@ -23,7 +23,8 @@ func TestNoDeadlock(t *testing.T) {
 			at := now
 			return func() error {
 				return k.DB.InTx(t.Context(), func(tx *store.Tx) (err error) {
-					*claimed, err = tx.Watch.Claim(t.Context(), "owner", at, at.Add(time.Minute), []store.Share{{OrgUID: k.Admin.OrgUID, Count: 2}})
+					*claimed, err = tx.Watch.Claim(t.Context(), "owner", at, at.Add(time.Minute),
+						[]store.Share{{OrgUID: k.Admin.OrgUID, Count: 2}})
 					return err
 				})
 			}

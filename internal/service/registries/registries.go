@@ -104,7 +104,8 @@ func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry,
 // List returns the page of an organization's registries, by name, after the given one, and whether there may be more. The zero value
 // precedes all. buffer is an earlier page whose memory is reused, or nil: for a list of thousands, garbage collection would otherwise
 // take longer than reading. An operator names the organization; others leave it empty.
-func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary, buffer []Summary) (list []Summary, more bool, err error) {
+func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary,
+	buffer []Summary) (list []Summary, more bool, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {

@@ -105,11 +105,13 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 	if r := k.mustGet(t, uid); r.Name != "Renamed" || r.Version != 2 || r.SyncSupported || r.Definition.Auth.Password != mask {
 		t.Errorf("replaced: %+v", r)
 	}
-	if opened, err := k.Load(ctx, "org-a", uid); err != nil || opened.Definition.Auth.Password != registriestest.Password || opened.Registry.Version != 2 {
+	if opened, err := k.Load(ctx, "org-a", uid); err != nil || opened.Definition.Auth.Password != registriestest.Password ||
+		opened.Registry.Version != 2 {
 		t.Errorf("the masked secret is not stored: %+v, %v", opened, err)
 	}
 	want := []string{
-		"registry.create succeeded by admin@a", "registry.create succeeded by admin@a", "registry.create refused by member@a OperationForbidden",
+		"registry.create succeeded by admin@a", "registry.create succeeded by admin@a",
+		"registry.create refused by member@a OperationForbidden",
 		"registry.update refused by member@a OperationForbidden", "registry.delete refused by member@a OperationForbidden",
 		"registry.update succeeded by admin@a", "registry.delete succeeded by admin@a",
 	}
@@ -149,7 +151,8 @@ func TestConcurrentReplacements(t *testing.T) {
 	}
 	for range 8 {
 		wait.Go(func() {
-			if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, input("One")); err != nil && codeOf(err) != fault.CodeResourceNotFound && fault.KindOf(err) != fault.Unavailable {
+			if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, input("One")); err != nil &&
+				codeOf(err) != fault.CodeResourceNotFound && fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("replaced while deleted: %v", err)
 			}
 		})

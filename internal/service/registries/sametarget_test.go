@@ -7,7 +7,8 @@ import (
 )
 
 func TestSameTarget(t *testing.T) {
-	stored := regcheck.Definition{Endpoint: "https://registry.test/a", BasePath: "b", Auth: &regcheck.Auth{TLS: regcheck.TLS{Enabled: true, CA: "pem"}}}
+	stored := regcheck.Definition{Endpoint: "https://registry.test/a", BasePath: "b",
+		Auth: &regcheck.Auth{TLS: regcheck.TLS{Enabled: true, CA: "pem"}}}
 	for _, row := range []struct {
 		name   string
 		change func(*regcheck.Definition, *regcheck.Auth)

@@ -113,7 +113,8 @@ func trust(d regcheck.Definition) regcheck.TLS {
 		return regcheck.TLS{}
 	}
 	tls := d.Auth.TLS
-	return regcheck.TLS{CA: strings.TrimSpace(tls.CA), Certificate: strings.TrimSpace(tls.Certificate), InsecureSkipVerify: tls.InsecureSkipVerify}
+	return regcheck.TLS{CA: strings.TrimSpace(tls.CA), Certificate: strings.TrimSpace(tls.Certificate),
+		InsecureSkipVerify: tls.InsecureSkipVerify}
 }
 
 // gapsOf lists the secrets of d to fill in from r: those of its type that are empty or masked. A key belongs to its certificate, so an

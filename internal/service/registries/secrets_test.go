@@ -51,7 +51,8 @@ func drawStored(t *rapid.T) (storedRegistry, target) {
 	}
 	r := store.Registry{Endpoint: at.endpoint, BasePath: at.basePath, AuthType: string(drawType(t, "stored type")),
 		TLSEnabled: at.tls.Enabled, TLSSkipVerify: at.tls.InsecureSkipVerify, CA: at.tls.CA, Certificate: at.tls.Certificate,
-		Secrets: store.RegistrySecrets{Password: one("stored password", registriestest.Password), Token: one("stored token", storedToken), Key: one("stored key", storedKey)}}
+		Secrets: store.RegistrySecrets{Password: one("stored password", registriestest.Password), Token: one("stored token", storedToken),
+			Key: one("stored key", storedKey)}}
 	r.HasPassword, r.HasToken, r.HasKey = r.Secrets.Password != "", r.Secrets.Token != "", r.Secrets.Key != ""
 	k := storedRegistry{Registry: r}
 	if rapid.Bool().Draw(t, "damaged") && r.Secrets != (store.RegistrySecrets{}) {
@@ -132,7 +133,8 @@ func TestStoredSecretsAreUsedOnlyWithTheirTarget(t *testing.T) {
 // The stored registry has a value for each field.
 func TestFill(t *testing.T) {
 	tls := regcheck.TLS{Enabled: true, Certificate: "certificate"}
-	record := storedRegistry{Registry: store.Registry{Endpoint: "https://r.example.com", AuthType: "basic", Username: "ada", TLSEnabled: true, Certificate: "certificate",
+	record := storedRegistry{Registry: store.Registry{Endpoint: "https://r.example.com", AuthType: "basic", Username: "ada",
+		TLSEnabled: true, Certificate: "certificate",
 		HasPassword: true, HasKey: true, Secrets: store.RegistrySecrets{Password: registriestest.Password, Key: storedKey}}}
 	damaged := record
 	damaged.Secrets, damaged.damage = store.RegistrySecrets{}, seal.ErrDamaged
@@ -153,23 +155,39 @@ func TestFill(t *testing.T) {
 		unfilled string // fields, or "unreadable"
 	}{
 		{"empty", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), registriestest.Password, "", storedKey, ""},
-		{"masked", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}), registriestest.Password, "", storedKey, ""},
-		{"all sent", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
-		{"type derived from the user", record, sent(here, regcheck.Auth{Username: "ada", TLS: tls}), registriestest.Password, "", storedKey, ""},
-		{"type derived from the mask", record, sent(here, regcheck.Auth{Password: mask, TLS: tls}), registriestest.Password, "", storedKey, ""},
-		{"another target, empty", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "", "auth.password auth.tls.key"},
-		{"another target, masked", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}), mask, "", mask, "auth.password auth.tls.key"},
-		{"another target, all sent", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
-		{"another certificate alone", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("", "ca")}), "p", "", "", ""},
-		{"another certificate, the mask of the key", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with(mask, "another")}), "p", "", mask, "auth.tls.key"},
-		{"TLS switched off", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", TLS: regcheck.TLS{Certificate: "certificate"}}), "", "", "", "auth.password"},
-		{"no credentials any more", record, sent(here, regcheck.Auth{Type: "noAuth", Password: mask, Token: mask, TLS: tls}), "", "", storedKey, ""},
+		{"masked", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}),
+			registriestest.Password, "", storedKey, ""},
+		{"all sent", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p",
+			"", "k", ""},
+		{"type derived from the user", record, sent(here, regcheck.Auth{Username: "ada", TLS: tls}),
+			registriestest.Password, "", storedKey, ""},
+		{"type derived from the mask", record, sent(here, regcheck.Auth{Password: mask, TLS: tls}),
+			registriestest.Password, "", storedKey, ""},
+		{"another target, empty", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "",
+			"auth.password auth.tls.key"},
+		{"another target, masked", record,
+			sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}), mask, "", mask,
+			"auth.password auth.tls.key"},
+		{"another target, all sent", record,
+			sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
+		{"another certificate alone", record,
+			sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("", "ca")}), "p", "", "", ""},
+		{"another certificate, the mask of the key", record,
+			sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with(mask, "another")}), "p",
+			"", mask, "auth.tls.key"},
+		{"TLS switched off", record, sent(here,
+			regcheck.Auth{Type: "basic", Username: "ada", TLS: regcheck.TLS{Certificate: "certificate"}}), "", "", "", "auth.password"},
+		{"no credentials any more", record,
+			sent(here, regcheck.Auth{Type: "noAuth", Password: mask, Token: mask, TLS: tls}), "", "", storedKey, ""},
 		{"a token instead", record, sent(here, regcheck.Auth{Type: "token", Token: "t", Password: mask, TLS: tls}), "", "t", storedKey, ""},
-		{"a token that is not stored", record, sent(here, regcheck.Auth{Type: "token", Token: mask, TLS: tls}), "", mask, storedKey, "auth.token"},
+		{"a token that is not stored", record, sent(here, regcheck.Auth{Type: "token", Token: mask, TLS: tls}), "",
+			mask, storedKey, "auth.token"},
 		{"an empty token that is not stored", record, sent(here, regcheck.Auth{Type: "token", TLS: tls}), "", "", storedKey, ""},
 		{"damaged, needed", damaged, sent(here, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "", "unreadable"},
-		{"damaged, all sent", damaged, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
-		{"damaged, another target", damaged, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: with("k", "certificate")}), "", "", "k", "auth.password"},
+		{"damaged, all sent", damaged,
+			sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
+		{"damaged, another target", damaged, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: with("k", "certificate")}), "",
+			"", "k", "auth.password"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			filled, unfilled, err := tt.stored.fill(tt.sent)

@@ -22,7 +22,8 @@ func TestLimitAlertsInvariants(t *testing.T) {
 		var sent []time.Time
 		silentUntil, suppressed := time.Time{}, int64(0)
 		for range rapid.IntRange(1, 200).Draw(t, "checks") {
-			at = at.Add(time.Duration(rapid.IntRange(1, 8*60).Draw(t, "minutes")) * time.Minute / time.Duration(rapid.SampledFrom([]int{1, 60}).Draw(t, "pace")))
+			at = at.Add(time.Duration(rapid.IntRange(1, 8*60).Draw(t,
+				"minutes")) * time.Minute / time.Duration(rapid.SampledFrom([]int{1, 60}).Draw(t, "pace")))
 			wanted := rapid.SampledFrom([]alerts.Kind{"", alerts.RegistryValid, alerts.RegistryNotValid}).Draw(t, "wanted")
 			counted := wanted != "" || rapid.Bool().Draw(t, "counted")
 			row.State.Valid = wanted == alerts.RegistryValid || wanted == "" && row.State.Valid
@@ -144,7 +145,9 @@ func TestAlertsOfARegistryThatChangesOften(t *testing.T) {
 			if !valid {
 				found.Code = "RegistryAuthFailed"
 			}
-			if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Name: "r", Version: 1}, row: row, result: found}); err != nil {
+			if _, err := w.end(t.Context(),
+				finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Name: "r", Version: 1}, row: row,
+					result: found}); err != nil {
 				t.Fatal(err)
 			}
 		}

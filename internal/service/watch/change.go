@@ -60,7 +60,8 @@ func previous(before store.Watched) *alerts.HealthResult {
 }
 
 func shown(v store.HealthResult) alerts.HealthResult {
-	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
+	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field,
+		Message: v.Message, Hint: v.Hint,
 		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
 		CertificateNotAfter: v.CertificateNotAfter.UTC(), CredentialsNotAfter: v.CredentialsNotAfter.UTC()}
 }
@@ -72,7 +73,8 @@ func sentence(a alerts.Alert) string {
 	case alerts.RegistryValid:
 		return fmt.Sprintf("Registry %q (%s) is valid again.", r.Name, r.Endpoint)
 	case alerts.RegistryCodeChanged:
-		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
+		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint,
+			r.Current.Code, r.Previous.Code)
 	case alerts.CertificateExpiresSoon:
 		return fmt.Sprintf("The certificate of registry %q (%s) %s.", r.Name, r.Endpoint,
 			expiresOn(r.Current.CertificateNotAfter, a.At, "expires"))
@@ -96,7 +98,8 @@ func expiresOn(notAfter, now time.Time, verb string) string {
 }
 
 func changeRecord(c finishedCheck, after store.Watched, kind alerts.Kind, now time.Time) audit.Record {
-	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService,
+	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService),
+		Method: audit.MethodService,
 		Action: audit.RegistryWatch, Object: c.registry.UID, Outcome: audit.NotValid, Reason: after.State.Code}
 	if after.State.Valid {
 		record.Outcome = audit.Valid

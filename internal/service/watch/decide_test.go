@@ -82,7 +82,8 @@ func TestDecideInvariants(t *testing.T) {
 			if row.Since.After(at) || row.Since.IsZero() || knows && !news && !row.Since.Equal(before.Since) {
 				t.Fatalf("since %v after %v", row.Since, before.Since)
 			}
-			if (now.CertificateExpiresSoon && !row.State.CertificateExpiresSoon) || (now.CredentialsExpireSoon && !row.State.CredentialsExpireSoon) {
+			if (now.CertificateExpiresSoon && !row.State.CertificateExpiresSoon) ||
+				(now.CredentialsExpireSoon && !row.State.CredentialsExpireSoon) {
 				t.Fatalf("the state %+v lacks a warning of %+v", row.State, now)
 			}
 			checkAlerts(t, d.alerts, map[alerts.Kind]bool{
@@ -124,10 +125,13 @@ func TestDecideByExample(t *testing.T) {
 	}{
 		{"valid from the start", []result{valid(false), valid(false)}, []string{"", ""}},
 		{"not valid from the start", []result{refused(), refused()}, []string{"registryNotValid", ""}},
-		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)}, []string{"", "registryNotValid", "", "registryValid"}},
+		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)},
+			[]string{"", "registryNotValid", "", "registryValid"}},
 		{"one transient failure", []result{valid(false), unreachable("a"), valid(false)}, []string{"", "", ""}},
-		{"an outage", []result{valid(false), unreachable("a"), unreachable("a"), unreachable("a"), valid(false)}, []string{"", "", "registryNotValid", "", "registryValid"}},
-		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")}, []string{"", "", "registryNotValid", ""}},
+		{"an outage", []result{valid(false), unreachable("a"), unreachable("a"), unreachable("a"), valid(false)},
+			[]string{"", "", "registryNotValid", "", "registryValid"}},
+		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")},
+			[]string{"", "", "registryNotValid", ""}},
 		{"a transient failure within a failure", []result{refused(), unreachable("a"), refused()}, []string{"registryNotValid", "", ""}},
 		{"a transient failure of another kind within an outage", []result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []string{"", "registryNotValid", "", ""}},
 		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []string{"registryNotValid", "", "registryCodeChanged"}},
@@ -159,7 +163,8 @@ func TestExpiryOfReplacedCredentials(t *testing.T) {
 	for _, tt := range []struct {
 		now  result
 		want bool
-	}{{unreachable("a"), true}, {refused(), false}, {result{HealthResult: store.HealthResult{Code: "RegistryPathNotFound", Stage: "content"}}, false}, {valid(false), false}} {
+	}{{unreachable("a"), true}, {refused(), false},
+		{result{HealthResult: store.HealthResult{Code: "RegistryPathNotFound", Stage: "content"}}, false}, {valid(false), false}} {
 		before := store.Watched{Since: dawn, Unconfirmed: true, State: expiring().HealthResult}
 		before.State.CredentialsNotAfter, before.State.CertificateNotAfter = dawn, dawn
 		d := decide(before, tt.now, dawn)
@@ -201,7 +206,8 @@ func TestExpiryOfReport(t *testing.T) {
 			if text := sentence(alerts.Alert{Kind: kind, At: dawn, Registry: &registry}); text != texts[kind] {
 				t.Errorf("%v: %s", tt.warnings, text)
 			}
-			if record := changeRecord(finishedCheck{}, d.after, kind, dawn); record.Reason != string(kind) || record.Outcome != audit.Valid {
+			if record := changeRecord(finishedCheck{}, d.after, kind, dawn); record.Reason != string(kind) ||
+				record.Outcome != audit.Valid {
 				t.Errorf("%v: recorded as %+v", tt.warnings, record)
 			}
 		}

@@ -25,7 +25,9 @@ const maxHistory = 200
 // the organization; others leave it empty.
 //
 // Faults: NotFound.
-func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string, limit int, after HistoryEntry) (HealthStatus, []HistoryEntry, error) {
+func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string, limit int, after HistoryEntry) (
+	HealthStatus, []HistoryEntry, error,
+) {
 	if limit == 0 {
 		limit = maxHistory
 	}

@@ -109,7 +109,8 @@ func TestScheduledChecksPullOnlyChangedContent(t *testing.T) {
 	} {
 		step.before()
 		if requests, pulls := checks(step.checks); requests != step.requests || pulls != step.pulls {
-			t.Errorf("%s: %d checks took %d requests and %d pulls, want %d and %d", step.name, step.checks, requests, pulls, step.requests, step.pulls)
+			t.Errorf("%s: %d checks took %d requests and %d pulls, want %d and %d", step.name, step.checks, requests, pulls,
+				step.requests, step.pulls)
 		}
 	}
 	hub.counts()

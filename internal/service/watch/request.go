@@ -36,7 +36,9 @@ type CheckRequest struct {
 // RequestCheck makes a registry due for a check by a server. An operator names the organization; others leave it empty.
 //
 // Faults: Forbidden; NotFound.
-func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) (request CheckRequest, err error) {
+func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) (
+	request CheckRequest, err error,
+) {
 	contact := registries.ContactRequest{Permission: auth.ValidateRegistries, Action: audit.RegistryCheck, Org: org, UID: uid}
 	err = s.registries.RequestContact(ctx, p, origin, contact, func(tx *store.Tx, c registries.Contact) (err error) {
 		request = CheckRequest{orgUID: c.OrgUID, uid: c.UID, delay: c.At.Sub(c.Now)}
@@ -46,8 +48,8 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 	return request, err
 }
 
-// CheckNow requests a check by a server and waits for its report if reserve has a slot for the wait. Without a report, pending is the reason,
-// and the registry stays due.
+// CheckNow requests a check by a server and waits for its report if reserve has a slot for the wait. Without a report, pending is the
+// reason, and the registry stays due.
 //
 // Faults: as RequestCheck and AwaitCheck, except Unavailable.
 func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.Origin, uid string,
@@ -114,7 +116,8 @@ func reportOf(state store.CheckRequest) (*regcheck.Report, error) {
 	case state.Report == nil && state.State.Code == registries.CodeSecretUnreadable:
 		return nil, registries.SecretUnreadable(nil)
 	case state.Report == nil:
-		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field, Problem: "is not valid in the stored definition; replace the registry"})
+		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field,
+			Problem: "is not valid in the stored definition; replace the registry"})
 	}
 	report := &regcheck.Report{}
 	if err := json.Unmarshal(state.Report, report); err != nil {

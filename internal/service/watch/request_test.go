@@ -128,11 +128,14 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 		status store.HealthResult
 		kind   fault.Kind
 	}{
-		{store.HealthResult{Code: registries.CodeSecretUnreadable}, fault.Conflict}, {store.HealthResult{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
+		{store.HealthResult{Code: registries.CodeSecretUnreadable}, fault.Conflict},
+		{store.HealthResult{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
 	} {
 		request := w.mustRequest(w.Admin, "", uid)
 		row := w.mustClaim(1)[0]
-		if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row, result: result{HealthResult: tt.status}}); err != nil {
+		if _, err := w.end(t.Context(),
+			finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row,
+				result: result{HealthResult: tt.status}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {

@@ -93,7 +93,8 @@ func simulate(t *testing.T, org func(i int) int, dead func(i int) bool) *simulat
 		silent := map[string]bool{}
 		s.dead = func(registry string) bool { return silent[registry] }
 		for i := range registries {
-			row := store.Watched{OrgUID: fmt.Sprint(org(i)), RegistryUID: fmt.Sprint(i), Since: time.Now(), State: store.HealthResult{Valid: true},
+			row := store.Watched{OrgUID: fmt.Sprint(org(i)), RegistryUID: fmt.Sprint(i), Since: time.Now(),
+				State:  store.HealthResult{Valid: true},
 				NextAt: time.Now().Add(s.Interval * time.Duration(i) / registries)}
 			silent[row.RegistryUID] = dead(i)
 			if s.orgs[row.OrgUID] == nil {

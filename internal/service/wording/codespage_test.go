@@ -68,8 +68,8 @@ func codesPage(entries []regcheck.Entry, show func(regcheck.Text) string) string
 const codesIntroduction = `# Codes, reasons and warnings of a check
 
 This page is generated from the table of codes (make docs); do not edit it. A report has the first stage that failed, a code, usually a
-reason, the field of the definition to change, and a hint. This page has the usual field and hint; the hint of a report is more exact. If the
-target of a redirect fails, the code is that of its own failure, in a stage after tls.
+reason, the field of the definition to change, and a hint. This page has the usual field and hint; the hint of a report is more exact. If
+the target of a redirect fails, the code is that of its own failure, in a stage after tls.
 `
 
 func joinStages(entries []regcheck.Entry, code regcheck.Code) string {

@@ -19,7 +19,8 @@ func Engine() regcheck.Audience {
 	return regcheck.Audience{
 		Program:   "regwarden",
 		Forbidden: func(f *egress.Forbidden) (reason, hint string) { return Reason(f), Hint(f) },
-		DNS:       "Contact the operator of regwarden: the DNS server of --egress-dns, or of the system if it is not set, must be reachable.",
+		DNS: "Contact the operator of regwarden: the DNS server of --egress-dns, or of the system if it is not set, must be " +
+			"reachable.",
 		Proxy: func(target string, byAddress bool) string {
 			hint := "Ask the operator to correct --egress-proxy, or to allow " + target + " in the proxy. The definition is not the cause."
 			if byAddress {
@@ -58,7 +59,8 @@ var rules = map[egress.Class]struct{ reason, hint string }{
 	egress.ClassPort: {"the port is reserved for another kind of service",
 		"Use another port, or ask an operator to add an entry with address and port to --egress-allow."},
 	egress.ClassWrapped: {"the address is an IPv4 address embedded in an IPv6 address",
-		"Use the plain IPv4 address, or ask an operator to add the IPv6 range to --egress-allow; the embedded IPv4 address must be allowed as well."},
+		"Use the plain IPv4 address, or ask an operator to add the IPv6 range to --egress-allow; the embedded IPv4 address must be " +
+			"allowed as well."},
 	egress.ClassDenied: {"the operator denies this address",
 		"Ask an operator to change --egress-deny, or to add this one address to --egress-allow."},
 	egress.ClassUnlisted: {"the operator allows listed addresses only",
@@ -70,9 +72,11 @@ var rules = map[egress.Class]struct{ reason, hint string }{
 	egress.ClassHost: {"the address is this machine itself",
 		"Use an address that other machines can use, or ask an operator to add it to --egress-allow."},
 	egress.ClassReserved: {"the address is reserved",
-		"Correct the DNS records of the host, or ask an operator to add the range to --egress-allow (not possible for multicast and broadcast)."},
+		"Correct the DNS records of the host, or ask an operator to add the range to --egress-allow (not possible for multicast and " +
+			"broadcast)."},
 	egress.ClassPrivate: {"the address is private, and the profile is public",
 		"Ask an operator to add the network to --egress-allow or to set --egress-profile to private."},
 	egress.ClassZone: {"a server in a wider zone must not redirect to a private address or to this machine",
-		"Contact the registry operator: the address of the token service or redirect must be in the network zone of the registry or a wider one."},
+		"Contact the registry operator: the address of the token service or redirect must be in the network zone of the registry or a " +
+			"wider one."},
 }

@@ -158,7 +158,8 @@ func tablesOf(ctx context.Context, source *sql.Conn) ([]table, error) {
 	var waiting, ordered []table
 	for _, name := range names {
 		t := table{name: name}
-		if t.columns, err = rowsOf(ctx, source, func(row *sql.Rows, c *column) error { return row.Scan(&c.name, &c.kind) }, sqlColumns, name); err != nil {
+		if t.columns, err = rowsOf(ctx, source, func(row *sql.Rows, c *column) error { return row.Scan(&c.name, &c.kind) }, sqlColumns,
+			name); err != nil {
 			return nil, err
 		}
 		if t.needs, err = rowsOf(ctx, source, scanName, sqlNeeds, name); err != nil {

@@ -54,7 +54,8 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 	db := mustOpen(t, store.Options{DataDir: dir})
 	ctx := t.Context()
 	if err := db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.Orgs.Insert(ctx, store.Org{UID: orgUID, Name: "Zwölf \\N \t Boxkämpfer\n", Canonical: "zwölf", CreatedAt: start}); err != nil {
+		if err := tx.Orgs.Insert(ctx, store.Org{UID: orgUID, Name: "Zwölf \\N \t Boxkämpfer\n", Canonical: "zwölf",
+			CreatedAt: start}); err != nil {
 			return err
 		}
 		user := store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: "a@b.example", Canonical: "a@b.example", Role: "admin",
@@ -69,11 +70,14 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 				return err
 			}
 		}
-		if err := tx.Audits.Append(ctx, audit.Record{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
+		if err := tx.Audits.Append(ctx,
+			audit.Record{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid,
+				Report: []byte{0, 1, 2, 0xff}}); err != nil {
 			return err
 		}
-		if err := tx.Registries.Insert(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
-			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-copied"}}); err != nil {
+		if err := tx.Registries.Insert(ctx,
+			store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
+				Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-copied"}}); err != nil {
 			return err
 		}
 		if err := tx.Syncs.Schedule(ctx, orgUID, registryUID, start); err != nil {
@@ -198,7 +202,8 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 		dir, _, _ := furnished(t)
 		spoil(t, dir, `UPDATE sessions SET address = 'a' || char(0) || 'b' WHERE generation = 7`)
 		target := secret.String(server.NewDatabase(t))
-		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir},
+			store.Options{DatabaseURL: target}, nil); err == nil {
 			t.Fatal("a truncated text was copied")
 		}
 		for name, n := range rowCounts(t, "pgx", target.Reveal(), []string{"orgs", "sessions", "data_keyset"}) {
@@ -208,7 +213,8 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 		}
 		// What was corrected can be copied into the same database.
 		spoil(t, dir, `UPDATE sessions SET address = 'ab' WHERE generation = 7`)
-		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err != nil {
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir},
+			store.Options{DatabaseURL: target}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -216,13 +222,15 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 		dir, _, _ := furnished(t)
 		spoil(t, dir, `UPDATE sessions SET address = CAST('ab' AS BLOB) WHERE generation = 7`)
 		target := secret.String(server.NewDatabase(t))
-		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir},
+			store.Options{DatabaseURL: target}, nil); err == nil {
 			t.Error("bytes were copied as text")
 		}
 	})
 	t.Run("a directory that does not exist", func(t *testing.T) {
 		missing := filepath.Join(t.TempDir(), "missing")
-		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: missing}, store.Options{}, nil); !errors.Is(err, sqldb.ErrEmpty) {
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: missing}, store.Options{},
+			nil); !errors.Is(err, sqldb.ErrEmpty) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
@@ -236,7 +244,8 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		_, err = datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: secret.String(server.NewDatabase(t))}, nil)
+		_, err = datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir},
+			store.Options{DatabaseURL: secret.String(server.NewDatabase(t))}, nil)
 		if !errors.Is(err, sqldb.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
@@ -244,7 +253,8 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 	t.Run("the wrong master key", func(t *testing.T) {
 		dir, _, _ := furnished(t)
 		target := secret.String(server.NewDatabase(t))
-		_, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}, store.Options{DatabaseURL: target}, nil)
+		_, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()},
+			store.Options{DatabaseURL: target}, nil)
 		if !errors.Is(err, seal.ErrWrongKey) {
 			t.Errorf("got %v", err)
 		}

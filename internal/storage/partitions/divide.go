@@ -17,7 +17,8 @@ const (
 	// Servers of the version before may run for a day after the migration. They need a key of the uid alone. A role that does not own the
 	// table, or cannot create tables, leaves it as it is: after the first step alone, the table would refuse records in some months.
 	sqlUndivided = `SELECT CASE WHEN c.relkind <> 'r' THEN 0
-		WHEN NOT pg_has_role(c.relowner, 'USAGE') OR NOT has_schema_privilege(c.relnamespace, 'CREATE') THEN 0 WHEN NOT EXISTS (SELECT 1 FROM audits) THEN 1
+		WHEN NOT pg_has_role(c.relowner, 'USAGE') OR NOT has_schema_privilege(c.relnamespace, 'CREATE') THEN 0
+		WHEN NOT EXISTS (SELECT 1 FROM audits) THEN 1
 		ELSE (SELECT COUNT(*) FROM goose_db_version WHERE version_id = 28 AND is_applied AND tstamp < localtimestamp - interval '1 day') END
 		FROM pg_class c WHERE c.oid = to_regclass('audits')`
 	sqlNewest = `SELECT COALESCE(MAX(at), 0) FROM audits`
@@ -29,9 +30,9 @@ const (
 		WHERE schemaname = current_schema() AND tablename = 'audits' AND indexname NOT IN (SELECT conname FROM pg_constraint)`
 )
 
-// Divide makes the table that the migrations created the first partition of a divided one, with the records of the next months too. Its rows stay
-// where they are. They are read once, while others write, to prove that they are in the bounds; everything else takes no time. longer opens
-// the database for that, without a time limit.
+// Divide makes the table that the migrations created the first partition of a divided one, with the records of the next months too. Its
+// rows stay where they are. They are read once, while others write, to prove that they are in the bounds; everything else takes no time.
+// longer opens the database for that, without a time limit.
 func Divide(ctx context.Context, db *sqldb.DB, now time.Time, longer func() (*sqldb.DB, error)) error {
 	due, err := read(ctx, db, sqlUndivided)
 	if err != nil || due == 0 {

@@ -1,10 +1,10 @@
 // Package partitions keeps the audit records of a PostgreSQL database in a table for each month, which the retention time drops as a whole.
 //
-// The table is divided by at and not by uid: uids of checks are random, so that a month's records are not a range of them. The database knows
-// then that a uid is unique in a partition only, which suffices: records that share a uid are of the same hour.
+// The table is divided by at and not by uid: uids of checks are random, so that a month's records are not a range of them. The database
+// knows then that a uid is unique in a partition only, which suffices: records that share a uid are of the same hour.
 //
-// No step makes others wait for longer than lockTimeout. What cannot be done now, as during a long pg_dump, is tried again an hour later, by
-// any replica.
+// No step makes others wait for longer than lockTimeout. What cannot be done now, as during a long pg_dump, is tried again an hour later,
+// by any replica.
 package partitions
 
 import (
@@ -33,7 +33,8 @@ const (
 		WHERE i.inhparent = to_regclass('audits')`
 	// What other roles may do with the records, such as one that dumps them, they may do in each table of records.
 	sqlGrants = `SELECT format('GRANT %s ON %I TO %s', a.privilege_type, CAST($1 AS TEXT),
-		CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END) || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+		CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END)
+		|| CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
 		FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = to_regclass('audits') AND a.grantee <> c.relowner`
 )
 
@@ -88,8 +89,8 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// Extend creates the partitions of this month and the next ones that are missing, if the table is divided. There may be later ones, of a clock
-// that was ahead.
+// Extend creates the partitions of this month and the next ones that are missing, if the table is divided. There may be later ones, of a
+// clock that was ahead.
 func Extend(ctx context.Context, db *sqldb.DB, now time.Time) error {
 	found, err := list(ctx, db)
 	if err != nil || len(found) == 0 {
@@ -124,7 +125,8 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 		}
 		granting, err := grants(ctx, q, name)
 		return append([]string{
-			`LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE`, // no record of the month gets into the default partition after those were moved
+			// no record of the month gets into the default partition after those were moved
+			`LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE`,
 			fmt.Sprintf(`CREATE TABLE %s (LIKE audits INCLUDING DEFAULTS, PRIMARY KEY (uid))`, name),
 			fmt.Sprintf(`WITH moved AS (DELETE FROM audits_default WHERE at >= %d AND at < %d RETURNING *) INSERT INTO %s SELECT * FROM moved`, from, to, name),
 			fmt.Sprintf(`ALTER TABLE audits ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, from, to),
@@ -132,8 +134,8 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 	})
 }
 
-// Drop drops the partitions whose records are all from before a moment. It returns before when single records are to be deleted: a record of a
-// month waits until the whole month can be dropped, unless the retention time is short, or there is an error.
+// Drop drops the partitions whose records are all from before a moment. It returns before when single records are to be deleted: a record
+// of a month waits until the whole month can be dropped, unless the retention time is short, or there is an error.
 func Drop(ctx context.Context, db *sqldb.DB, now, before time.Time) (single time.Time, err error) {
 	found, err := list(ctx, db)
 	for _, p := range found {

@@ -80,7 +80,8 @@ func (w *world) text(t *testing.T, query string) (text string) {
 // parts are the names of the partitions.
 func (w *world) parts(t *testing.T) string {
 	t.Helper()
-	return w.text(t, "SELECT COALESCE(string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid::regclass::text), '') FROM pg_inherits WHERE inhparent = 'audits'::regclass")
+	return w.text(t, "SELECT COALESCE(string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid::regclass::text), '') FROM pg_inherits "+
+		"WHERE inhparent = 'audits'::regclass")
 }
 
 func divide(ctx context.Context, db *store.DB, at time.Time) error {
@@ -105,7 +106,8 @@ func (w *world) mustDrop(t *testing.T, at, before time.Time) time.Time {
 }
 
 func record(at time.Time) audit.Record {
-	return audit.Record{UID: uuid.NewString(), At: at, OrgUID: "org", ActorUID: "user", Action: audit.RegistryValidate, Outcome: audit.Valid}
+	return audit.Record{UID: uuid.NewString(), At: at, OrgUID: "org", ActorUID: "user",
+		Action: audit.RegistryValidate, Outcome: audit.Valid}
 }
 
 func refusal(at time.Time) audit.Record {
@@ -168,7 +170,8 @@ func TestDivide(t *testing.T) {
 	w.wantRecords(t, 4, 2)
 }
 
-// A new store is divided at once, and has the partitions of the next months from then on. A record of a clock that was ahead moves to its month.
+// A new store is divided at once, and has the partitions of the next months from then on. A record of a clock that was ahead moves to its
+// month.
 func TestExtend(t *testing.T) {
 	w := mustWorld(t)
 	w.mustDivide(t, now)
@@ -228,7 +231,8 @@ func (w *world) work(t *testing.T, first, spread int) {
 		running.Go(func() {
 			for n := range records {
 				if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-					return errors.Join(tx.Audits.Append(t.Context(), record(now.AddDate(0, n%spread, 0))), tx.Audits.Append(t.Context(), refusal(now)))
+					return errors.Join(tx.Audits.Append(t.Context(), record(now.AddDate(0, n%spread, 0))),
+						tx.Audits.Append(t.Context(), refusal(now)))
 				}); err != nil {
 					t.Errorf("replica %d: %v", i, err)
 				}
@@ -279,7 +283,9 @@ func TestDropDelaysNoOther(t *testing.T) {
 		var slowest time.Duration
 		for {
 			began := time.Now()
-			if err := w.InTx(t.Context(), func(tx *store.Tx) error { return tx.Audits.Append(t.Context(), record(now.AddDate(0, 3, 0))) }); err != nil {
+			if err := w.InTx(t.Context(), func(tx *store.Tx) error {
+				return tx.Audits.Append(t.Context(), record(now.AddDate(0, 3, 0)))
+			}); err != nil {
 				t.Error(err)
 			}
 			slowest = max(slowest, time.Since(began))

@@ -20,7 +20,8 @@ func TestExtendAfterWrongClock(t *testing.T) {
 	if err := divide(t.Context(), w.DB, now.AddDate(0, 4, 0)); err == nil {
 		t.Error("no error for the month whose name is in use")
 	}
-	if parts := w.parts(t); parts != "audits_2027_04 audits_2027_05 audits_2035_11 audits_2035_12 audits_2036_01 audits_default audits_first" {
+	if parts := w.parts(t); parts != "audits_2027_04 audits_2027_05 audits_2035_11 audits_2035_12 audits_2036_01 audits_default "+
+		"audits_first" {
 		t.Errorf("partitions %q", parts)
 	}
 }
@@ -32,7 +33,8 @@ func TestPrivileges(t *testing.T) {
 	w.mustExec(t, "GRANT SELECT ON audits TO "+role+" WITH GRANT OPTION; GRANT SELECT, INSERT ON audits TO PUBLIC")
 	w.mustDivide(t, now)
 	w.mustDivide(t, now.AddDate(0, 3, 0))
-	const privileges = "SELECT string_agg(DISTINCT COALESCE(relacl::text, 'none'), ' ') FROM pg_class WHERE relname LIKE 'audits%' AND relkind IN ('r', 'p')"
+	const privileges = "SELECT string_agg(DISTINCT COALESCE(relacl::text, 'none'), ' ') FROM pg_class WHERE relname LIKE 'audits%' AND " +
+		"relkind IN ('r', 'p')"
 	if all, one := w.text(t, privileges), w.text(t, "SELECT relacl::text FROM pg_class WHERE relname = 'audits_first'"); all != one {
 		t.Errorf("the tables have the privileges %s, want those of the first, %s", all, one)
 	}
@@ -44,14 +46,16 @@ func (w *world) newRole(t *testing.T, prefix string) string {
 	role := `"` + prefix + uuid.NewString() + `"`
 	w.mustExec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'limited'")
 	t.Cleanup(func() {
-		if _, err := w.conn.Exec(context.Background(), "REASSIGN OWNED BY "+role+" TO CURRENT_USER; DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
+		if _, err := w.conn.Exec(context.Background(),
+			"REASSIGN OWNED BY "+role+" TO CURRENT_USER; DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
 			t.Error(err)
 		}
 	})
 	return role
 }
 
-// A role that cannot divide the table leaves it as it is. A bound of the first partition would stay, and would refuse records in some months.
+// A role that cannot divide the table leaves it as it is. A bound of the first partition would stay, and would refuse records in some
+// months.
 func TestRoleThatCannotDivide(t *testing.T) {
 	for name, grant := range map[string]string{
 		"it cannot create tables":        "ALTER TABLE audits OWNER TO %s",
@@ -82,11 +86,13 @@ func TestStopEndsTheProof(t *testing.T) {
 	mustAppend(t, w.DB, record(now))
 	w.mustExec(t, "UPDATE goose_db_version SET tstamp = tstamp - interval '25 hours'")
 	w.mustExec(t, "CREATE FUNCTION slow() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(20); RETURN true; END $$")
-	w.mustExec(t, fmt.Sprintf("ALTER TABLE audits ADD CONSTRAINT audits_first CHECK (at < %d AND slow()) NOT VALID", now.AddDate(0, 4, 0).UnixMilli()))
+	w.mustExec(t, fmt.Sprintf("ALTER TABLE audits ADD CONSTRAINT audits_first CHECK (at < %d AND slow()) NOT VALID",
+		now.AddDate(0, 4, 0).UnixMilli()))
 	ctx, stop := context.WithCancel(t.Context())
 	divided := make(chan error)
 	go func() { divided <- divide(ctx, w.DB, now) }()
-	w.await(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%VALIDATE%' AND wait_event = 'PgSleep'", "1")
+	w.await(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%VALIDATE%' AND "+
+		"wait_event = 'PgSleep'", "1")
 	began := time.Now()
 	stop()
 	if err := <-divided; err == nil {

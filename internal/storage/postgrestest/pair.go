@@ -97,7 +97,8 @@ func (p *Pair) Rebuild() error {
 		return err
 	}
 	from := fmt.Sprintf(wholeSettings, p.primary.address.Port())
-	backup := p.primary.command("pg_basebackup", "--pgdata", p.standby.data(), "--dbname", from, "--checkpoint", "fast", "--wal-method", "stream", "--no-sync")
+	backup := p.primary.command("pg_basebackup", "--pgdata", p.standby.data(), "--dbname", from, "--checkpoint", "fast", "--wal-method",
+		"stream", "--no-sync")
 	if out, err := backup.CombinedOutput(); err != nil {
 		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
 	}

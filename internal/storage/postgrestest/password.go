@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// hashedPassword is Password as PostgreSQL stores it (column rolpassword of pg_authid), with one iteration. By default there are 4096, which
-// each client computes for each connection: a third of the processor time of tests of the store.
+// hashedPassword is Password as PostgreSQL stores it (column rolpassword of pg_authid), with one iteration. By default there are 4096,
+// which each client computes for each connection: a third of the processor time of tests of the store.
 func hashedPassword() string {
 	const iterations, salt = 1, "regwarden-test"
 	salted, err := pbkdf2.Key(sha256.New, Password, []byte(salt), iterations, sha256.Size)

@@ -1,5 +1,5 @@
-// Package seal encrypts secrets at rest with two levels of keys. A master key wraps one keyring. The keyring encrypts all values and binds each to
-// the location where it is stored.
+// Package seal encrypts secrets at rest with two levels of keys. A master key wraps one keyring. The keyring encrypts all values and binds
+// each to the location where it is stored.
 //
 // internal/storage/store stores the wrapped keyring and the encrypted values. A value that cannot be decrypted is always an error.
 package seal

@@ -36,7 +36,8 @@ func ParseMasterKey(text secret.String) (MasterKey, error) {
 	trimmed := strings.TrimSpace(text.Reveal())
 	raw, err := base64.StdEncoding.Strict().DecodeString(trimmed)
 	if err != nil || len(raw) != masterKeySize {
-		return MasterKey{}, fmt.Errorf("the master key must be %d bytes in base64; create one with: head -c %d /dev/urandom | base64", masterKeySize, masterKeySize)
+		return MasterKey{}, fmt.Errorf("the master key must be %d bytes in base64; create one with: head -c %d /dev/urandom | base64",
+			masterKeySize, masterKeySize)
 	}
 	return MasterKey{text: secret.String(trimmed)}, nil
 }

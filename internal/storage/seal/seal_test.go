@@ -30,7 +30,8 @@ func TestDecryptRequiresSameLocation(t *testing.T) {
 	ring := mustKeyring(t)
 	part := rapid.SampledFrom([]string{"", "a", "b", "a|b", "|", "1:a", "1:a|0:"})
 	location := rapid.Custom(func(r *rapid.T) seal.Location {
-		return seal.Location{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"), Column: part.Draw(r, "column")}
+		return seal.Location{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"),
+			Column: part.Draw(r, "column")}
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		encryptedAt, decryptedAt := location.Draw(r, "encrypted at"), location.Draw(r, "decrypted at")
@@ -179,7 +180,8 @@ func TestMasterKeyTextIsNeverPrinted(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "x", good[:40], good + good, strings.Repeat("!", 44)} {
-		if _, err := seal.ParseMasterKey(secret.String(bad)); err == nil || (bad != "" && len(bad) > 8 && strings.Contains(err.Error(), bad)) {
+		if _, err := seal.ParseMasterKey(secret.String(bad)); err == nil ||
+			(bad != "" && len(bad) > 8 && strings.Contains(err.Error(), bad)) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

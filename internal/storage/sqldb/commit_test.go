@@ -49,7 +49,8 @@ func insertSingle(t *testing.T, db *DB, name string) error {
 
 // TestAutocommit stores what one statement changes, and refuses work with several on PostgreSQL, where each would commit on its own.
 func TestAutocommit(t *testing.T) {
-	for name, db := range map[string]*DB{"SQLite": mustOpen(t, Options{Dir: t.TempDir()}), "PostgreSQL": mustOpenURL(t, shared.Server(t).NewDatabase(t))} {
+	for name, db := range map[string]*DB{"SQLite": mustOpen(t, Options{Dir: t.TempDir()}),
+		"PostgreSQL": mustOpenURL(t, shared.Server(t).NewDatabase(t))} {
 		if err := insertSingle(t, db, "one"); err != nil || !nameExists(t, db, "one") {
 			t.Errorf("%s: not stored, %v", name, err)
 		}
@@ -120,7 +121,8 @@ func TestStatementsShareATransaction(t *testing.T) {
 					name = "there"
 				}
 				err := db.Autocommit(t.Context(), func(q Querier) (err error) {
-					transactions[i], err = queryText(t.Context(), q, "INSERT INTO names (name) VALUES ('"+name+"') RETURNING CAST(pg_current_xact_id() AS TEXT)")
+					transactions[i], err = queryText(t.Context(), q,
+						"INSERT INTO names (name) VALUES ('"+name+"') RETURNING CAST(pg_current_xact_id() AS TEXT)")
 					return err
 				})
 				if wrong := name == "there"; wrong != errors.Is(err, ErrExists) || !wrong && (err != nil || !nameExists(t, db, name)) {

@@ -15,7 +15,8 @@ import (
 )
 
 // shared runs PostgreSQL for the tests that do not end it.
-var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Deadlocks: true, Settings: []string{"deadlock_timeout = 50ms"}}}
+var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Deadlocks: true,
+	Settings: []string{"deadlock_timeout = 50ms"}}}
 
 func TestMain(m *testing.M) {
 	shared.Tests = m

@@ -41,7 +41,8 @@ func lockDir(ctx context.Context, dir string) (*Lock, error) {
 // held returns a lock that was taken with err. Its file belongs to the owner of the directory.
 func held(dir string, file *os.File, err error) (*Lock, error) {
 	if err == nil && runtime.GOOS == "windows" {
-		err = errors.New("a store needs a Unix system; log in to a server (`regwarden login`), or use `regwarden check` and `scan`, which need neither")
+		err = errors.New("a store needs a Unix system; log in to a server (`regwarden login`), or use `regwarden check` and `scan`, " +
+			"which need neither")
 	}
 	if err == nil {
 		err = seal.GiveToOwnerOf(dir, file)

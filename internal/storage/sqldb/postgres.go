@@ -13,11 +13,12 @@ import (
 
 // postgres is a PostgreSQL database. Transactions and other queries run concurrently on a pool of connections.
 type postgres struct {
-	pool     *pool
-	begin    string
-	limit    time.Duration // of a transaction or a query with its connection and retries: an unresponsive server must not delay callers for longer
-	cancels  bool          // Options.Cancel
-	notifies bool          // the database has NOTIFY
+	pool  *pool
+	begin string
+	// of a transaction or a query with its connection and retries: an unresponsive server must not delay callers for longer
+	limit    time.Duration
+	cancels  bool // Options.Cancel
+	notifies bool // the database has NOTIFY
 	pooling  atomic.Pointer[pooling]
 	sharer   *sharer
 	*listener

@@ -43,7 +43,8 @@ func TestEveryConnectionIsDurableAndDetectsLoss(t *testing.T) {
 	execDirectly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$")
 	db := mustOpenURL(t, url)
 	const query = "SELECT current_setting('synchronous_commit') || ' ' || current_setting('tcp_keepalives_idle') || ' ' || " +
-		"current_setting('tcp_keepalives_interval') || ' ' || current_setting('tcp_keepalives_count') || ' ' || current_setting('client_connection_check_interval')"
+		"current_setting('tcp_keepalives_interval') || ' ' || current_setting('tcp_keepalives_count') || ' ' || " +
+		"current_setting('client_connection_check_interval')"
 	config, err := parseURL(secret.String(url))
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ func TestMigrationDuringALongReadBlocksNoQueries(t *testing.T) {
 	files["migrations/postgres/00002_column.sql"] = &fstest.MapFile{Data: []byte("ALTER TABLE names ADD COLUMN more TEXT")}
 	migrated := make(chan error, 1)
 	go func() {
-		newer, err := Open(t.Context(), Options{URL: secret.String(url)}, func(ctx context.Context, db *Raw) error { return db.Migrate(ctx, files, false) })
+		newer, err := Open(t.Context(), Options{URL: secret.String(url)},
+			func(ctx context.Context, db *Raw) error { return db.Migrate(ctx, files, false) })
 		if err == nil {
 			err = newer.Close()
 		}

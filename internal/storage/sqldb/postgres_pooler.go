@@ -146,7 +146,8 @@ func (p *pooling) detectNames(ctx context.Context, on *sql.Conn) error {
 		}
 		_, err := conn.Prepare(ctx, name, "SELECT 1")
 		if err == nil {
-			err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_prepared_statements WHERE name = $1)", pgx.QueryExecModeExec, name).Scan(&p.unnamed)
+			err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_prepared_statements WHERE name = $1)", pgx.QueryExecModeExec,
+				name).Scan(&p.unnamed)
 			err = errors.Join(err, conn.Deallocate(ctx, name))
 		} else if p.unnamed = codeOf(err) == codeNameExists; p.unnamed { // of another server that is starting
 			err = nil

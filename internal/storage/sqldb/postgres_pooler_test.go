@@ -154,7 +154,8 @@ func TestPoolerIsPutInBetween(t *testing.T) {
 // TestMigrationThroughPooler runs a migration that takes longer than the database allows a statement, through a pooler of transactions.
 func TestMigrationThroughPooler(t *testing.T) {
 	server := shared.Server(t)
-	pooler, direct := postgrestest.StartPooler(t, server, "transaction", "default_pool_size = 2", "query_wait_timeout = 20"), server.NewDatabase(t)
+	pooler, direct := postgrestest.StartPooler(t, server, "transaction", "default_pool_size = 2", "query_wait_timeout = 20"),
+		server.NewDatabase(t)
 	execDirectly(t, direct, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''1s''', current_database()); END $$`)
 	slow := fstest.MapFS{"migrations/postgres/00001_names.sql": {Data: []byte(schema + "SELECT pg_sleep(1.5);")}}
 	var running sync.WaitGroup

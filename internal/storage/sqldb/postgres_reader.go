@@ -35,7 +35,8 @@ func (r pgReader) Each(ctx context.Context, query string, args []any, scan func(
 	}
 }
 
-func (r pgReader) try(ctx context.Context, until time.Time, query string, args []any, scan func(Scanner) error) (rows int, lost bool, err error) {
+func (r pgReader) try(ctx context.Context, until time.Time, query string, args []any,
+	scan func(Scanner) error) (rows int, lost bool, err error) {
 	if err := checkArgs(ctx, args); err != nil {
 		return 0, false, noRowsIfUnstorable(query, err)
 	}

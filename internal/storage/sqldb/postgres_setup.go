@@ -136,9 +136,11 @@ func createLock(ctx context.Context, db *sql.DB) error {
 		switch codeOf(err) {
 		case codeUnique, codeTableExists, codeObjectExists, codeNoTable, codeSerialization, codeDeadlock:
 		case codeNotAllowed:
-			return errors.Join(errors.New("the database user cannot create tables; grant it CREATE on the schema, or start regwarden first as a user who can"), Translate(err))
+			return errors.Join(errors.New("the database user cannot create tables; grant it CREATE on the schema, or start regwarden "+
+				"first as a user who can"), Translate(err))
 		case codeNoSchema:
-			return errors.Join(errors.New("the database has no schema for tables; create the one that search_path names, or remove search_path"), Translate(err))
+			return errors.Join(errors.New("the database has no schema for tables; create the one that search_path names, or remove "+
+				"search_path"), Translate(err))
 		default:
 			return fmt.Errorf("create the lock of the store: %w", Translate(err))
 		}

@@ -54,7 +54,8 @@ func TestAnotherHostTakesOver(t *testing.T) {
 
 // TestNoConnectionSaysWhy asks for a connection while the only one is in use, and in no time to open another.
 func TestNoConnectionSaysWhy(t *testing.T) {
-	for conns, want := range map[string]string{"3": "all 1 are in use; pool_max_conns in the URL allows more", "4": "it is slow to open one more, 1 are in use"} {
+	for conns, want := range map[string]string{"3": "all 1 are in use; pool_max_conns in the URL allows more",
+		"4": "it is slow to open one more, 1 are in use"} {
 		db := mustOpenURL(t, shared.Server(t).NewDatabase(t)+"&pool_max_conns="+conns)
 		awaitServed(t, db)
 		err := db.InTx(t.Context(), func(Querier) error {

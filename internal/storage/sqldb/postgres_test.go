@@ -153,7 +153,8 @@ func settings(t *testing.T, server *postgrestest.Server) {
 		{"synchronous_commit", "off", "on"}, {"synchronous_commit", "local", "on"}, {"synchronous_commit", "remote_apply", "remote_apply"},
 		{"lock_timeout", "0", "2s"}, {"lock_timeout", "'1s'", "1s"}, {"statement_timeout", "0", "4s"}, {"statement_timeout", "'3s'", "3s"},
 	} {
-		execDirectly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET "+row.name+" = "+strings.ReplaceAll(row.has, "'", "''")+"', current_database()); END $$")
+		execDirectly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET "+row.name+" = "+strings.ReplaceAll(row.has, "'",
+			"''")+"', current_database()); END $$")
 		db := mustOpenURL(t, url)
 		err := db.InTx(t.Context(), func(q Querier) error {
 			got, err := queryText(t.Context(), q, "SELECT current_setting('"+row.name+"')")

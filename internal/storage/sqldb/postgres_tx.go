@@ -71,7 +71,8 @@ func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work f
 }
 
 // detach bounds the use of a connection, by until and by the caller's own deadline. A caller that leaves before does not
-// cancel it, since that would close the connection, and opening another costs the database a process; Options.Cancel is for those that must.
+// cancel it, since that would close the connection, and opening another costs the database a process; Options.Cancel is for those that
+// must.
 func (p *postgres) detach(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
 	cause := context.DeadlineExceeded
 	if own, has := ctx.Deadline(); has && own.Before(until) {

@@ -104,8 +104,8 @@ func (r *Raw) Migrate(ctx context.Context, files fs.FS, allowNewer bool) error {
 	return nil
 }
 
-// runMigrations runs migrations. While another transaction, such as that of pg_dump, reads a table, the migration of the table waits, and all
-// queries of the table wait for the migration. So it waits only for a short time, and is tried again.
+// runMigrations runs migrations. While another transaction, such as that of pg_dump, reads a table, the migration of the table waits, and
+// all queries of the table wait for the migration. So it waits only for a short time, and is tried again.
 func runMigrations(ctx context.Context, provider *goose.Provider) error {
 	for began := time.Now(); ; {
 		_, err := provider.Up(ctx)
@@ -113,7 +113,8 @@ func runMigrations(ctx context.Context, provider *goose.Provider) error {
 		case codeOf(err) != codeLockTimeout:
 			return err
 		case time.Since(began) > setupWait:
-			return errors.Join(errors.New("a long transaction, such as that of pg_dump, reads a table that changes; start again when it has ended"), err)
+			return errors.Join(errors.New("a long transaction, such as that of pg_dump, reads a table that changes; start again "+
+				"when it has ended"), err)
 		}
 		select {
 		case <-time.After(migrationPause):
@@ -128,7 +129,8 @@ func (r *Raw) provider(files fs.FS) (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(r.dialect.goose, r.DB, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations...))
+	provider, err := goose.NewProvider(r.dialect.goose, r.DB, nil, goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(migrations...))
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}

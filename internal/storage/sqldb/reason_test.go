@@ -19,10 +19,12 @@ import (
 func connectionReasons(t *testing.T, server *postgrestest.Server) {
 	closed := testport.Unused(t)
 	for want, url := range map[string]string{
-		"does not accept the password of the user \"" + postgrestest.User + "\"":         strings.Replace(server.URL("postgres"), "marked", "marked-wrong", 1),
-		"The database \"missing\" does not exist at " + server.Address():                 server.URL("missing"),
-		"No database server accepts connections at " + closed:                            server.URLVia(closed, "postgres"),
-		"There is no connection to the database at " + server.Address() + ". Correct da": strings.Replace(server.URL("postgres"), "sslmode=disable", "sslmode=require", 1),
+		"does not accept the password of the user \"" + postgrestest.User +
+			"\"": strings.Replace(server.URL("postgres"), "marked", "marked-wrong", 1),
+		"The database \"missing\" does not exist at " + server.Address(): server.URL("missing"),
+		"No database server accepts connections at " + closed:            server.URLVia(closed, "postgres"),
+		"There is no connection to the database at " + server.Address() +
+			". Correct da": strings.Replace(server.URL("postgres"), "sslmode=disable", "sslmode=require", 1),
 	} {
 		_, err := Open(t.Context(), Options{URL: secret.String(url)}, setup)
 		text, connecting := Reason(err)
@@ -34,8 +36,9 @@ func connectionReasons(t *testing.T, server *postgrestest.Server) {
 
 func TestReasonsOfTheNetwork(t *testing.T) {
 	for want, err := range map[string]error{
-		"The database host db.example is unknown.":           &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true},
-		"cannot be resolved now":                             &net.DNSError{Err: "server misbehaving", Name: "db.example", IsTemporary: true},
+		"The database host db.example is unknown.": &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true},
+		"cannot be resolved now": &net.DNSError{Err: "server misbehaving",
+			Name: "db.example", IsTemporary: true},
 		"The database host db.example:5432 does not respond": fmt.Errorf("dial: %w", context.DeadlineExceeded),
 	} {
 		if text := networkReason(err, "db.example", "db.example:5432"); !strings.Contains(text, want) {

@@ -68,8 +68,8 @@ func (db *DB) InTx(ctx context.Context, work func(Querier) error) error {
 	return db.note(db.write(ctx, false, work))
 }
 
-// Autocommit is InTx for work that runs one statement, with Exec or Each and without Notify. On PostgreSQL it shares a transaction with those
-// of other callers, so it must not wait for a lock.
+// Autocommit is InTx for work that runs one statement, with Exec or Each and without Notify. On PostgreSQL it shares a transaction with
+// those of other callers, so it must not wait for a lock.
 func (db *DB) Autocommit(ctx context.Context, work func(Querier) error) error {
 	return db.note(db.write(ctx, true, work))
 }

@@ -16,8 +16,9 @@ import (
 
 // ErrNoTLSMode is returned for the URL of a database on another machine that does not set how the connection is protected.
 // What pgx then does ("prefer") sends the password to any server.
-var ErrNoTLSMode = errors.New("the database URL is for another machine and does not set how the connection is protected; add sslmode=verify-full " +
-	"(and sslrootcert=FILE for a certificate authority of your own), or sslmode=require to encrypt without verifying the server, " +
+var ErrNoTLSMode = errors.New("the database URL is for another machine and does not set how the connection is protected; " +
+	"add sslmode=verify-full (and sslrootcert=FILE for a certificate authority of your own), " +
+	"or sslmode=require to encrypt without verifying the server, " +
 	"or sslmode=disable in an isolated network; PGSSLMODE and a service file can set it too")
 
 // scram is the one method that proves a password without sending it, and makes the server prove that it knows it, too

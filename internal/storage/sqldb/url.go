@@ -89,7 +89,8 @@ func parseURL(url secret.String) (*pgxpool.Config, error) {
 	}
 	config.MaxConns = max(config.MaxConns, leastConns) - 1 // the listener is not of the pool
 	c.OnNotice = countWarning
-	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // a caller whose connection is dead takes another
+	// a caller whose connection is dead takes another
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
 	return config, nil
 }

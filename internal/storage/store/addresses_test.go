@@ -13,7 +13,8 @@ func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
 	upgrade{file: "00012_alert_addresses.sql", undo: "DROP TABLE alert_addresses",
 		before: func(ctx context.Context, tx *Tx) error { return oldChannels(ctx, tx, at) },
 		after: func(t *testing.T, tx *Tx) error {
-			for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"}, "own": {"a@example.com"}, "none": nil} {
+			for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"},
+				"own": {"a@example.com"}, "none": nil} {
 				list, err := tx.Addresses.List(t.Context(), org)
 				if err != nil {
 					return err
@@ -38,12 +39,14 @@ func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
 // oldChannels stores three organizations: one with users that get alerts, one with addresses only, one with a webhook.
 func oldChannels(ctx context.Context, tx *Tx, at time.Time) error {
 	for _, c := range []Channel{
-		{OrgUID: "all", Type: "email", AlertAllUsers: true, Identifiers: []string{"a@example.com", "A@EXAMPLE.com", `"b\\"@example.com`, "ü@example.com"}},
+		{OrgUID: "all", Type: "email", AlertAllUsers: true,
+			Identifiers: []string{"a@example.com", "A@EXAMPLE.com", `"b\\"@example.com`, "ü@example.com"}},
 		{OrgUID: "own", Type: "email", Identifiers: []string{"a@example.com"}},
 		{OrgUID: "none", Type: "http", AlertAllUsers: true, Identifiers: []string{"a@example.com"}},
 	} {
 		project := Project{UID: "project of " + c.OrgUID, OrgUID: c.OrgUID, Name: "P", Canonical: "p", CreatedAt: at}
-		user := User{UID: "user of " + c.OrgUID, OrgUID: c.OrgUID, Email: "Member@example.com", Canonical: "member@example.com", Role: "member", PasswordChangedAt: at, CreatedAt: at}
+		user := User{UID: "user of " + c.OrgUID, OrgUID: c.OrgUID, Email: "Member@example.com", Canonical: "member@example.com",
+			Role: "member", PasswordChangedAt: at, CreatedAt: at}
 		c.UID, c.ProjectUID, c.Component, c.CreatedAt = "channel of "+c.OrgUID, project.UID, "c", at
 		for _, step := range []func() error{
 			func() error {

@@ -13,8 +13,8 @@ import (
 const (
 	sqlReserveSlot = `INSERT INTO allowances (holder, full_at) VALUES ($1, CAST($2 AS BIGINT) + CAST($3 AS BIGINT))
 		ON CONFLICT (holder) DO UPDATE SET
-			full_at = CASE WHEN allowances.full_at > $2 AND allowances.full_at <= CAST($5 AS BIGINT) THEN allowances.full_at ELSE $2 END + CAST($3 AS BIGINT)
-			WHERE allowances.full_at <= CAST($4 AS BIGINT) OR allowances.full_at > CAST($5 AS BIGINT)
+			full_at = CASE WHEN allowances.full_at > $2 AND allowances.full_at <= CAST($5 AS BIGINT) THEN allowances.full_at
+			ELSE $2 END + CAST($3 AS BIGINT) WHERE allowances.full_at <= CAST($4 AS BIGINT) OR allowances.full_at > CAST($5 AS BIGINT)
 		RETURNING full_at`
 	sqlAllowance             = `SELECT full_at FROM allowances WHERE holder = $1`
 	sqlDeleteAllowancesOfOrg = `DELETE FROM allowances WHERE holder IN (SELECT uid FROM users WHERE org_uid = $1
@@ -37,7 +37,8 @@ type Allowances struct{ *conn }
 // Reserve reserves a holder's next slot. A period has that number of slots: all of them at once after a pause, then evenly
 // spaced. It returns how long to wait for the slot. If that were longer than within, it reserves nothing, and wait is the
 // time until a reservation succeeds.
-func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, period, within time.Duration, now time.Time) (wait time.Duration, reserved bool, err error) {
+func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, period, within time.Duration,
+	now time.Time) (wait time.Duration, reserved bool, err error) {
 	each := max(1, period.Microseconds()/int64(slots))
 	usedUp := now.UnixMicro() + each*int64(slots)
 	latest := usedUp - each + within.Microseconds()
@@ -56,7 +57,8 @@ const ContactsAhead = 15 * time.Minute
 // ReserveContact reserves the next contact of a host that a user causes by a change: the check of a definition, or the first
 // delivery to a webhook's origin. It returns how long to wait for it, and reserves none further than ContactsAhead.
 // Validations have a separate allowance, so that stored definitions never make a validation fail.
-func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
+func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinute int,
+	now time.Time) (wait time.Duration, reserved bool, err error) {
 	wait, reserved, err = tx.Reserve(ctx, ContactsOf+userUID, perMinute, time.Minute, ContactsAhead, now)
 	if !reserved {
 		wait += ContactsAhead

@@ -175,7 +175,8 @@ func TestRestoreRejects(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		if _, err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, store.RestoreOptions{}); !errors.Is(err, sqldb.ErrLocked) {
+		if _, err := store.Restore(t.Context(), store.Options{DataDir: to}, backup,
+			store.RestoreOptions{}); !errors.Is(err, sqldb.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -22,7 +22,8 @@ var claimed = map[string]struct {
 	due, walk, take string
 	claim           func(ctx context.Context, tx *Tx, owner string, shares []Share) ([]string, error)
 }{
-	"registry_watch": {insert: `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) SELECT gen_random_uuid(), ` + orgAndTime + `, 0` + eachRow,
+	"registry_watch": {insert: `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) SELECT gen_random_uuid(), ` +
+		orgAndTime + `, 0` + eachRow,
 		due: sqlWatchDue, walk: sqlWatchOrgs, take: postgresClaimWatch,
 		claim: func(ctx context.Context, tx *Tx, owner string, shares []Share) ([]string, error) {
 			rows, err := tx.Watch.Claim(ctx, owner, noon, noon.Add(time.Minute), shares)
@@ -176,7 +177,8 @@ func dueIsFound(t *testing.T, server *postgrestest.Server) {
 			for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 				mustExec(t, conn, "SET plan_cache_mode = "+mode)
 				for query, args := range map[string]string{
-					of.due: fmt.Sprint(due, ", 500"), of.walk: fmt.Sprint(due, ", 50, '7'"), of.take: fmt.Sprint(due, ", 'owner', ", due, ", ", shares)} {
+					of.due: fmt.Sprint(due, ", 500"), of.walk: fmt.Sprint(due, ", 50, '7'"),
+					of.take: fmt.Sprint(due, ", 'owner', ", due, ", ", shares)} {
 					plan := planOn(t, conn, query, args)
 					if n := pages(plan); n > mostPages || strings.Contains(plan, "Seq Scan on "+table) {
 						t.Errorf("%s, due at %d, %s: %d pages for %.60s\n%s", table, due, mode, n, query, plan)

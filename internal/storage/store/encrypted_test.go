@@ -24,7 +24,8 @@ func TestEncryptedValuesAreBoundToTheirLocation(t *testing.T) {
 	}
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
 		return errors.Join(
-			tx.Orgs.Insert(ctx, Org{UID: "a", Name: "a", Canonical: "a", CreatedAt: at}), tx.Orgs.Insert(ctx, Org{UID: "b", Name: "b", Canonical: "b", CreatedAt: at}),
+			tx.Orgs.Insert(ctx, Org{UID: "a", Name: "a", Canonical: "a", CreatedAt: at}),
+			tx.Orgs.Insert(ctx, Org{UID: "b", Name: "b", Canonical: "b", CreatedAt: at}),
 			tx.Registries.Insert(ctx, record("one", "a")), tx.Registries.Insert(ctx, record("two", "a")))
 	})
 	wantOpen := func(org, uid string, wanted error) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A registry that failed before the upgrade has the texts of its newest report that counts, and one that is valid or has no report has none.
+// A registry that failed before the upgrade has the texts of its newest report that counts, and one that is valid or has no report has
+// none.
 func TestMigrationReadsHealthTexts(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	type check struct {
@@ -20,17 +21,21 @@ func TestMigrationReadsHealthTexts(t *testing.T) {
 		"valid":       {{counted: true, report: first}, {valid: true, counted: true, report: `{"valid":true,"message":null,"hint":null}`}},
 		"no report":   {{counted: true}},
 	}
-	upgrade{file: "00015_registry_health.sql", undo: "ALTER TABLE registry_watch DROP COLUMN message; ALTER TABLE registry_watch DROP COLUMN hint",
+	upgrade{file: "00015_registry_health.sql",
+		undo: "ALTER TABLE registry_watch DROP COLUMN message; ALTER TABLE registry_watch DROP COLUMN hint",
 		before: func(ctx context.Context, tx *Tx) error {
 			if err := tx.Orgs.Insert(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: at}); err != nil {
 				return err
 			}
 			for name, checks := range registries {
-				if err := tx.Registries.Insert(ctx, Registry{UID: name, OrgUID: "o", Name: name, Canonical: name, Version: 1, CreatedAt: at, UpdatedAt: at}); err != nil {
+				if err := tx.Registries.Insert(ctx,
+					Registry{UID: name, OrgUID: "o", Name: name, Canonical: name, Version: 1, CreatedAt: at, UpdatedAt: at}); err != nil {
 					return err
 				}
 				for i, c := range checks {
-					if err := tx.storeCheck(ctx, name, HealthPeriod{Counted: c.counted, Result: HealthResult{Valid: c.valid, Code: string(rune('A' + i))}, Report: []byte(c.report)}, at); err != nil {
+					if err := tx.storeCheck(ctx, name,
+						HealthPeriod{Counted: c.counted, Result: HealthResult{Valid: c.valid, Code: string(rune('A' + i))},
+							Report: []byte(c.report)}, at); err != nil {
 						return err
 					}
 				}

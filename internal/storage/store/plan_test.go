@@ -43,8 +43,9 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"WithoutIdentity": sqlWithoutIdentity, "SetIdentity": sqlSetIdentity, "NameInUse": sqlNameInUse,
 		"RegistryBytes": sqlRegistryBytes, "LockUsage": sqlLockUsage, "RecountUsage": sqlRecountUsage,
 		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry, "LockSize": sqlLockSize, "Version": sqliteVersion,
-		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
-		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqliteClaimWatch, "EndWatch": sqlEndWatch,
+		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin,
+		"DeleteMemberships": sqlDeleteMemberships,
+		"WatchDue":          sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqliteClaimWatch, "EndWatch": sqlEndWatch,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqliteExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
 		"History": sqlHistory, "Timeline": sqlTimeline,
 		"CountWatchAhead": sqlCountWatchAhead,
@@ -74,7 +75,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 	// A registry's content is many rows: an index on the registry alone would not be better than a scan.
 	for name, query := range map[string]string{"Contents": sqlContents, "CountContents": sqlCountContents} {
-		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "(repository,tag)>") || !strings.Contains(plan, "repository<") {
+		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "(repository,tag)>") ||
+			!strings.Contains(plan, "repository<") {
 			t.Errorf("%s: not by a range of names: %s", name, plan)
 		}
 	}
@@ -101,7 +103,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		t.Errorf("SweepPart: not by a range of names: %s", plan)
 	}
 	// It sorts, but at most twice as many rows as are claimed.
-	if plan := strings.Join(planOf(t, db, sqliteClaimSyncs), "\n"); strings.Count(plan, "USING INDEX registry_sync_turns (org_uid=? AND asked=? AND next_at<?)") != 2 ||
+	if plan := strings.Join(planOf(t, db, sqliteClaimSyncs), "\n"); strings.Count(plan,
+		"USING INDEX registry_sync_turns (org_uid=? AND asked=? AND next_at<?)") != 2 ||
 		strings.Contains(plan, "SCAN registry_sync") {
 		t.Errorf("ClaimSyncs: not by two ranges of the index: %s", plan)
 	}

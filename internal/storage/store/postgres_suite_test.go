@@ -12,6 +12,7 @@ func TestPostgreSQL(t *testing.T) {
 	server := store.Shared.Server(t)
 	storetest.Run(t, func(t *testing.T) *store.DB {
 		dir := t.TempDir()
-		return mustOpen(t, store.Options{DataDir: dir, DatabaseURL: secret.String(storetest.Create(t, dir, server)), Timeout: storetest.LongTimeout})
+		return mustOpen(t, store.Options{DataDir: dir, DatabaseURL: secret.String(storetest.Create(t, dir, server)),
+			Timeout: storetest.LongTimeout})
 	})
 }

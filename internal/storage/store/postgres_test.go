@@ -93,7 +93,8 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 			}
 			defer func() { _ = db.Close() }()
 			err = db.InTx(t.Context(), func(tx *Tx) error {
-				_, err := tx.Keys.Insert(t.Context(), ServiceKey{UID: uuid.NewString(), Purpose: KeyMAC, Secret: []byte("s"), CreatedAt: noon})
+				_, err := tx.Keys.Insert(t.Context(),
+					ServiceKey{UID: uuid.NewString(), Purpose: KeyMAC, Secret: []byte("s"), CreatedAt: noon})
 				if err != nil {
 					return err
 				}
@@ -109,7 +110,8 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 		})
 	}
 	wait.Wait()
-	twice := lookUp(t, url, "SELECT COUNT(*)::text FROM (SELECT version_id FROM goose_db_version GROUP BY version_id HAVING COUNT(*) > 1) AS t")
+	twice := lookUp(t, url, "SELECT COUNT(*)::text FROM (SELECT version_id FROM goose_db_version GROUP BY version_id HAVING COUNT(*) > "+
+		"1) AS t")
 	if twice != "0" {
 		t.Errorf("%s migrations ran twice", twice)
 	}
@@ -118,7 +120,8 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 func keyIsShared(t *testing.T, server *postgrestest.Server) {
 	url, first, second := server.NewDatabase(t), t.TempDir(), filepath.Join(t.TempDir(), "second")
 	options := func(dir string) Options { return Options{DatabaseURL: secret.String(url), DataDir: dir} }
-	if _, err := Open(t.Context(), Options{DatabaseURL: secret.String(url), DataDir: second, Existing: true}); !errors.Is(err, sqldb.ErrEmpty) {
+	if _, err := Open(t.Context(),
+		Options{DatabaseURL: secret.String(url), DataDir: second, Existing: true}); !errors.Is(err, sqldb.ErrEmpty) {
 		t.Errorf("a command on an empty database: %v", err)
 	}
 	if tables := lookUp(t, url, "SELECT COUNT(*)::text FROM information_schema.tables WHERE table_schema = current_schema()"); tables != "0" {
@@ -128,7 +131,8 @@ func keyIsShared(t *testing.T, server *postgrestest.Server) {
 		t.Fatal(err)
 	}
 	state := func() string {
-		return lookUp(t, url, "SELECT (SELECT string_agg(k::text, ',') FROM data_keyset k) || (SELECT string_agg(v::text, ',' ORDER BY id) FROM goose_db_version v)")
+		return lookUp(t, url, "SELECT (SELECT string_agg(k::text, ',') FROM data_keyset k) || (SELECT string_agg(v::text, ',' ORDER BY "+
+			"id) FROM goose_db_version v)")
 	}
 	before := state()
 	if _, err := Open(t.Context(), options(second)); !errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +210,8 @@ func changesNotify(t *testing.T, server *postgrestest.Server) {
 	<-two.Changed()
 }
 
-// deletedSessionsAreLocked deletes a user and an organization. To change each of their sessions before took twice as long as to delete them.
+// deletedSessionsAreLocked deletes a user and an organization. To change each of their sessions before took twice as long as to delete
+// them.
 func deletedSessionsAreLocked(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
 	db, conn := mustOpenURL(t, url, Options{}), mustConnect(t, url)
@@ -226,7 +231,8 @@ func deletedSessionsAreLocked(t *testing.T, server *postgrestest.Server) {
 	}
 	const counted = `SELECT n_tup_del || ' deleted, ' || n_tup_upd || ' updated' FROM pg_stat_user_tables WHERE relname = 'sessions'`
 	found := lookUp(t, url, counted)
-	for deadline := time.Now().Add(10 * time.Second); !strings.HasPrefix(found, "100 ") && time.Now().Before(deadline); found = lookUp(t, url, counted) {
+	for deadline := time.Now().Add(10 * time.Second); !strings.HasPrefix(found, "100 ") &&
+		time.Now().Before(deadline); found = lookUp(t, url, counted) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if found != "100 deleted, 0 updated" {

@@ -48,7 +48,9 @@ func refreshes(b *testing.B, o Options, clients int) {
 		if err := tx.Orgs.Insert(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: noon}); err != nil {
 			return err
 		}
-		if err := tx.Users.Insert(ctx, User{UID: "u", OrgUID: "o", Email: "u", Canonical: "u", Role: "member", PasswordHash: "h", PasswordChangedAt: noon, CreatedAt: noon}); err != nil {
+		if err := tx.Users.Insert(ctx,
+			User{UID: "u", OrgUID: "o", Email: "u", Canonical: "u", Role: "member", PasswordHash: "h", PasswordChangedAt: noon,
+				CreatedAt: noon}); err != nil {
 			return err
 		}
 		for i := range sessions {
@@ -106,7 +108,8 @@ func pgbench(b *testing.B, server *postgrestest.Server, clients int) {
 		b.Fatal("pgbench is not installed")
 	}
 	b.ResetTimer()
-	out, err := exec.CommandContext(b.Context(), found[len(found)-1], "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "1", "-t", strconv.Itoa(max(1, b.N/clients)),
+	out, err := exec.CommandContext(b.Context(), found[len(found)-1], "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "1", "-t",
+		strconv.Itoa(max(1, b.N/clients)),
 		"-f", script, strings.TrimSpace(url)).CombinedOutput() // #nosec G204 -- arguments of a benchmark
 	match := benchSpeed.FindSubmatch(out)
 	if err != nil || match == nil {

@@ -156,7 +156,8 @@ func (tx Registries) encrypt(r Registry) ([]byte, error) {
 	if r.Secrets == (RegistrySecrets{}) {
 		return nil, nil
 	}
-	plain, err := json.Marshal(encryptedRegistry{r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()}) // #nosec G117 -- encrypted below
+	// #nosec G117 -- encrypted below
+	plain, err := json.Marshal(encryptedRegistry{r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()})
 	if err != nil {
 		return nil, fmt.Errorf("encode the secrets of a registry: %w", err)
 	}

@@ -115,7 +115,8 @@ func spansOf(prefix string) []span {
 
 // List lists content of a run after that content, by repository and tag. prefix is a repository or the
 // beginning of several up to a slash; empty selects all.
-func (tx Contents) List(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
+func (tx Contents) List(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent,
+	limit int) ([]RegistryContent, error) {
 	var list []RegistryContent
 	for _, within := range spansOf(prefix) {
 		from := RegistryContent{Repository: max(within.from, after.Repository)}

@@ -52,17 +52,20 @@ const (
 		(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 0 AND next_at IS NOT NULL) <= $1` + endOrgs
 	claimSyncs = `UPDATE registry_sync SET next_at = $3, lease_owner = $2, status = 'InProgress', message = '', last_run_at = $1,
 		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid `
-	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are requested.
-	// On PostgreSQL a row that was locked is looked at again, by + 0 without the index of the time.
+	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are
+	// requested. On PostgreSQL a row that was locked is looked at again, by + 0 without the index of the time.
 	sqliteClaimSyncs = claimSyncs + `IN (SELECT registry_uid FROM (
-		SELECT * FROM (SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 1 AND next_at <= $1 ORDER BY next_at LIMIT $5) UNION ALL
-		SELECT * FROM (SELECT registry_uid, next_at AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 0 AND next_at <= $1 ORDER BY next_at LIMIT $5))
+		SELECT * FROM (SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE org_uid = $4 AND asked = 1 AND next_at <= $1
+		ORDER BY next_at LIMIT $5) UNION ALL SELECT * FROM (SELECT registry_uid, next_at AS turn FROM registry_sync
+		WHERE org_uid = $4 AND asked = 0 AND next_at <= $1 ORDER BY next_at LIMIT $5))
 		ORDER BY turn LIMIT $5) RETURNING ` + syncColumns
 	// Up to 100 rows that other servers claim at the same time are skipped.
 	postgresClaimSyncs = claimSyncs + eachShare + `(SELECT s.registry_uid AS uid FROM (
-		(SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 1, 0) AND (org_uid, asked, next_at) <= (share.org, 1, $1)
+		(SELECT registry_uid, next_at - 3600000 AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 1, 0)
+		AND (org_uid, asked, next_at) <= (share.org, 1, $1)
 			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count + 100) UNION ALL
-		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0) AND (org_uid, asked, next_at) <= (share.org, 0, $1)
+		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0)
+		AND (org_uid, asked, next_at) <= (share.org, 0, $1)
 			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count + 100) ORDER BY turn) AS first
 		CROSS JOIN LATERAL (SELECT registry_uid FROM registry_sync WHERE registry_uid = first.registry_uid AND next_at + 0 <= $1 FOR NO KEY UPDATE SKIP LOCKED) AS s
 		LIMIT share.count) AS due)) RETURNING ` + syncColumns

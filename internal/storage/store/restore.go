@@ -51,8 +51,8 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 		backupKey.MasterKey = r.FormerKey
 	}
 	var ring *seal.Keyring
-	restoration := sqldb.Restoration{Keys: backupKey.keySource().MasterKeys, AllowUnauthenticated: r.AllowUnauthenticated, Migrations: migrations,
-		Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
+	restoration := sqldb.Restoration{Keys: backupKey.keySource().MasterKeys, AllowUnauthenticated: r.AllowUnauthenticated,
+		Migrations: migrations, Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
 			ring, err = backupKey.keySource().Open(ctx, db)
 			if err == nil && ring == nil {
 				err = fmt.Errorf("%w: it has no keyring", sqldb.ErrNoBackup)

@@ -37,7 +37,8 @@ func schemasAgree(t *testing.T, server *postgrestest.Server) {
 	if diff := cmp.Diff(schemaOfDir(t, dir), schemaOfURL(t, url)); diff != "" {
 		t.Errorf("SQLite (-) and PostgreSQL (+) have different tables:\n%s", diff)
 	}
-	if err := partitions.Divide(t.Context(), db.DB, noon, func() (*sqldb.DB, error) { return db.OpenLonger(t.Context(), time.Minute) }); err != nil {
+	if err := partitions.Divide(t.Context(), db.DB, noon,
+		func() (*sqldb.DB, error) { return db.OpenLonger(t.Context(), time.Minute) }); err != nil {
 		t.Fatal(err)
 	}
 	if kind := lookUp(t, url, "SELECT relkind::text FROM pg_class WHERE oid = to_regclass('audits')"); kind != "p" {

@@ -130,7 +130,8 @@ func (tx Sessions) Advance(ctx context.Context, uid string, generation int64, no
 
 // AdvanceAlone is Advance for a transaction of one statement, with the audit record of the refresh if there is one: the session counts
 // it if it is the record of its newest refresh. ErrNotFound may also mean that the session has another record, or that it is locked.
-func (tx Sessions) AdvanceAlone(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, record string) (Session, error) {
+func (tx Sessions) AdvanceAlone(ctx context.Context, uid string, generation int64, now, idleUntil time.Time,
+	record string) (Session, error) {
 	if record == "" {
 		return one(ctx, tx.conn, scanSession, tx.either(sqlAdvanceSession, postgresAdvanceAlone), uid, generation, millis(now), millis(idleUntil))
 	}

@@ -128,7 +128,8 @@ func TestWrongMasterKeyIsRejectedAndChangesNothing(t *testing.T) {
 	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}); !errors.Is(err, seal.ErrWrongKey) {
 		t.Errorf("another key given: %v", err)
 	}
-	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKeyFile: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.Open(t.Context(),
+		store.Options{DataDir: dir, MasterKeyFile: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no key file: %v", err)
 	}
 	if err := os.Chmod(keyFile, 0o640); err != nil { // #nosec G302 -- the mode is tested
@@ -193,7 +194,8 @@ func TestConcurrentOpenOfANewStore(t *testing.T) {
 			}
 			defer func() { _ = db.Close() }()
 			err = db.InTx(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.Keys.Insert(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: []byte("s"), CreatedAt: start})
+				_, err := tx.Keys.Insert(t.Context(),
+					store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: []byte("s"), CreatedAt: start})
 				if err != nil {
 					return err
 				}

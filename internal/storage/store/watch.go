@@ -123,12 +123,12 @@ const (
 	postgresVersion = sqliteVersion + ` FOR KEY SHARE`
 	extendRun       = `UPDATE registry_verdicts SET last_at = $5, checks = checks + 1, counted = CASE WHEN $6 = 1 THEN 1 ELSE counted END,
 		certificate_not_after = $14, credentials_not_after = $15
-		WHERE registry_uid = $2 AND run = $4 AND valid = $7 AND code = $8 AND stage = $9 AND reason = $10 AND field = $11 AND expires_soon = $12 AND credentials_expire_soon = $13
-		AND EXISTS (`
+		WHERE registry_uid = $2 AND run = $4 AND valid = $7 AND code = $8 AND stage = $9 AND reason = $10 AND field = $11
+		AND expires_soon = $12 AND credentials_expire_soon = $13 AND EXISTS (`
 	sqliteExtendRun   = extendRun + sqliteVersion + `)`
 	postgresExtendRun = extendRun + postgresVersion + `)`
-	sqlInsertRun      = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field,
-		expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after)
+	sqlInsertRun      = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage,
+		reason, field, expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after)
 		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`

@@ -78,7 +78,8 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 	forget(start.Add(time.Hour))
 	requested.ConfirmedAt = start.Add(time.Hour)
-	if diff := cmp.Diff([]store.AlertAddress{requested}, listed(org.UID)); diff != "" || confirmed != 1 || !listed(other.UID)[0].ConfirmedAt.IsZero() {
+	if diff := cmp.Diff([]store.AlertAddress{requested}, listed(org.UID)); diff != "" || confirmed != 1 ||
+		!listed(other.UID)[0].ConfirmedAt.IsZero() {
 		t.Errorf("confirmed %d times: %s", confirmed, diff)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {

@@ -31,7 +31,8 @@ func slots(t *testing.T, db *store.DB) {
 		reserved    bool
 	}{
 		{"one", 0, 5 * time.Second, true}, {"one", 0, 10 * time.Second, true}, {"one", 2 * time.Second, 13 * time.Second, true},
-		{"one", 2 * time.Second, 18 * time.Second, true}, {"one", 2 * time.Second, 3 * time.Second, false}, {"other", 2 * time.Second, 0, true},
+		{"one", 2 * time.Second, 18 * time.Second, true}, {"one", 2 * time.Second, 3 * time.Second, false},
+		{"other", 2 * time.Second, 0, true},
 		{"one", 5 * time.Second, 20 * time.Second, true}, {"one", time.Hour, 0, true}, {"one", -time.Hour, 0, true},
 	} {
 		if wait, reserved := reserve(step.holder, start.Add(step.after)); wait != step.wait || reserved != step.reserved {
@@ -78,7 +79,8 @@ func allowances(t *testing.T, db *store.DB) {
 	for _, step := range []struct {
 		after, wait time.Duration
 	}{
-		{0, 5 * time.Second}, {4 * time.Second, time.Second}, {5 * time.Second, 0}, {5 * time.Second, 5 * time.Second}, {16 * time.Second, 0}, {16 * time.Second, 0},
+		{0, 5 * time.Second}, {4 * time.Second, time.Second}, {5 * time.Second, 0}, {5 * time.Second, 5 * time.Second},
+		{16 * time.Second, 0}, {16 * time.Second, 0},
 		{16 * time.Second, 4 * time.Second}, {time.Hour, 0},
 	} {
 		if got := use("one", start.Add(step.after)); got != step.wait {

@@ -38,7 +38,8 @@ func audits(t *testing.T, db *store.DB) {
 		newest, errN := tx.Audits.List(ctx, store.AuditFilter{}, 10)
 		bare := want
 		bare.Report = nil // not in lists
-		if diff := cmp.Diff([]audit.Record{want, bare, foreign, bare}, append(append([]audit.Record{byUID}, ofOrg...), newest...)); diff != "" {
+		if diff := cmp.Diff([]audit.Record{want, bare, foreign, bare}, append(append([]audit.Record{byUID}, ofOrg...),
+			newest...)); diff != "" {
 			t.Error(diff)
 		}
 		if !bytes.Contains(byUID.Report, []byte("valid")) {
@@ -79,14 +80,16 @@ func refusals(t *testing.T, db *store.DB) {
 // time.
 func auditLists(t *testing.T, db *store.DB) {
 	record := func(org, actor string, action audit.Action, outcome audit.Outcome, at time.Duration) audit.Record {
-		return audit.Record{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action, Object: "object-" + actor, Outcome: outcome}
+		return audit.Record{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action,
+			Object: "object-" + actor, Outcome: outcome}
 	}
 	mine := record("a", "me", audit.RegistryValidate, audit.NotValid, 3*time.Second)
 	login := record("a", "me", audit.Login, audit.Succeeded, 2*time.Second)
 	other := record("a", "other", audit.Login, audit.Failed, time.Second)
 	foreign := record("b", "me", audit.Login, audit.Succeeded, 0)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Audits.Append(ctx, mine), tx.Audits.Append(ctx, login), tx.Audits.Append(ctx, other), tx.Audits.Append(ctx, foreign))
+		return errors.Join(tx.Audits.Append(ctx, mine), tx.Audits.Append(ctx, login), tx.Audits.Append(ctx, other),
+			tx.Audits.Append(ctx, foreign))
 	})
 	for name, row := range map[string]struct {
 		filter store.AuditFilter

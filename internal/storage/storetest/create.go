@@ -84,7 +84,8 @@ func newTemplate(server *postgrestest.Server) (created template, err error) {
 		return created, err
 	}
 	if server != nil { // as servers do
-		err = partitions.Divide(context.Background(), db.DB, time.Now(), func() (*sqldb.DB, error) { return db.OpenLonger(context.Background(), time.Minute) })
+		err = partitions.Divide(context.Background(), db.DB, time.Now(),
+			func() (*sqldb.DB, error) { return db.OpenLonger(context.Background(), time.Minute) })
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return created, err

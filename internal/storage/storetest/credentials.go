@@ -191,7 +191,8 @@ func throttles(t *testing.T, db *store.DB) {
 		t.Errorf("after its end it is %+v", again)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Throttling.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)), tx.Throttling.ForgiveAccount(ctx, account))
+		return errors.Join(tx.Throttling.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)),
+			tx.Throttling.ForgiveAccount(ctx, account))
 	})
 	if good := read(forget); good.Failures != 0 || !good.SucceededAt.Equal(forget) {
 		t.Errorf("after a success it is %+v", good)
@@ -217,7 +218,8 @@ func throttleCounts(t *testing.T, db *store.DB) {
 	for _, row := range []struct {
 		account, source       string
 		pair, ofAccount, from int64
-	}{{"account", "192.0.2.1", 1, 2, 3}, {"account", "192.0.2.2", 0, 2, 0}, {"another", "192.0.2.1", 0, 0, 3}, {"another", "192.0.2.2", 0, 0, 0}} {
+	}{{"account", "192.0.2.1", 1, 2, 3}, {"account", "192.0.2.2", 0, 2, 0}, {"another", "192.0.2.1", 0, 0, 3},
+		{"another", "192.0.2.2", 0, 0, 0}} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			got, err := tx.Throttling.Both(ctx, []byte(row.account), []byte(row.source), start)
 			if got.Pair.Failures != row.pair || got.Account.Failures != row.ofAccount || got.Source.Failures != row.from {

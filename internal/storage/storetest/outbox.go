@@ -24,9 +24,10 @@ func mustProject(t *testing.T, db *store.DB, org store.Org) store.Project {
 
 func mustChannel(t *testing.T, db *store.DB, p store.Project, position int64) store.Channel {
 	t.Helper()
-	c := store.Channel{UID: uuid.NewString(), OrgUID: p.OrgUID, ProjectUID: p.UID, Component: "c", Type: "http", Position: position, Active: true,
-		Identifiers: []string{"a", "b"}, CreatedAt: start,
-		HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret-path", Method: "POST", Headers: map[string]string{"X": "secret"}, Body: "{}", Secret: "s"}}
+	c := store.Channel{UID: uuid.NewString(), OrgUID: p.OrgUID, ProjectUID: p.UID, Component: "c", Type: "http", Position: position,
+		Active: true, Identifiers: []string{"a", "b"}, CreatedAt: start,
+		HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret-path", Method: "POST", Headers: map[string]string{"X": "secret"},
+			Body: "{}", Secret: "s"}}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Insert(ctx, c) })
 	return c
 }
@@ -61,8 +62,8 @@ func channels(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	p := mustProject(t, db, org)
 	second, first := mustChannel(t, db, p, 2), mustChannel(t, db, p, 1)
-	mail := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: p.UID, Component: "c", Type: "email", Position: 3, AlertAllUsers: true,
-		Identifiers: []string{}, CreatedAt: start}
+	mail := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: p.UID, Component: "c", Type: "email", Position: 3,
+		AlertAllUsers: true, Identifiers: []string{}, CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Insert(ctx, mail) })
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		list, errL := tx.Channels.List(ctx, org.UID, p.UID, "c")
@@ -144,7 +145,8 @@ func outbox(t *testing.T, db *store.DB) {
 	failed := d
 	failed.Attempts, failed.NextAt, failed.Processed, failed.Refused = 1, start.Add(time.Hour), []string{"x@example.com"}, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Outbox.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
+		return tx.Outbox.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start},
+			start.Add(30*time.Second))
 	})
 	if got := mustClaimChannel(t, db, org, start.Add(29*time.Second)); len(got) != 0 {
 		t.Errorf("claimed too early: %+v", got)
@@ -156,14 +158,16 @@ func outbox(t *testing.T, db *store.DB) {
 	delivered := mustNext(t, db, again[0], start.Add(30*time.Second))
 	delivered.Delivered, delivered.EndedAt, delivered.NextAt = true, start.Add(31*time.Second), time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Outbox.EndAttempt(ctx, again[0], delivered, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
+		return tx.Outbox.EndAttempt(ctx, again[0], delivered, 0,
+			store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
 	})
 	// The receiver works again: the failed delivery does not wait for its hour.
 	hurried := mustClaimChannel(t, db, org, start.Add(31*time.Second))
 	if len(hurried) != 1 {
 		t.Fatalf("the failed delivery still waits: %+v", hurried)
 	}
-	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Processed) != 1 || d.Refused != 1 {
+	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Processed) != 1 ||
+		d.Refused != 1 {
 		t.Errorf("the second attempt is of %+v, want the same delivery", d)
 	}
 	outboxEnds(t, db, org, hurried[0], d, taken[1])
@@ -308,7 +312,8 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	mustChannel(t, db, mustProject(t, db, org), 1)
 	key := func(org store.Org, name string, expires time.Time) store.APIKey {
 		user := mustUser(t, db, org, name+"@example.com")
-		k := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: name, Canonical: name, Hash: []byte(name + org.UID), CreatedAt: start, ExpiresAt: expires}
+		k := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: name, Canonical: name,
+			Hash: []byte(name + org.UID), CreatedAt: start, ExpiresAt: expires}
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.APIKeys.Insert(ctx, k) })
 		return k
 	}
@@ -332,7 +337,8 @@ func keyAlerts(t *testing.T, db *store.DB) {
 		user  string
 		limit int
 		want  string
-	}{{org, "", 10, "soon"}, {quiet, "", 10, "first unheard"}, {quiet, "", 1, "first"}, {quiet, sooner.UserUID, 10, "first"}, {quiet, soon.UserUID, 10, ""}} {
+	}{{org, "", 10, "soon"}, {quiet, "", 10, "first unheard"}, {quiet, "", 1, "first"}, {quiet, sooner.UserUID, 10, "first"},
+		{quiet, soon.UserUID, 10, ""}} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			keys, err := tx.APIKeys.ExpiringOfOrg(ctx, row.org.UID, row.user, start, start.Add(24*time.Hour), row.limit)
 			var names []string

@@ -20,14 +20,15 @@ func pages(t *testing.T, db *store.DB) {
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		for i := range count {
 			name := fmt.Sprintf("%04d", (i*7)%count+1) // in another order than that of the list
-			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start, UpdatedAt: start,
-				Scope: strings.Repeat("ü", 40)}
-			user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: name + "@example.com", Canonical: name + "@example.com", Role: "member",
-				PasswordChangedAt: start, CreatedAt: start}
-			key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte(name), CreatedAt: start, ExpiresAt: start}
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start,
+				UpdatedAt: start, Scope: strings.Repeat("ü", 40)}
+			user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: name + "@example.com",
+				Canonical: name + "@example.com", Role: "member", PasswordChangedAt: start, CreatedAt: start}
+			key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte(name),
+				CreatedAt: start, ExpiresAt: start}
 			project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, CreatedAt: start}
-			for _, err := range []error{tx.Registries.Insert(ctx, r), tx.Users.Insert(ctx, user), tx.APIKeys.Insert(ctx, key), tx.Projects.Insert(ctx, project),
-				tx.Projects.InsertMember(ctx, org.UID, project.UID, member.UID)} {
+			for _, err := range []error{tx.Registries.Insert(ctx, r), tx.Users.Insert(ctx, user), tx.APIKeys.Insert(ctx, key),
+				tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, member.UID)} {
 				if err != nil {
 					return err
 				}

@@ -42,7 +42,8 @@ func projects(t *testing.T, db *store.DB) {
 			tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID), tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID))
 	})
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Projects.Insert(ctx, store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "SEEN", Canonical: "seen", CreatedAt: start})
+		return tx.Projects.Insert(ctx, store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "SEEN", Canonical: "seen",
+			CreatedAt: start})
 	})
 	for _, wrong := range []string{org.UID, other.UID} {
 		err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Projects.InsertMember(t.Context(), wrong, seen.UID, foreign.UID) })
@@ -80,7 +81,8 @@ func users(t *testing.T, db *store.DB) {
 		return tx.Users.Insert(ctx, again)
 	})
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return tx.Users.Insert(t.Context(), store.User{UID: uuid.NewString(), OrgUID: uuid.NewString(), Email: "x@y", Canonical: "x@y", Role: "member"})
+		return tx.Users.Insert(t.Context(), store.User{UID: uuid.NewString(), OrgUID: uuid.NewString(), Email: "x@y", Canonical: "x@y",
+			Role: "member"})
 	}); err == nil {
 		t.Error("a user without an organization")
 	}
@@ -119,8 +121,8 @@ func noteLogin(t *testing.T, db *store.DB) {
 func apiKeys(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	user, colleague := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "v@example.com")
-	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Prefix: "rwk_abcdef", Hash: []byte("hash"),
-		CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
+	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Prefix: "rwk_abcdef",
+		Hash: []byte("hash"), CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.APIKeys.Insert(ctx, key) })
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
 		again := key
@@ -132,7 +134,8 @@ func apiKeys(t *testing.T, db *store.DB) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.APIKeys.NoteUse(ctx, key.UID, at, at.Add(-5*time.Minute))
 		})
-		want := map[time.Duration]time.Duration{time.Minute: time.Minute, 2 * time.Minute: time.Minute, 10 * time.Minute: 10 * time.Minute}[use]
+		want := map[time.Duration]time.Duration{time.Minute: time.Minute, 2 * time.Minute: time.Minute,
+			10 * time.Minute: 10 * time.Minute}[use]
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			found, err := tx.APIKeys.ByHash(ctx, []byte("hash"))
 			if !found.LastUsedAt.Equal(start.Add(want)) {
@@ -155,7 +158,8 @@ func apiKeys(t *testing.T, db *store.DB) {
 }
 
 func serviceKeys(t *testing.T, db *store.DB) {
-	sign := store.ServiceKey{UID: "kid-1", Purpose: store.KeySign, Public: []byte("public"), Secret: []byte("marked-signing-secret"), CreatedAt: start}
+	sign := store.ServiceKey{UID: "kid-1", Purpose: store.KeySign, Public: []byte("public"), Secret: []byte("marked-signing-secret"),
+		CreatedAt: start}
 	mac := store.ServiceKey{UID: "mac-1", Purpose: store.KeyMAC, Secret: []byte("marked-mac-secret"), CreatedAt: start.Add(time.Second)}
 	for _, key := range []store.ServiceKey{sign, mac} {
 		for i, wanted := range []bool{true, false} {
@@ -183,7 +187,8 @@ func serviceKeys(t *testing.T, db *store.DB) {
 func projectChanges(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
 	user, registry := mustUser(t, db, org, "u@example.com"), fullRegistry(org, "Full")
-	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "A", Canonical: "a", Annotations: map[string]string{"k": "\x00"}, CreatedAt: start}
+	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "A", Canonical: "a", Annotations: map[string]string{"k": "\x00"},
+		CreatedAt: start}
 	taken := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "B", Canonical: "b", CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Projects.Insert(ctx, project), tx.Projects.Insert(ctx, taken), tx.Registries.Insert(ctx, registry))
@@ -205,7 +210,8 @@ func projectChanges(t *testing.T, db *store.DB) {
 
 	remove := func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Delete(ctx, org.UID, project.UID) }
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID), tx.Projects.SetOfRegistry(ctx, org.UID, registry.UID, project.UID))
+		return errors.Join(tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID),
+			tx.Projects.SetOfRegistry(ctx, org.UID, registry.UID, project.UID))
 	})
 	wantError(t, db, store.ErrNotFound, remove)
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -222,11 +228,16 @@ func projectChanges(t *testing.T, db *store.DB) {
 	})
 	wantError(t, db, store.ErrNotFound, remove)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, registry.UID) })
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Delete(ctx, other.UID, project.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Projects.Delete(ctx, other.UID,
+			project.UID)
+	})
 	contained := fullRegistry(org, "Contained")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		channel := store.Channel{UID: "of-project", OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth", Type: "http", CreatedAt: project.CreatedAt}
-		return errors.Join(tx.Channels.Insert(ctx, channel), tx.Registries.Insert(ctx, contained), tx.Projects.SetOfRegistry(ctx, org.UID, contained.UID, project.UID),
+		channel := store.Channel{UID: "of-project", OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth", Type: "http",
+			CreatedAt: project.CreatedAt}
+		return errors.Join(tx.Channels.Insert(ctx, channel), tx.Registries.Insert(ctx, contained),
+			tx.Projects.SetOfRegistry(ctx, org.UID, contained.UID, project.UID),
 			tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID))
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -251,7 +262,8 @@ func projectChanges(t *testing.T, db *store.DB) {
 			return tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID)
 		},
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.Channels.Insert(ctx, store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "c", Type: "email", CreatedAt: start})
+			return tx.Channels.Insert(ctx, store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "c",
+				Type: "email", CreatedAt: start})
 		},
 	} {
 		wantError(t, db, store.ErrNotFound, late)
@@ -279,7 +291,8 @@ func userChanges(t *testing.T, db *store.DB) {
 	renamed := changed
 	renamed.Name, renamed.FirstName, renamed.LastName, renamed.Role, renamed.RoleNamed = "", "B", "", "admin", true
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: org.UID, FirstName: "B"}), tx.Users.SetRole(ctx, org.UID, user.UID, "admin", true))
+		return errors.Join(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: org.UID, FirstName: "B"}),
+			tx.Users.SetRole(ctx, org.UID, user.UID, "admin", true))
 	})
 	wantUser(renamed)
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
@@ -296,7 +309,8 @@ func userChanges(t *testing.T, db *store.DB) {
 	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID),
-			tx.APIKeys.Insert(ctx, store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte("h"), CreatedAt: start, ExpiresAt: start}))
+			tx.APIKeys.Insert(ctx, store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k",
+				Hash: []byte("h"), CreatedAt: start, ExpiresAt: start}))
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Delete(ctx, org.UID, user.UID) })
 	waitForNumbers(t, db)

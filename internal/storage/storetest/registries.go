@@ -19,8 +19,10 @@ import (
 // fullRegistry returns a registry with a value in every field.
 func fullRegistry(org store.Org, name string) store.Registry {
 	return store.Registry{
-		UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: strings.ToLower(name), Version: 1, CreatedAt: start, UpdatedAt: start,
-		Endpoint: " https://Registry.example.com/ ", ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true, Private: true,
+		UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: strings.ToLower(name), Version: 1, CreatedAt: start,
+		UpdatedAt: start,
+		Endpoint:  " https://Registry.example.com/ ", ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true,
+		Private:  true,
 		BasePath: "/v2/", BaseContentPath: "a/b,c", References: []string{"a/b:1", "<&>"}, AuthType: "basic", Username: "ada",
 		TLSEnabled: true, TLSSkipVerify: true, CA: "ca\n", Certificate: "certificate\r\n",
 		Annotations: map[string]string{"a": "1"}, Labels: map[string]string{"b": "", "ü": "\x00"},
@@ -56,7 +58,8 @@ func registries(t *testing.T, db *store.DB) {
 		plain, errP := tx.Registries.GetPlain(ctx, org.UID, full.UID)
 		named, errN := tx.Registries.ByName(ctx, org.UID, "full")
 		empty, errE := tx.Registries.Get(ctx, org.UID, bare.UID)
-		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare}, []store.Registry{opened, plain, named, empty}); diff != "" {
+		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare},
+			[]store.Registry{opened, plain, named, empty}); diff != "" {
 			t.Error(diff)
 		}
 		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
@@ -93,7 +96,10 @@ func registries(t *testing.T, db *store.DB) {
 		t.Run(name+" another organization's", func(t *testing.T) { wantError(t, db, store.ErrNotFound, try) })
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Registries.Delete(ctx, org.UID,
+			full.UID)
+	})
 }
 
 // registryNames are unique in an organization, also among concurrent insertions.
@@ -134,8 +140,8 @@ func replacements(t *testing.T, db *store.DB) {
 	var won atomic.Pointer[store.Registry]
 	var wait sync.WaitGroup
 	for i := range rivals {
-		next := store.Registry{UID: created.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1, UpdatedAt: start.Add(time.Hour),
-			Endpoint: "h", AuthType: "token", Secrets: store.RegistrySecrets{Token: "another"}}
+		next := store.Registry{UID: created.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1,
+			UpdatedAt: start.Add(time.Hour), Endpoint: "h", AuthType: "token", Secrets: store.RegistrySecrets{Token: "another"}}
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Registries.Replace(t.Context(), next) })
 			if err == nil && won.Swap(&next) != nil {

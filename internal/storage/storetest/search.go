@@ -106,7 +106,8 @@ func searches(t *testing.T, db *store.DB) {
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		all, errA := tx.Registries.Expiring(ctx, org.UID, 100)
 		some, errS := tx.Registries.Expiring(ctx, org.UID, 3)
-		if diff := gocmp.Diff(append(slices.Clone(expiring), expiring[:3]...), append(all, some...)); diff != "" || len(all) < 4 || len(all) == len(list) {
+		if diff := gocmp.Diff(append(slices.Clone(expiring), expiring[:3]...), append(all, some...)); diff != "" || len(all) < 4 ||
+			len(all) == len(list) {
 			t.Errorf("%d of %d expire: %s", len(all), len(list), diff)
 		}
 		name, errN := tx.Registries.Name(ctx, org.UID, list[0].UID)

@@ -261,7 +261,8 @@ func deletions(t *testing.T, db *store.DB) {
 	for range 5 {
 		session := mustSession(t, db, user)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Sessions.ConsumeJTI(ctx, store.ConsumedJTI{JTI: "of " + session.UID, SessionUID: session.UID, ConsumedAt: start, ExpiresAt: start.Add(time.Minute)})
+			_, err := tx.Sessions.ConsumeJTI(ctx, store.ConsumedJTI{JTI: "of " + session.UID, SessionUID: session.UID, ConsumedAt: start,
+				ExpiresAt: start.Add(time.Minute)})
 			return err
 		})
 	}
@@ -269,7 +270,8 @@ func deletions(t *testing.T, db *store.DB) {
 		after          time.Duration
 		jtis, sessions int64
 	}{
-		{time.Minute, 0, 0}, {time.Hour, 2, 0}, {time.Hour, 2, 0}, {24 * time.Hour, 1, 0}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 1},
+		{time.Minute, 0, 0}, {time.Hour, 2, 0}, {time.Hour, 2, 0}, {24 * time.Hour, 1, 0}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 2},
+		{25 * time.Hour, 0, 1},
 	} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			jtis, errJ := tx.Sessions.DeleteConsumedJTIs(ctx, start.Add(step.after), 2)

@@ -77,7 +77,8 @@ func syncRuns(t *testing.T, db *store.DB) {
 	one := []store.RegistryContent{{Repository: "a/x", Tag: "1", Kind: "helm", Digest: "sha256:1"}}
 	first.ResumeAfter, first.RunRepositories, first.RunTags = "a/x", 1, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Contents.Add(ctx, first, one), tx.Contents.Add(ctx, first, one), tx.Syncs.Advance(ctx, first, start.Add(time.Minute)))
+		return errors.Join(tx.Contents.Add(ctx, first, one), tx.Contents.Add(ctx, first, one),
+			tx.Syncs.Advance(ctx, first, start.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || s.ShownRun != 0 || s.RunRepositories != 1 || !s.LastRunAt.Equal(start) {
 		t.Errorf("while it runs: %+v", s)
@@ -103,11 +104,12 @@ func syncRuns(t *testing.T, db *store.DB) {
 	second.ResumeAfter, second.RunRepositories, second.RunTags = "b", 3, 2
 	ended := start.Add(2 * time.Minute)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Contents.Add(ctx, second, two), tx.Syncs.Advance(ctx, second, ended), tx.Syncs.Finish(ctx, second, ended, time.Time{}, "done"))
+		return errors.Join(tx.Contents.Add(ctx, second, two), tx.Syncs.Advance(ctx, second, ended),
+			tx.Syncs.Finish(ctx, second, ended, time.Time{}, "done"))
 	})
 	s := syncOf(t, db, r)
-	want := store.RegistrySync{Status: store.SyncSuccess, Message: "done", LastRunAt: start.Add(time.Minute), LastSyncedAt: ended, ShownRun: second.Run, Run: second.Run,
-		Repositories: 3, Tags: 2, OrgUID: org.UID, RegistryUID: r.UID}
+	want := store.RegistrySync{Status: store.SyncSuccess, Message: "done", LastRunAt: start.Add(time.Minute), LastSyncedAt: ended,
+		ShownRun: second.Run, Run: second.Run, Repositories: 3, Tags: 2, OrgUID: org.UID, RegistryUID: r.UID}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
 	}
@@ -127,7 +129,8 @@ func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	run := mustTake(t, db, r.OrgUID, "c", at)
 	fresh := []store.RegistryContent{{Repository: "c", Tag: "3", Kind: "zarf"}}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Contents.Add(ctx, run, fresh), tx.Syncs.Request(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
+		return errors.Join(tx.Contents.Add(ctx, run, fresh),
+			tx.Syncs.Request(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || len(contentsOf(t, db, s, "")) != 3 {
 		t.Errorf("requested while it runs: %+v", s)
@@ -169,12 +172,16 @@ func syncEnds(t *testing.T, db *store.DB) {
 			tx.Syncs.Schedule(ctx, org.UID, replaced.UID, start.Add(time.Minute)), tx.Registries.Delete(ctx, org.UID, deleted.UID))
 	})
 	for _, run := range []store.RegistrySync{a, b} {
-		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, run, start, start, "") })
+		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Syncs.Finish(ctx, run, start, start,
+				"")
+		})
 		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
 			return tx.Contents.Add(ctx, run, []store.RegistryContent{{Repository: "late", Tag: "1"}})
 		})
 	}
-	if s := syncOf(t, db, replaced); s.Status != store.SyncPending || s.Run <= a.Run || s.ResumeAfter != "" || len(contentsOf(t, db, s, "")) != 0 {
+	if s := syncOf(t, db, replaced); s.Status != store.SyncPending || s.Run <= a.Run || s.ResumeAfter != "" ||
+		len(contentsOf(t, db, s, "")) != 0 {
 		t.Errorf("after a replacement: %+v", s)
 	}
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
@@ -189,7 +196,8 @@ func syncEnds(t *testing.T, db *store.DB) {
 			return errors.Join(tx.Syncs.Advance(ctx, next, at), tx.Syncs.Fail(ctx, next, at.Add(time.Hour), "RegistryAuthFailed"))
 		})
 		s := syncOf(t, db, replaced)
-		if s.Status != store.SyncFailed || s.Message != "RegistryAuthFailed" || !s.NextAt.Equal(at.Add(time.Hour)) || s.Failures != failures+1 || !s.LastSyncedAt.IsZero() {
+		if s.Status != store.SyncFailed || s.Message != "RegistryAuthFailed" || !s.NextAt.Equal(at.Add(time.Hour)) || s.Failures !=
+			failures+1 || !s.LastSyncedAt.IsZero() {
 			t.Errorf("after a failure: %+v", s)
 		}
 	}
@@ -230,7 +238,8 @@ func syncQueue(t *testing.T, db *store.DB) {
 			var uid string
 			for range 12 { // a caller that gets no row tries again
 				_ = db.InTx(t.Context(), func(tx *store.Tx) error {
-					list, err := tx.Syncs.Claim(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+					list, err := tx.Syncs.Claim(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour),
+						[]store.Share{{OrgUID: org.UID, Count: 1}})
 					for _, s := range list {
 						uid = s.RegistryUID
 					}

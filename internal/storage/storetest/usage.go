@@ -22,7 +22,8 @@ func usage(t *testing.T, db *store.DB) {
 	stored := make([]store.Registry, count)
 	var wait sync.WaitGroup
 	for i := range stored {
-		stored[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i), Version: 1, CreatedAt: start, UpdatedAt: start}
+		stored[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i),
+			Version: 1, CreatedAt: start, UpdatedAt: start}
 		wait.Go(func() {
 			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, stored[i]) })
 		})

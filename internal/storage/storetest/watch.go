@@ -92,8 +92,10 @@ func backlogHidesNoOrg(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 		for i := range 2 * 501 {
-			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1, CreatedAt: start, UpdatedAt: start}
-			err = errors.Join(err, tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, org.UID, r.UID, start.Add(time.Duration(i%2)*2*time.Minute)))
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprint(i), Canonical: fmt.Sprint(i), Version: 1,
+				CreatedAt: start, UpdatedAt: start}
+			err = errors.Join(err, tx.Registries.Insert(ctx, r),
+				tx.Watch.Schedule(ctx, org.UID, r.UID, start.Add(time.Duration(i%2)*2*time.Minute)))
 		}
 		return err
 	})
@@ -110,7 +112,8 @@ func backlogHidesNoOrg(t *testing.T, db *store.DB) {
 		return orgs
 	}
 	both := []string{min(org.UID, other.UID), max(org.UID, other.UID)}
-	if diff := cmp.Diff([][]string{{org.UID}, both, both}, [][]string{due(late.Add(-time.Millisecond)), due(late), due(newer)}); diff != "" {
+	if diff := cmp.Diff([][]string{{org.UID}, both, both}, [][]string{due(late.Add(-time.Millisecond)), due(late), due(newer)}); diff !=
+		"" {
 		t.Error(diff)
 	}
 	mustClaim(t, db, late, store.Share{OrgUID: other.UID, Count: 1})
@@ -187,7 +190,8 @@ func watchEnds(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(err, errT, errF)
 	})
-	if row.ControlResult != "known" || row.Run != 4 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
+	if row.ControlResult != "known" || row.Run != 4 || row.State != good || row.Unreachable != 2 ||
+		!row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
 		t.Errorf("the row is %+v", row)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
@@ -223,7 +227,8 @@ func registryHealth(t *testing.T, db *store.DB) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			row, errG := tx.Watch.Get(ctx, org.UID, r.UID)
 			list, _, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
-			if diff := cmp.Diff([]store.Health{health, health}, []store.Health{row.Health(), list[0].Health}); diff != "" || health.Word() != word {
+			if diff := cmp.Diff([]store.Health{health, health}, []store.Health{row.Health(), list[0].Health}); diff != "" ||
+				health.Word() != word {
 				t.Errorf("%s: %s, want %s\n%s", what, health.Word(), word, diff)
 			}
 			return errors.Join(errG, errL)
@@ -241,9 +246,9 @@ func registryHealth(t *testing.T, db *store.DB) {
 	}
 	want("stored", store.Health{NextAt: start}, store.Unknown)
 	want("a failure that does not count yet", end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true), store.Unknown)
-	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", CertificateExpiresSoon: true, CredentialsExpireSoon: true,
-		CertificateNotAfter: start.Add(time.Hour), CredentialsNotAfter: start.Add(-time.Hour),
-		Message: "a\x00b\xff" + strings.Repeat("ü", 600), Hint: "Correct it."}
+	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
+		CertificateExpiresSoon: true, CredentialsExpireSoon: true, CertificateNotAfter: start.Add(time.Hour),
+		CredentialsNotAfter: start.Add(-time.Hour), Message: "a\x00b\xff" + strings.Repeat("ü", 600), Hint: "Correct it."}
 	health := end(failed, false)
 	health.State.Message = "ab" + strings.Repeat("ü", 511)
 	want("failed", health, store.Failing)

@@ -47,8 +47,10 @@ func TestBodiesCountAgainstUserAndOrganization(t *testing.T) {
 		"another user of the organization":         {[]holding{large(ada)}, large(bob), true},
 		"the organization's share is held":         {[]holding{large(ada), large(bob)}, large(carol), false},
 		"another organization":                     {[]holding{large(ada), large(bob)}, large(eve), true},
-		"a source without credentials":             {many(16, holding{source: "192.0.2.1", n: smallBody}), holding{source: "192.0.2.1", n: 1}, false},
-		"another source":                           {many(16, holding{source: "192.0.2.1", n: smallBody}), holding{source: "192.0.2.2", n: 1}, true},
+		"a source without credentials": {many(16, holding{source: "192.0.2.1", n: smallBody}),
+			holding{source: "192.0.2.1", n: 1}, false},
+		"another source": {many(16, holding{source: "192.0.2.1", n: smallBody}),
+			holding{source: "192.0.2.2", n: 1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewRequests(32 * mebibyte)

@@ -27,7 +27,8 @@ func (b *Responses) Reserve(p auth.Principal, n int64) (free func(), err error) 
 	}
 	of := []share{{limit: b.limit}, {holder: p.OrgUID, limit: b.limit / 4}, {holder: p.UserUID, limit: b.limit / 8}}
 	if !b.shares.replace(0, nil, n, of) {
-		return nil, fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
+		return nil, fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.",
+			time.Second)
 	}
 	return func() { b.shares.replace(n, of, 0, nil) }, nil
 }

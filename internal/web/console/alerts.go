@@ -148,7 +148,8 @@ func (s *Console) newChannelPage(c *call) (page channelPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	channel := alerts.Channel{Type: c.PathValue("type"), Active: true, Scope: alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PostFormValue("component")}}
+	channel := alerts.Channel{Type: c.PathValue("type"), Active: true,
+		Scope: alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PostFormValue("component")}}
 	switch channel.Type {
 	case alerts.TypeHTTP:
 		channel.HTTP = &alerts.HTTP{Method: http.MethodPost}

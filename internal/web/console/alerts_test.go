@@ -51,7 +51,8 @@ func (w *world) stored(t *testing.T) (channel store.Channel) {
 }
 
 func webhookForm(changes ...string) string {
-	form := url.Values{"component": {alerts.RegistryHealth}, "http.url": {"https://hooks.acme.example/marked-path"}, "http.method": {"POST"}, "template": {"slack"},
+	form := url.Values{"component": {alerts.RegistryHealth}, "http.url": {"https://hooks.acme.example/marked-path"},
+		"http.method": {"POST"}, "template": {"slack"},
 		"http.headers": {"Authorization: Bearer marked-value\r\nX-Team: <b>"}, "isActive": {"true"}}
 	for i := 0; i+1 < len(changes); i += 2 {
 		form.Set(changes[i], changes[i+1])
@@ -62,22 +63,28 @@ func webhookForm(changes ...string) string {
 // What a webhook is sent with is stored, and in no page.
 func TestSecretsOfWebhooksAreInNoPage(t *testing.T) {
 	w, cookie, project := alertWorld(t)
-	got := w.send("POST", pathAlerts+"/"+project+"/http", webhookForm("template", "pagerduty", "routingKey", "marked-key"), "Cookie", cookie)
+	got := w.send("POST", pathAlerts+"/"+project+"/http", webhookForm("template", "pagerduty", "routingKey", "marked-key"), "Cookie",
+		cookie)
 	path := strings.TrimSuffix(got.Header().Get("Location"), "?notice=channelCreated")
 	if got.Code != http.StatusSeeOther || !strings.HasPrefix(path, pathAlerts+"/"+project+"/RegistryHealth/") {
 		t.Fatalf("%d %v %s", got.Code, got.Header(), got.Body)
 	}
 	before := w.stored(t)
-	if h := before.HTTP; h.URL != "https://hooks.acme.example/marked-path" || h.Headers["Authorization"] != "Bearer marked-value" || !strings.Contains(h.Body, `"marked-key"`) || h.Secret == "" || !before.Active {
+	if h := before.HTTP; h.URL != "https://hooks.acme.example/marked-path" || h.Headers["Authorization"] != "Bearer marked-value" ||
+		!strings.Contains(h.Body, `"marked-key"`) || h.Secret == "" || !before.Active {
 		t.Errorf("stored: %+v", h.Headers)
 	}
-	refused := w.send("POST", path, webhookForm("http.url", "ftp://marked-url", "template", "body", "http.body", "marked-body {{wrong}}", "http.secret", "secret", "http.method", "PUT"), "Cookie", cookie)
+	refused := w.send("POST", path, webhookForm("http.url", "ftp://marked-url", "template", "body", "http.body", "marked-body {{wrong}}",
+		"http.secret", "secret", "http.method", "PUT"), "Cookie", cookie)
 	page := refused.Body.String()
-	if refused.Code != http.StatusBadRequest || !strings.Contains(page, "URL must be a URL such as") || !strings.Contains(page, "has unknown placeholders: {{wrong}}") || !strings.Contains(page, `value="PUT" selected`) {
+	if refused.Code != http.StatusBadRequest || !strings.Contains(page, "URL must be a URL such as") ||
+		!strings.Contains(page, "has unknown placeholders: {{wrong}}") || !strings.Contains(page, `value="PUT" selected`) {
 		t.Errorf("%d %s", refused.Code, page)
 	}
-	for _, page := range []string{page, w.send("GET", path, "", "Cookie", cookie).Body.String(), w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()} {
-		if !strings.Contains(page, "hooks.acme.example") || strings.Contains(page, "marked-") || strings.Contains(page, before.HTTP.Secret) {
+	for _, page := range []string{page, w.send("GET", path, "", "Cookie", cookie).Body.String(),
+		w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()} {
+		if !strings.Contains(page, "hooks.acme.example") || strings.Contains(page, "marked-") ||
+			strings.Contains(page, before.HTTP.Secret) {
 			t.Errorf("the page has a secret, or lacks the host:\n%s", page)
 		}
 	}
@@ -85,7 +92,8 @@ func TestSecretsOfWebhooksAreInNoPage(t *testing.T) {
 
 func TestChangeOfWebhooks(t *testing.T) {
 	w, cookie, project := alertWorld(t)
-	path := strings.TrimSuffix(w.send("POST", pathAlerts+"/"+project+"/http", webhookForm(), "Cookie", cookie).Header().Get("Location"), "?notice=channelCreated")
+	path := strings.TrimSuffix(w.send("POST", pathAlerts+"/"+project+"/http", webhookForm(), "Cookie", cookie).Header().Get("Location"),
+		"?notice=channelCreated")
 	first := w.stored(t)
 	for _, tt := range []struct {
 		what    string
@@ -95,19 +103,25 @@ func TestChangeOfWebhooks(t *testing.T) {
 		headers int
 		body    string
 	}{
-		{"empty fields change nothing", []string{"http.url", "", "template", "", "http.headers", ""}, 303, first.HTTP.URL, 2, first.HTTP.Body},
-		{"a header without a value has the stored one", []string{"http.url", "", "template", "", "http.headers", "authorization:"}, 303, first.HTTP.URL, 1, first.HTTP.Body},
-		{"a header that is not stored", []string{"http.url", "", "template", "", "http.headers", "X-Other"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
+		{"empty fields change nothing", []string{"http.url", "", "template", "", "http.headers", ""}, 303, first.HTTP.URL, 2,
+			first.HTTP.Body},
+		{"a header without a value has the stored one", []string{"http.url", "", "template", "", "http.headers", "authorization:"}, 303,
+			first.HTTP.URL, 1, first.HTTP.Body},
+		{"a header that is not stored", []string{"http.url", "", "template", "", "http.headers", "X-Other"}, 400, first.HTTP.URL, 1,
+			first.HTTP.Body},
 		{"a header twice", []string{"http.headers", "X-A: 1\nX-A: 2"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
-		{"stored secrets are not sent to another host", []string{"http.url", "https://other.acme.example/", "template", "", "http.headers", ""}, 400, first.HTTP.URL, 1, first.HTTP.Body},
+		{"stored secrets are not sent to another host", []string{"http.url", "https://other.acme.example/", "template", "", "http.headers",
+			""}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"a body that would be ignored", []string{"template", "", "http.body", "{}"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"no key of PagerDuty", []string{"template", "pagerduty"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"unknown template", []string{"template", "other"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"Opsgenie", []string{"template", "opsgenie"}, 303, first.HTTP.URL, 2, "{{opsgenie}}"},
-		{"another host", []string{"http.url", "https://other.acme.example/", "template", "json", "http.headers", "", "removeHeaders", "true"}, 303, "https://other.acme.example/", 0, ""},
+		{"another host", []string{"http.url", "https://other.acme.example/", "template", "json", "http.headers", "", "removeHeaders",
+			"true"}, 303, "https://other.acme.example/", 0, ""},
 	} {
 		got := w.send("POST", path, webhookForm(tt.changes...), "Cookie", cookie)
-		if h := w.stored(t).HTTP; got.Code != tt.status || h.URL != tt.url || len(h.Headers) != tt.headers || h.Body != tt.body || h.Secret != first.HTTP.Secret {
+		if h := w.stored(t).HTTP; got.Code != tt.status || h.URL != tt.url || len(h.Headers) != tt.headers || h.Body != tt.body ||
+			h.Secret != first.HTTP.Secret {
 			t.Errorf("%s: %d, %d headers, body %q: %s", tt.what, got.Code, len(h.Headers), h.Body, got.Body)
 		}
 		if tt.status == http.StatusBadRequest && !strings.Contains(got.Body.String(), `<a href="#field-`) {
@@ -130,7 +144,8 @@ func TestSigningSecretIsShownOnce(t *testing.T) {
 	if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), c.HTTP.Secret) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
-	page := w.send("GET", channelView{alerts.Channel{UID: c.UID, Scope: alerts.Scope{ProjectUID: project, Component: c.Component}}}.Path(), "", "Cookie", cookie)
+	page := w.send("GET", channelView{alerts.Channel{UID: c.UID, Scope: alerts.Scope{ProjectUID: project, Component: c.Component}}}.Path(),
+		"", "Cookie", cookie)
 	if page.Code != http.StatusOK || strings.Contains(page.Body.String(), c.HTTP.Secret) {
 		t.Errorf("%d %s", page.Code, page.Body)
 	}
@@ -140,7 +155,8 @@ func TestEmailChannel(t *testing.T) {
 	w, cookie, project := alertWorld(t)
 	form := url.Values{"component": {alerts.APIKeyExpiry}, "identifiers": {"ops@acme.example\r\n<b>"}}
 	got := w.send("POST", pathAlerts+"/"+project+"/email", form.Encode(), "Cookie", cookie)
-	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "Addresses line 2 must be an email address") || !strings.Contains(got.Body.String(), "ops@acme.example\r\n&lt;b&gt;</textarea>") {
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "Addresses line 2 must be an email address") ||
+		!strings.Contains(got.Body.String(), "ops@acme.example\r\n&lt;b&gt;</textarea>") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	form.Set("identifiers", "ops@acme.example\r\n\r\nguest@other.example")
@@ -149,7 +165,8 @@ func TestEmailChannel(t *testing.T) {
 		t.Errorf("%d %+v", got.Code, c)
 	}
 	page := w.send("GET", got.Header().Get("Location"), "", "Cookie", cookie).Body.String()
-	for _, want := range []string{"<li>ops@acme.example: gets alerts</li>", "<li>guest@other.example: has not confirmed its link yet</li>", "The channel is stored.", "Sends alerts</dt><dd>no<"} {
+	for _, want := range []string{"<li>ops@acme.example: gets alerts</li>", "<li>guest@other.example: has not confirmed its link yet</li>",
+		"The channel is stored.", "Sends alerts</dt><dd>no<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}
@@ -162,9 +179,11 @@ func TestEmailChannel(t *testing.T) {
 // Members see the channels of their projects, and change nothing.
 func TestAlertsOfMembers(t *testing.T) {
 	w, cookie, project := alertWorld(t)
-	path := strings.TrimSuffix(w.send("POST", pathAlerts+"/"+project+"/http", webhookForm(), "Cookie", cookie).Header().Get("Location"), "?notice=channelCreated")
+	path := strings.TrimSuffix(w.send("POST", pathAlerts+"/"+project+"/http", webhookForm(), "Cookie", cookie).Header().Get("Location"),
+		"?notice=channelCreated")
 	other := w.member(t, "other@acme.example")
-	if page := w.send("GET", pathAlerts, "", "Cookie", other).Body.String(); !strings.Contains(page, "You are a member of no project yet") || strings.Contains(page, "hooks.acme.example") {
+	if page := w.send("GET", pathAlerts, "", "Cookie", other).Body.String(); !strings.Contains(page,
+		"You are a member of no project yet") || strings.Contains(page, "hooks.acme.example") {
 		t.Errorf("without a project: %s", page)
 	}
 	if got := w.send("GET", path, "", "Cookie", other); got.Code != http.StatusNotFound {
@@ -173,11 +192,13 @@ func TestAlertsOfMembers(t *testing.T) {
 	mate := w.member(t, "mate@acme.example", project)
 	for _, target := range []string{pathAlerts, path} {
 		page := w.send("GET", target, "", "Cookie", mate)
-		if got := page.Body.String(); page.Code != http.StatusOK || !strings.Contains(got, "hooks.acme.example") || strings.Contains(got, "Send test") || strings.Contains(got, "/http") || strings.Contains(got, "Delete") {
+		if got := page.Body.String(); page.Code != http.StatusOK || !strings.Contains(got, "hooks.acme.example") ||
+			strings.Contains(got, "Send test") || strings.Contains(got, "/http") || strings.Contains(got, "Delete") {
 			t.Errorf("%s: %d %s", target, page.Code, got)
 		}
 	}
-	for method, targets := range map[string][]string{"GET": {pathAlerts + "/" + project + "/http"}, "POST": {pathAlerts + "/" + project + "/http", path, path + "/test", path + "/delete"}} {
+	for method, targets := range map[string][]string{"GET": {pathAlerts + "/" + project + "/http"},
+		"POST": {pathAlerts + "/" + project + "/http", path, path + "/test", path + "/delete"}} {
 		for _, target := range targets {
 			if got := w.send(method, target, webhookForm(), "Cookie", mate); got.Code != http.StatusForbidden {
 				t.Errorf("%s %s: %d", method, target, got.Code)
@@ -200,7 +221,8 @@ func (w *world) member(t *testing.T, address string, projects ...string) string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Directory.CreateUser(t.Context(), admin, audit.Origin{}, directory.NewUser{Email: address, Password: password, Projects: projects}); err != nil {
+	if _, err := w.Directory.CreateUser(t.Context(), admin, audit.Origin{},
+		directory.NewUser{Email: address, Password: password, Projects: projects}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.send("POST", pathLogin, url.Values{"org": {"Acme"}, "emailId": {address}, "password": {password}}.Encode())
@@ -216,7 +238,8 @@ func TestMoreProjectsThanOnePage(t *testing.T) {
 				return err
 			}
 			name := fmt.Sprintf("p%02d", i)
-			return tx.Projects.Insert(t.Context(), store.Project{UID: name, OrgUID: org.UID, Name: name, Canonical: name, CreatedAt: time.Now()})
+			return tx.Projects.Insert(t.Context(), store.Project{UID: name, OrgUID: org.UID, Name: name, Canonical: name,
+				CreatedAt: time.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -224,10 +247,12 @@ func TestMoreProjectsThanOnePage(t *testing.T) {
 	}
 	first := w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()
 	second := w.send("GET", pathAlerts+"?page=2", "", "Cookie", cookie).Body.String()
-	if !strings.Contains(first, `<a rel="next" href="/console/alerts?page=2">`) || strings.Contains(first, "Project p59") || strings.Contains(first, `rel="prev"`) {
+	if !strings.Contains(first, `<a rel="next" href="/console/alerts?page=2">`) || strings.Contains(first, "Project p59") ||
+		strings.Contains(first, `rel="prev"`) {
 		t.Error(first)
 	}
-	if !strings.Contains(second, `<a rel="prev" href="/console/alerts?page=1">`) || !strings.Contains(second, "Project p59") || strings.Contains(second, "Project p00<") || strings.Contains(second, `rel="next"`) {
+	if !strings.Contains(second, `<a rel="prev" href="/console/alerts?page=1">`) || !strings.Contains(second, "Project p59") ||
+		strings.Contains(second, "Project p00<") || strings.Contains(second, `rel="next"`) {
 		t.Error(second)
 	}
 }

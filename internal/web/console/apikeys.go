@@ -167,7 +167,8 @@ func (s *Console) confirmDeleteKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.confirm(confirmation{Question: "Delete the API key " + key.Name + "?", Text: "Programs that use the key of " + key.Email + " are refused at once. This cannot be undone.",
+	return c.confirm(confirmation{Question: "Delete the API key " + key.Name + "?",
+		Text:   "Programs that use the key of " + key.Email + " are refused at once. This cannot be undone.",
 		Action: pathOf(pathKeys, key.UID, "delete"), Button: "Delete the API key", Cancel: pathKeys})
 }
 

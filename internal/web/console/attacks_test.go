@@ -67,7 +67,8 @@ func mustAttacked(t *testing.T) *attacked {
 	t.Cleanup(a.registry.Close)
 	a.admin = a.mustLogin()
 	var err error
-	if a.principal, err = a.Auth.Authenticator.AuthenticateConsole(t.Context(), secret.String(strings.SplitN(a.admin, "=", 2)[1])); err != nil {
+	if a.principal, err = a.Auth.Authenticator.AuthenticateConsole(t.Context(),
+		secret.String(strings.SplitN(a.admin, "=", 2)[1])); err != nil {
 		t.Fatal(err)
 	}
 	a.fill(t)
@@ -92,13 +93,17 @@ func (a *attacked) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	project, err := a.Directory.CreateProject(ctx, a.principal, audit.Origin{}, directory.NewProject{Name: marked("project")})
-	user, err2 := a.Directory.CreateUser(ctx, a.principal, audit.Origin{}, directory.NewUser{Email: memberEmail, Password: memberPassword, Projects: []string{project.UID},
-		PersonName: directory.PersonName{FirstName: marked("first"), LastName: marked("last name")}})
-	key, _, err3 := a.Auth.APIKeys.Create(ctx, a.principal, audit.Origin{}, auth.NewAPIKey{Name: marked("key"), ExpiresAt: time.Now().Add(5 * 24 * time.Hour)})
-	registry, err4 := a.Registries.Create(ctx, a.principal, audit.Origin{}, registries.RegistryInput{Name: marked("registry"), SyncSupported: true, Scope: marked("scope"),
-		Labels: map[string]string{marked("label"): marked("value")},
-		Definition: regcheck.Definition{Endpoint: "https://r.example.com/" + marked("endpoint"), BaseContentPath: "charts", ProviderType: regcheck.Helm,
-			Auth: &regcheck.Auth{Type: regcheck.Basic, Username: marked("username"), Password: stolen + "password"}}})
+	user, err2 := a.Directory.CreateUser(ctx, a.principal, audit.Origin{},
+		directory.NewUser{Email: memberEmail, Password: memberPassword, Projects: []string{project.UID},
+			PersonName: directory.PersonName{FirstName: marked("first"), LastName: marked("last name")}})
+	key, _, err3 := a.Auth.APIKeys.Create(ctx, a.principal, audit.Origin{},
+		auth.NewAPIKey{Name: marked("key"), ExpiresAt: time.Now().Add(5 * 24 * time.Hour)})
+	registry, err4 := a.Registries.Create(ctx, a.principal, audit.Origin{},
+		registries.RegistryInput{Name: marked("registry"), SyncSupported: true, Scope: marked("scope"),
+			Labels: map[string]string{marked("label"): marked("value")},
+			Definition: regcheck.Definition{Endpoint: "https://r.example.com/" + marked("endpoint"), BaseContentPath: "charts",
+				ProviderType: regcheck.Helm,
+				Auth:         &regcheck.Auth{Type: regcheck.Basic, Username: marked("username"), Password: stolen + "password"}}})
 	a.channels = alerts.Scope{OrgUID: a.principal.OrgUID, ProjectUID: project.UID, Component: alerts.RegistryHealth}
 	channel, _, err5 := a.Alerts.Create(ctx, a.principal, audit.Origin{}, a.channels, alerts.Channel{Type: alerts.TypeHTTP, Active: true, HTTP: &alerts.HTTP{
 		URL: secret.String("https://hooks.example.com/" + stolen + "path?x=" + url.QueryEscape(marked("url"))), Method: "POST",
@@ -111,7 +116,8 @@ func (a *attacked) fill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID, "/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
+	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID,
+		"/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
 		"/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
@@ -122,10 +128,12 @@ func (a *attacked) fill(t *testing.T) {
 func (a *attacked) setHealth(ctx context.Context, registry string) error {
 	now := time.Now()
 	return a.db.InTx(ctx, func(tx *store.Tx) error {
-		rows, err := tx.Watch.Claim(ctx, "test", now.Add(time.Hour), now.Add(2*time.Hour), []store.Share{{OrgUID: a.principal.OrgUID, Count: 1}})
+		rows, err := tx.Watch.Claim(ctx, "test", now.Add(time.Hour), now.Add(2*time.Hour),
+			[]store.Share{{OrgUID: a.principal.OrgUID, Count: 1}})
 		for _, row := range rows {
 			row.Since, row.LastAt, row.LeaseOwner = now, now, "test"
-			row.State = store.HealthResult{Code: marked("code"), Stage: marked("stage"), Reason: marked("reason"), Field: marked("field"), CertificateExpiresSoon: true, Message: marked("message"), Hint: marked("hint")}
+			row.State = store.HealthResult{Code: marked("code"), Stage: marked("stage"), Reason: marked("reason"), Field: marked("field"),
+				CertificateExpiresSoon: true, Message: marked("message"), Hint: marked("hint")}
 			err = errors.Join(err, tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State}))
 		}
 		return err
@@ -136,9 +144,11 @@ func (a *attacked) setHealth(ctx context.Context, registry string) error {
 func (a *attacked) setContent(ctx context.Context, registry string) error {
 	now := time.Now()
 	return a.db.InTx(ctx, func(tx *store.Tx) error {
-		claimed, err := tx.Syncs.Claim(ctx, "test", now.Add(time.Hour), now.Add(2*time.Hour), []store.Share{{OrgUID: a.principal.OrgUID, Count: 1}})
+		claimed, err := tx.Syncs.Claim(ctx, "test", now.Add(time.Hour), now.Add(2*time.Hour),
+			[]store.Share{{OrgUID: a.principal.OrgUID, Count: 1}})
 		for _, s := range claimed {
-			err = errors.Join(err, tx.Contents.Add(ctx, s, []store.RegistryContent{{Repository: marked("repository"), Tag: marked("tag"), Kind: "other", Digest: marked("digest"), Problem: marked("problem")}}),
+			err = errors.Join(err, tx.Contents.Add(ctx, s, []store.RegistryContent{{Repository: marked("repository"), Tag: marked("tag"),
+				Kind: "other", Digest: marked("digest"), Problem: marked("problem")}}),
 				tx.Syncs.Finish(ctx, s, now, now.Add(time.Hour), marked("sync message")))
 		}
 		return err
@@ -180,7 +190,8 @@ func injected(page string) (all []string) {
 			value := strings.ToLower(strings.TrimSpace(attribute.Val))
 			address := attribute.Key == "href" || attribute.Key == "src" || attribute.Key == "action"
 			if strings.HasPrefix(attribute.Key, "on") || attribute.Key == "style" || strings.Contains(attribute.Key, "marker") ||
-				address && (strings.Contains(value, "script:") || strings.HasPrefix(value, "data:") || strings.HasPrefix(value, "//") || strings.HasPrefix(value, "http")) {
+				address && (strings.Contains(value, "script:") || strings.HasPrefix(value, "data:") || strings.HasPrefix(value, "//") ||
+					strings.HasPrefix(value, "http")) {
 				all = append(all, token.String())
 			}
 		}
@@ -214,7 +225,8 @@ func (a *attacked) check() {
 		if r.method != http.MethodPost || r.path != "/console/check" {
 			continue
 		}
-		form := url.Values{"endpoint": {a.registry.URL}, "providerType": {"helm"}, "authType": {"basic"}, "username": {marked("username")}, "password": {stolen + "checked"}}
+		form := url.Values{"endpoint": {a.registry.URL}, "providerType": {"helm"}, "authType": {"basic"}, "username": {marked("username")},
+			"password": {stolen + "checked"}}
 		got := a.send("POST", r.path, form.Encode(), "Cookie", a.admin)
 		if problems := injected(got.Body.String()); len(problems) > 0 || strings.Contains(got.Body.String(), stolen) {
 			a.t.Errorf("%s shows %v:\n%s", r.path, problems, got.Body)
@@ -228,7 +240,8 @@ func (a *attacked) check() {
 }
 
 func TestInjectedMarkupIsFound(t *testing.T) {
-	for _, page := range []string{marked("x"), `<img src=x onerror=alert(1)>`, `<a href=" JavaScript:alert(1)">`, `<script src="//evil.example"></script>`, `<p style="color:red">`, `<style>`} {
+	for _, page := range []string{marked("x"), `<img src=x onerror=alert(1)>`, `<a href=" JavaScript:alert(1)">`,
+		`<script src="//evil.example"></script>`, `<p style="color:red">`, `<style>`} {
 		if len(injected(page)) == 0 || len(injected(html.EscapeString(page))) > 0 {
 			t.Errorf("%s: %v", page, injected(page))
 		}
@@ -245,7 +258,8 @@ func TestStoredMarkupIsText(t *testing.T) {
 		shown += page
 	})
 	for _, name := range marks {
-		if !strings.Contains(shown, html.EscapeString(marked(name))) && !strings.Contains(shown, strings.ReplaceAll(html.EscapeString(marked(name)), "&#34;", "&quot;")) {
+		if !strings.Contains(shown, html.EscapeString(marked(name))) &&
+			!strings.Contains(shown, strings.ReplaceAll(html.EscapeString(marked(name)), "&#34;", "&quot;")) {
 			t.Errorf("no page shows the text of %s", name)
 		}
 	}
@@ -317,13 +331,17 @@ func TestPagesHaveNoSecret(t *testing.T) {
 const waits = "/console/registries/{uid}/check"
 
 // ofTheCaller are the actions that every user may do, since they affect the caller only, or store nothing.
-var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true, "/console/scan": true,
+var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true,
+	"/console/scan":                true,
 	"/console/sessions/end-others": true, "/console/sessions/password": true}
 
 // forged is a form that every action accepts from those who may do it.
-var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "emailId": {"forged@acme.example"},
-	"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email}, "expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)},
-	"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"}, "confirm": {"true"}}
+var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"},
+	"emailId":   {"forged@acme.example"},
+	"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email},
+	"expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)},
+	"projects":  {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"},
+	"confirm": {"true"}}
 
 func TestForgedRequestsOfAMember(t *testing.T) {
 	a := mustAttacked(t)
@@ -374,7 +392,8 @@ func TestForgedRequestsOfAnotherOrganization(t *testing.T) {
 func (a *attacked) mustLoginRival() string {
 	a.t.Helper()
 	_, err := a.Directory.CreateOrg(a.t.Context(), auth.Operator(), audit.Origin{}, "Rival")
-	_, err2 := a.Directory.CreateUser(a.t.Context(), auth.Operator(), audit.Origin{}, directory.NewUser{Org: "Rival", Email: "rival@rival.example", Password: memberPassword, Role: auth.RoleAdmin})
+	_, err2 := a.Directory.CreateUser(a.t.Context(), auth.Operator(), audit.Origin{},
+		directory.NewUser{Org: "Rival", Email: "rival@rival.example", Password: memberPassword, Role: auth.RoleAdmin})
 	if err := errors.Join(err, err2); err != nil {
 		a.t.Fatal(err)
 	}

@@ -77,7 +77,8 @@ func channelInput(c *call, old alerts.Channel) (alerts.Channel, error) {
 	input.Active = c.PostFormValue("isActive") == "true"
 	if old.HTTP == nil {
 		input.AlertAllUsers = c.PostFormValue("alertAllUsers") == "true"
-		input.Identifiers = strings.FieldsFunc(c.PostFormValue("identifiers"), func(r rune) bool { return strings.ContainsRune("\r\n\t ,;", r) })
+		input.Identifiers = strings.FieldsFunc(c.PostFormValue("identifiers"),
+			func(r rune) bool { return strings.ContainsRune("\r\n\t ,;", r) })
 		return input, nil
 	}
 	sent := *old.HTTP

@@ -53,10 +53,15 @@ func TestReportHasNoMarkup(t *testing.T) {
 	w := mustWorld(t, true)
 	cookie := w.mustLogin()
 	const markup = `<img src=x onerror="alert(1)">`
-	report := regcheck.Report{Code: markup, Message: markup, Stage: markup, Reason: markup, Field: markup, Hint: markup, Retryable: true, Registry: "javascript:" + markup,
-		Stages: []regcheck.StageResult{{Name: markup, Status: markup, Detail: markup, Hops: []string{markup}}, {Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 5, RoundTrips: 2, Hops: []string{"https://a.test", "https://b.test"}}},
-		References: []regcheck.ReferenceResult{{Reference: "a/b:1" + markup, Status: markup, Code: markup, Reason: markup, Message: markup, Hint: markup},
-			{Reference: "a/c:2", Status: regcheck.Failed, Code: regcheck.CodeContentNotFound, Reason: regcheck.ReasonTagUnknown, Message: "m", Hint: "push it"}},
+	report := regcheck.Report{Code: markup, Message: markup, Stage: markup, Reason: markup, Field: markup, Hint: markup, Retryable: true,
+		Registry: "javascript:" + markup,
+		Stages: []regcheck.StageResult{{Name: markup, Status: markup, Detail: markup, Hops: []string{markup}},
+			{Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 5, RoundTrips: 2,
+				Hops: []string{"https://a.test", "https://b.test"}}},
+		References: []regcheck.ReferenceResult{{Reference: "a/b:1" + markup, Status: markup, Code: markup, Reason: markup, Message: markup,
+			Hint: markup},
+			{Reference: "a/c:2", Status: regcheck.Failed, Code: regcheck.CodeContentNotFound, Reason: regcheck.ReasonTagUnknown,
+				Message: "m", Hint: "push it"}},
 		Warnings: []regcheck.Warning{{Code: markup, Field: markup, Message: markup}}}
 	page := w.mustRecord(t, audit.Record{Action: audit.RegistryDiagnose, Outcome: audit.NotValid, Object: markup, Reason: markup}, &report)
 	form := "report=" + strings.TrimPrefix(page, pathCheck+"/") + "&authType=basic&password=hunter2&endpoint=" + url.QueryEscape(markup)
@@ -64,11 +69,14 @@ func TestReportHasNoMarkup(t *testing.T) {
 		w.send("GET", page, "", "Cookie", cookie),
 		w.send("POST", pathCheck, form, "Cookie", cookie),
 	} {
-		if got.Code != http.StatusOK || got.err != nil || strings.Contains(got.Body.String(), "<img") || strings.Contains(got.Body.String(), "hunter2") {
+		if got.Code != http.StatusOK || got.err != nil || strings.Contains(got.Body.String(), "<img") ||
+			strings.Contains(got.Body.String(), "hunter2") {
 			t.Errorf("%d, %v: %s", got.Code, got.err, got.Body)
 		}
-		for _, want := range []string{"Not valid", "&lt;img", "The same definition may be valid later.", "<td>5 ms, 2 round trips<", "By way of https://a.test, https://b.test<",
-			`<th scope="row">a/b:1&lt;img`, `<th scope="row">a/c:2</th><td><span class="state failing">`, "<code>tagUnknown</code><br>push it"} {
+		for _, want := range []string{"Not valid", "&lt;img", "The same definition may be valid later.", "<td>5 ms, 2 round trips<",
+			"By way of https://a.test, https://b.test<",
+			`<th scope="row">a/b:1&lt;img`, `<th scope="row">a/c:2</th><td><span class="state failing">`,
+			"<code>tagUnknown</code><br>push it"} {
 			if !strings.Contains(got.Body.String(), want) {
 				t.Errorf("%q is not in the page", want)
 			}
@@ -85,9 +93,11 @@ func TestPagesOfReports(t *testing.T) {
 		text   string
 	}{
 		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Started, Object: "https://a.test"}, http.StatusOK, "did not end yet"},
-		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Failed, Reason: "ClientGone"}, http.StatusOK, "did not end: <code>ClientGone</code>"},
+		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Failed, Reason: "ClientGone"}, http.StatusOK,
+			"did not end: <code>ClientGone</code>"},
 		{audit.Record{Action: audit.Login, Outcome: audit.Succeeded}, http.StatusNotFound, "There is no report at this address."},
-		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Started, OrgUID: uuid.NewString()}, http.StatusNotFound, "Audit record not found."},
+		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Started, OrgUID: uuid.NewString()}, http.StatusNotFound,
+			"Audit record not found."},
 	} {
 		got := w.send("GET", w.mustRecord(t, row.record, nil), "", "Cookie", cookie)
 		if got.Code != row.status || !strings.Contains(got.Body.String(), row.text) {
@@ -142,7 +152,8 @@ func TestChecksOfPagesAreLimited(t *testing.T) {
 	}
 	got = w.send("POST", pathCheck, form, "Cookie", cookie, "Accept", typeStages)
 	lines := strings.Split(strings.TrimSpace(got.Body.String()), "\n")
-	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != typeStages || len(lines) != 8 || !strings.HasPrefix(lines[0], `{"stage":"Name resolution: ok`) || !strings.HasPrefix(lines[7], `{"report":"`) {
+	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != typeStages || len(lines) != 8 ||
+		!strings.HasPrefix(lines[0], `{"stage":"Name resolution: ok`) || !strings.HasPrefix(lines[7], `{"report":"`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	for _, accept := range []string{"text/html", typeStages} {

@@ -218,7 +218,8 @@ func (s *Console) perMethod(methods map[string]route) http.Handler {
 		found, ok := methods[method]
 		if !ok {
 			found = route{anonymous: true, handle: func(*call) error {
-				return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethodNotAllowed, Message: "This page cannot be used with the method " + method + "."}
+				return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethodNotAllowed,
+					Message: "This page cannot be used with the method " + method + "."}
 			}}
 		}
 		s.serve(callOf(w, r), found)
@@ -243,7 +244,8 @@ func (s *Console) run(c *call, r route) (err error) {
 		return pathNotFound()
 	}
 	if err := s.forgery.Check(c.Request); err != nil {
-		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This request came from another site. Open the console and try again.", Cause: err}
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden,
+			Message: "This request came from another site. Open the console and try again.", Cause: err}
 	}
 	if !r.anonymous {
 		if sent, err := s.identify(c); sent || err != nil {
@@ -267,7 +269,8 @@ func recoverPanic(err *error) {
 
 // policy allows what the pages consist of, and nothing else. Without a policy for Trusted Types, no script can turn text
 // into HTML.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; " +
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 func (s *Console) setHeaders(h http.Header) {

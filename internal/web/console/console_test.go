@@ -69,7 +69,8 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
 	w.Console, err = New(Config{Auth: service, Directory: people, Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
-		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now), Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,
+		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
+		Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,8 @@ func TestSessionOfABrowser(t *testing.T) {
 			t.Errorf("%s: %d %v", what, got.Code, got.Header())
 		}
 	}
-	if _, err := w.Auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: "Bearer rwc_" + tokens.Refresh}); fault.KindOf(err) != fault.Unauthenticated {
+	if _, err := w.Auth.Authenticator.Authenticate(t.Context(),
+		auth.Presented{Authorization: "Bearer rwc_" + tokens.Refresh}); fault.KindOf(err) != fault.Unauthenticated {
 		t.Errorf("the API accepts a reference: %v", err)
 	}
 	got := w.send("POST", "/console/logout", "", "Cookie", cookie)
@@ -211,7 +213,8 @@ func TestPasswordChangeRenewsTheCookie(t *testing.T) {
 func TestChangeAfterTheEndOfTheSession(t *testing.T) {
 	w := mustWorld(t, true)
 	for _, tt := range []struct{ path, referer, want string }{
-		{pathProjects + "/new", "https://127.0.0.1/console/projects/new?a=b&notice=keySaved", pathLogin + "?next=%2Fconsole%2Fprojects%2Fnew%3Fa%3Db&notice=notChanged"},
+		{pathProjects + "/new", "https://127.0.0.1/console/projects/new?a=b&notice=keySaved",
+			pathLogin + "?next=%2Fconsole%2Fprojects%2Fnew%3Fa%3Db&notice=notChanged"},
 		{pathProjects + "/new", "", pathLogin + "?notice=notChanged"},
 		{pathProjects + "/new", "https://127.0.0.1/%zz", pathLogin + "?notice=notChanged"},
 		{pathLogout, "https://127.0.0.1/console/", pathLogin + "?notice=loggedOut"},
@@ -233,7 +236,8 @@ func TestLinkFromAnotherSite(t *testing.T) {
 	if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `<meta http-equiv="refresh" content="0">`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
-	if got := w.send("GET", pathOverview, "", append(link, "Cookie", w.mustLogin())...); !strings.Contains(got.Body.String(), "<h1>Overview") {
+	if got := w.send("GET", pathOverview, "", append(link, "Cookie", w.mustLogin())...); !strings.Contains(got.Body.String(),
+		"<h1>Overview") {
 		t.Errorf("with a cookie: %s", got.Body)
 	}
 }
@@ -242,7 +246,8 @@ func TestChangesFromOtherSitesAreRefused(t *testing.T) {
 	w := mustWorld(t, true)
 	cookie := w.mustLogin()
 	for _, path := range []string{pathLogin, "/console/logout", "/console/theme"} {
-		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
+		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
+			{"Origin", "https://evil.example"}, {"Origin", "null"}} {
 			got := w.send("POST", path, loginForm(password), append(header, "Cookie", cookie)...)
 			if got.Code != http.StatusForbidden || len(got.Result().Cookies()) > 0 {
 				t.Errorf("%s with %v: %d %v", path, header, got.Code, got.Header())
@@ -258,11 +263,13 @@ func TestRefusedLogin(t *testing.T) {
 	w := mustWorld(t, true)
 	got := w.send("POST", pathLogin, loginForm("five lanterns on the quay"))
 	page := got.Body.String()
-	if got.Code != http.StatusUnauthorized || fault.KindOf(got.err) != fault.Unauthenticated || !strings.Contains(page, "Wrong email, organization or password.") ||
+	if got.Code != http.StatusUnauthorized || fault.KindOf(got.err) != fault.Unauthenticated ||
+		!strings.Contains(page, "Wrong email, organization or password.") ||
 		!strings.Contains(page, `value="`+email) || strings.Contains(page, "five lanterns") || len(got.Result().Cookies()) > 0 {
 		t.Errorf("%d %v\n%s", got.Code, got.err, page)
 	}
-	if got := w.send("POST", pathLogin, "emailId=x"); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `<a href="#field-org">Organization is required</a>`) {
+	if got := w.send("POST", pathLogin, "emailId=x"); got.Code != http.StatusBadRequest ||
+		!strings.Contains(got.Body.String(), `<a href="#field-org">Organization is required</a>`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	if got := w.send("POST", pathLogin, "org="+strings.Repeat("x", maxForm)); got.Code != http.StatusRequestEntityTooLarge {
@@ -303,7 +310,8 @@ func TestOnlyFormsAreRead(t *testing.T) {
 			request.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 			recorder := httptest.NewRecorder()
 			_ = w.ServePage(recorder, request, audit.Origin{})
-			if target == pathLogin+"?next=/console/x" && method == "GET" && !strings.Contains(recorder.Body.String(), `value="/console/x"`) {
+			if target == pathLogin+"?next=/console/x" && method == "GET" &&
+				!strings.Contains(recorder.Body.String(), `value="/console/x"`) {
 				t.Errorf("the login leads to another page: %s", recorder.Body)
 			}
 		}
@@ -316,11 +324,13 @@ func TestHeadersOfPages(t *testing.T) {
 	cookie := w.mustLogin()
 	for target, status := range map[string]int{pathLogin: 303, pathOverview: 200, "/console/nothing": 404, pathStatic + "x/y": 404} {
 		got := w.send("GET", target, "", "Cookie", cookie)
-		if got.Code != status || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("Referrer-Policy") != "same-origin" ||
+		if got.Code != status || got.Header().Get("Content-Security-Policy") != policy ||
+			got.Header().Get("Referrer-Policy") != "same-origin" ||
 			strings.Contains(got.Header().Get("Cache-Control"), "public") {
 			t.Errorf("%s: %d %v", target, got.Code, got.Header())
 		}
-		if page := got.Body.String(); strings.Contains(page, "style=") || strings.Contains(page, "<style") || strings.Contains(page, "javascript:") || strings.Contains(page, " onclick") {
+		if page := got.Body.String(); strings.Contains(page, "style=") || strings.Contains(page, "<style") ||
+			strings.Contains(page, "javascript:") || strings.Contains(page, " onclick") {
 			t.Errorf("%s has what the policy forbids:\n%s", target, page)
 		}
 	}
@@ -347,11 +357,13 @@ func TestAssets(t *testing.T) {
 	}
 	text, err := io.ReadAll(unzipped)
 	plain := w.send("GET", style, "")
-	if err != nil || !bytes.Equal(text, plain.Body.Bytes()) || len(text) < 1000 || plain.Header().Get("Content-Type") != "text/css; charset=utf-8" {
+	if err != nil || !bytes.Equal(text, plain.Body.Bytes()) || len(text) < 1000 ||
+		plain.Header().Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("%v, %v", plain.Header(), err)
 	}
 	for _, response := range []response{got, plain} {
-		if response.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" || response.Header().Get("Vary") != "Accept-Encoding" {
+		if response.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" ||
+			response.Header().Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%v", response.Header())
 		}
 	}
@@ -486,11 +498,13 @@ func TestOverviewIsShort(t *testing.T) {
 	err = w.db.InTx(t.Context(), func(tx *store.Tx) (err error) {
 		for i := range maxListed + 1 {
 			name := fmt.Sprint("key", i)
-			err = errors.Join(err, tx.APIKeys.Insert(t.Context(), store.APIKey{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: p.UserUID, Name: name, Canonical: name,
-				Hash: []byte(name), CreatedAt: now.Add(-2 * soon), ExpiresAt: now.Add(time.Duration(i+1) * time.Hour)}))
+			err = errors.Join(err, tx.APIKeys.Insert(t.Context(),
+				store.APIKey{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: p.UserUID, Name: name, Canonical: name,
+					Hash: []byte(name), CreatedAt: now.Add(-2 * soon), ExpiresAt: now.Add(time.Duration(i+1) * time.Hour)}))
 		}
 		for i := range maxChanges + 1 {
-			record := audit.Record{UID: uuid.NewString(), At: now.Add(time.Duration(-i) * time.Minute), OrgUID: p.OrgUID, Action: audit.RegistryUpdate, Object: found.Items[0].UID, Outcome: audit.Succeeded}
+			record := audit.Record{UID: uuid.NewString(), At: now.Add(time.Duration(-i) * time.Minute), OrgUID: p.OrgUID,
+				Action: audit.RegistryUpdate, Object: found.Items[0].UID, Outcome: audit.Succeeded}
 			switch i {
 			case 0:
 				record.Action, record.Outcome, record.Reason = audit.RegistryWatch, audit.Valid, string(alerts.CredentialsExpireSoon)
@@ -526,7 +540,8 @@ func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.He
 		}
 		org = found.UID
 		for i := range n {
-			r := store.Registry{UID: uuid.NewString(), OrgUID: org, Name: fmt.Sprintf("r%d <b>", i), Canonical: fmt.Sprintf("r%d <b>", i), Version: 1, CreatedAt: now, UpdatedAt: now, Endpoint: "https://r.example.com"}
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org, Name: fmt.Sprintf("r%d <b>", i), Canonical: fmt.Sprintf("r%d <b>", i),
+				Version: 1, CreatedAt: now, UpdatedAt: now, Endpoint: "https://r.example.com"}
 			numbers[r.UID] = i
 			if err := errors.Join(tx.Registries.Insert(t.Context(), r), tx.Watch.Schedule(t.Context(), org, r.UID, now)); err != nil {
 				return err
@@ -542,7 +557,8 @@ func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.He
 		for _, row := range rows {
 			row.Since, row.State = health(numbers[row.RegistryUID])
 			row.LastAt, row.LeaseOwner = now, "test"
-			err = errors.Join(err, tx.Watch.End(t.Context(), row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State}))
+			err = errors.Join(err, tx.Watch.End(t.Context(), row, 1,
+				store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State}))
 		}
 		return err
 	})
@@ -596,11 +612,13 @@ func TestPanicOfAPage(t *testing.T) {
 	cookie := w.mustLogin()
 	w.Directory = nil
 	got := w.send("GET", pathUsers, "", "Cookie", cookie)
-	if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") || got.err == nil || !strings.Contains(got.err.Error(), "users.go") {
+	if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") ||
+		got.err == nil || !strings.Contains(got.err.Error(), "users.go") {
 		t.Errorf("%d, %v\n%s", got.Code, got.err, got.Body)
 	}
 	recorder := httptest.NewRecorder()
-	begun := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", pathCheck, nil), ResponseWriter: recorder, console: w.Console}
+	begun := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", pathCheck, nil), ResponseWriter: recorder,
+		console: w.Console}
 	w.serve(begun, route{anonymous: true, handle: func(c *call) error {
 		c.begin(http.StatusOK)
 		panic("hunter2")

@@ -48,7 +48,9 @@ func TestDocsAreComplete(t *testing.T) {
 	index := w.send("GET", pathDocs, "").Body.String()
 	for path, methods := range described.Paths {
 		for method, o := range methods {
-			if !strings.Contains(pages, `<h2 id="`+o.OperationID+`">`) || !strings.Contains(pages, `<code>`+strings.ToUpper(method)+" "+path+`</code>`) || !strings.Contains(index, "#"+o.OperationID+`"`) {
+			if !strings.Contains(pages, `<h2 id="`+o.OperationID+`">`) ||
+				!strings.Contains(pages, `<code>`+strings.ToUpper(method)+" "+path+`</code>`) ||
+				!strings.Contains(index, "#"+o.OperationID+`"`) {
 				t.Errorf("%s %s is on no page", method, path)
 			}
 		}
@@ -71,7 +73,8 @@ func TestDocsNeedNoLogin(t *testing.T) {
 	if page := w.send("GET", pathDocs, "").Body.String(); strings.Contains(page, `aria-label="Main"`) {
 		t.Errorf("without a login: %s", page)
 	}
-	if page := w.send("GET", pathDocs+"/users", "", "Cookie", cookie).Body.String(); !strings.Contains(page, email) || !strings.Contains(page, `<a href="/docs" aria-current="page">`) {
+	if page := w.send("GET", pathDocs+"/users", "", "Cookie", cookie).Body.String(); !strings.Contains(page, email) ||
+		!strings.Contains(page, `<a href="/docs" aria-current="page">`) {
 		t.Errorf("with a login: %.2000s", page)
 	}
 	if got := w.send("GET", pathDocs+"/nothing", ""); got.Code != http.StatusNotFound {

@@ -13,9 +13,11 @@ import (
 )
 
 // formFields are the names of all fields of forms and addresses.
-var formFields = []string{"org", "emailId", "email", "password", "currentPassword", "newPassword", "user", "name", "firstName", "lastName", "role", "projects", "expiresAt",
+var formFields = []string{"org", "emailId", "email", "password", "currentPassword", "newPassword", "user", "name", "firstName", "lastName",
+	"role", "projects", "expiresAt",
 	"endpoint", "basePath", "baseContentPath", "providerType", "authType", "username", "token", "ca", "certificate", "key", "next", "theme",
-	"notice", "filter", "report", "version", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey", "page", "sort", "health", "continue", "history", "repository"}
+	"notice", "filter", "report", "version", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey",
+	"page", "sort", "health", "continue", "history", "repository"}
 
 func mustHostileWorld(t *testing.T) *world {
 	t.Helper()
@@ -28,7 +30,8 @@ func mustHostileWorld(t *testing.T) *world {
 // SQLite stores.
 func TestHostileInput(t *testing.T) {
 	w := mustHostileWorld(t)
-	for _, hostile := range []string{"\x00", "\xff", "\"><img src=x onerror=alert(1)>", "javascript:alert(1)", "//evil.example/", "\u202e\u0085\r\nX: y", strings.Repeat("A", 5000)} {
+	for _, hostile := range []string{"\x00", "\xff", "\"><img src=x onerror=alert(1)>", "javascript:alert(1)", "//evil.example/",
+		"\u202e\u0085\r\nX: y", strings.Repeat("A", 5000)} {
 		cookie := w.mustLogin()
 		values := url.Values{}
 		for _, name := range formFields {
@@ -48,7 +51,8 @@ func TestHostileInput(t *testing.T) {
 			if got.Code >= 500 || strings.Contains(got.Body.String(), "<img src=x") || linksToScript(got.Body.String()) {
 				t.Errorf("%s %s with %.20q: %d %v %s", r.method, r.path, hostile, got.Code, got.err, got.Body)
 			}
-			if to := got.Header().Get("Location"); to != "" && (!strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\r\n")) {
+			if to := got.Header().Get("Location"); to != "" &&
+				(!strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\r\n")) {
 				t.Errorf("%s %s with %.20q leads to %q", r.method, r.path, hostile, to)
 			}
 		}
@@ -77,12 +81,15 @@ func TestHostileFields(t *testing.T) {
 	cookie := w.mustLogin()
 	project := linkChannel.FindStringSubmatch(w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String())[1]
 	for path, valid := range map[string]url.Values{
-		pathUsers + "/new":    {"emailId": {"a@acme.example"}, "name": {"n"}, "firstName": {"f"}, "lastName": {"l"}, "role": {"member"}, "projects": {"Default"}, "password": {password}},
+		pathUsers + "/new": {"emailId": {"a@acme.example"}, "name": {"n"}, "firstName": {"f"}, "lastName": {"l"}, "role": {"member"},
+			"projects": {"Default"}, "password": {password}},
 		pathProjects + "/new": {"name": {"p"}},
 		pathKeys + "/new":     {"name": {"k"}, "expiresAt": {"2099-01-01"}, "user": {email}},
-		pathNewRegistry: {"name": {"r"}, "endpoint": {"https://registry.example"}, "basePath": {"b"}, "baseContentPath": {"c"}, "providerType": {"helm"},
-			"authType": {"basic"}, "username": {"u"}, "password": {"p"}, "ca": {"c"}, "certificate": {"c"}, "key": {"k"}},
-		project + "/http": {"component": {alerts.RegistryHealth}, "http.url": {"https://hooks.example"}, "http.method": {"POST"}, "template": {"body"}, "http.body": {"b"},
+		pathNewRegistry: {"name": {"r"}, "endpoint": {"https://registry.example"}, "basePath": {"b"}, "baseContentPath": {"c"},
+			"providerType": {"helm"},
+			"authType":     {"basic"}, "username": {"u"}, "password": {"p"}, "ca": {"c"}, "certificate": {"c"}, "key": {"k"}},
+		project + "/http": {"component": {alerts.RegistryHealth}, "http.url": {"https://hooks.example"}, "http.method": {"POST"},
+			"template": {"body"}, "http.body": {"b"},
 			"http.headers": {"X: y"}, "http.secret": {"sixteen bytes are needed"}},
 		project + "/email": {"component": {alerts.RegistryHealth}, "identifiers": {email}},
 	} {
@@ -91,7 +98,8 @@ func TestHostileFields(t *testing.T) {
 				form := maps.Clone(valid)
 				form.Set(name, hostile)
 				got := w.send("POST", path, form.Encode(), "Cookie", cookie)
-				if got.Code >= 500 || got.Code < 400 && hostile != "operator" && name != "http.body" || name == "role" && got.Code != http.StatusBadRequest {
+				if got.Code >= 500 || got.Code < 400 && hostile != "operator" && name != "http.body" || name == "role" &&
+					got.Code != http.StatusBadRequest {
 					t.Errorf("POST %s with %s=%.20q: %d %v", path, name, hostile, got.Code, got.err)
 				}
 			}

@@ -34,7 +34,8 @@ func TestPagesOfUsers(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie, p := w.mustLogin(), w.admin(t)
 	for i := range 130 {
-		input := directory.NewUser{Email: fmt.Sprintf("u%03d@acme.example", i), WithoutPassword: true, PersonName: directory.PersonName{FirstName: strings.Repeat("Ä", 100), LastName: fmt.Sprint("<b>", i%2)}}
+		input := directory.NewUser{Email: fmt.Sprintf("u%03d@acme.example", i), WithoutPassword: true,
+			PersonName: directory.PersonName{FirstName: strings.Repeat("Ä", 100), LastName: fmt.Sprint("<b>", i%2)}}
 		if _, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, input); err != nil {
 			t.Fatal(err)
 		}
@@ -56,13 +57,15 @@ func TestPagesOfUsers(t *testing.T) {
 	} {
 		got := w.send("GET", pathUsers+tt.query, "", "Cookie", cookie)
 		page := got.Body.String()
-		if got.Code != http.StatusOK || strings.Count(page, `<th scope="row">`) != tt.rows || !strings.Contains(page, tt.first) || !strings.Contains(page, tt.last) ||
+		if got.Code != http.StatusOK || strings.Count(page, `<th scope="row">`) != tt.rows || !strings.Contains(page, tt.first) ||
+			!strings.Contains(page, tt.last) ||
 			!strings.Contains(page, tt.position) || len(page) > 100_000 || strings.Contains(page, "<b>") {
 			t.Errorf("%s: %d, %d bytes\n%s", tt.query, got.Code, len(page), page)
 		}
 	}
 	page := w.send("GET", pathUsers+"?page=2&filter=u&notice=userDeleted", "", "Cookie", cookie).Body.String()
-	for _, link := range []string{`rel="prev" href="/console/users?filter=u&amp;page=1"`, `rel="next" href="/console/users?filter=u&amp;page=3"`} {
+	for _, link := range []string{`rel="prev" href="/console/users?filter=u&amp;page=1"`,
+		`rel="next" href="/console/users?filter=u&amp;page=3"`} {
 		if !strings.Contains(page, link) {
 			t.Errorf("the page lacks %s", link)
 		}
@@ -76,7 +79,8 @@ func TestPagesOfAuditRecords(t *testing.T) {
 	err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
 		for i := range 120 {
 			record := p.AuditRecord(audit.Origin{}, audit.RegistryDelete)
-			record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), time.Now().Add(-time.Duration(i)*time.Second), fmt.Sprintf("<i>%03d", i), audit.Succeeded
+			record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), time.Now().Add(-time.Duration(i)*time.Second),
+				fmt.Sprintf("<i>%03d", i), audit.Succeeded
 			if err := tx.Audits.Append(t.Context(), record); err != nil {
 				return err
 			}
@@ -98,7 +102,8 @@ func TestPagesOfAuditRecords(t *testing.T) {
 	}
 	for _, position := range []string{want[1], want[0]} {
 		address = link(w.send("GET", address, "", "Cookie", cookie).Body.String(), "prev")
-		if page := w.send("GET", address, "", "Cookie", cookie).Body.String(); !strings.Contains(page, position) || !strings.Contains(page, `value="registry.delete" selected`) {
+		if page := w.send("GET", address, "", "Cookie", cookie).Body.String(); !strings.Contains(page, position) ||
+			!strings.Contains(page, `value="registry.delete" selected`) {
 			t.Errorf("%s lacks %s:\n%s", address, position, page)
 		}
 	}
@@ -142,14 +147,16 @@ func TestSettings(t *testing.T) {
 	w.Settings = []Setting{{Name: "database-url", Value: "postgres://u:<masked>@h/d", Source: "environment"}}
 	cookie := w.mustLogin()
 	got := w.send("GET", pathSettings, "", "Cookie", cookie)
-	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "postgres://u:&lt;masked&gt;@h/d") || !strings.Contains(page, "environment") {
+	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "postgres://u:&lt;masked&gt;@h/d") ||
+		!strings.Contains(page, "environment") {
 		t.Errorf("%d %s", got.Code, page)
 	}
 	if _, err := w.Directory.CreateOrg(t.Context(), auth.Operator(), audit.Origin{}, "Other"); err != nil {
 		t.Fatal(err)
 	}
 	got = w.send("GET", pathSettings, "", "Cookie", cookie)
-	if page := got.Body.String(); got.Code != http.StatusForbidden || strings.Contains(page, "postgres://") || !strings.Contains(page, "regwarden config") {
+	if page := got.Body.String(); got.Code != http.StatusForbidden || strings.Contains(page, "postgres://") ||
+		!strings.Contains(page, "regwarden config") {
 		t.Errorf("with two organizations: %d %s", got.Code, page)
 	}
 }
@@ -161,12 +168,14 @@ func TestCreatedKeyIsShownOnce(t *testing.T) {
 	created := w.send("POST", pathKeys+"/new", "name=ci&expiresAt=2099-01-31", "Cookie", cookie)
 	_, rest, _ := strings.Cut(created.Body.String(), "data-once>")
 	key, _, _ := strings.Cut(rest, "<")
-	if created.Code != http.StatusCreated || !strings.HasPrefix(key, "rwk_") || strings.Count(created.Body.String(), key) != 1 || created.Header().Get("Location") != "" {
+	if created.Code != http.StatusCreated || !strings.HasPrefix(key, "rwk_") || strings.Count(created.Body.String(), key) != 1 ||
+		created.Header().Get("Location") != "" {
 		t.Fatalf("%d %v %s", created.Code, created.Header(), created.Body)
 	}
 	again := w.send("POST", pathKeys+"/new", "name=ci&expiresAt=2099-01-31", "Cookie", cookie)
 	list := w.send("GET", pathKeys, "", "Cookie", cookie)
-	if again.Code != http.StatusConflict || strings.Contains(again.Body.String(), key) || strings.Contains(list.Body.String(), key) || !strings.Contains(list.Body.String(), key[:8]) {
+	if again.Code != http.StatusConflict || strings.Contains(again.Body.String(), key) || strings.Contains(list.Body.String(), key) ||
+		!strings.Contains(list.Body.String(), key[:8]) {
 		t.Errorf("%d %s\n%s", again.Code, again.Body, list.Body)
 	}
 	keys, _, err := w.Auth.APIKeys.List(t.Context(), w.admin(t), "", auth.APIKey{})

@@ -18,7 +18,8 @@ type projectsPage struct {
 // listProjects is GET /console/projects.
 func (s *Console) listProjects(c *call) (err error) {
 	p := c.principal
-	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(auth.CreateProjects), MayChange: p.Can(auth.ChangeProjects), MayDelete: p.Can(auth.DeleteProjects)}
+	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(auth.CreateProjects),
+		MayChange: p.Can(auth.ChangeProjects), MayDelete: p.Can(auth.DeleteProjects)}
 	page.Projects, page.Pager, err = listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
 		return s.Directory.ListProjects(c.Context(), p, "", after)
 	}, func(one directory.Project) bool { return page.Filter.matches(one.Name) })

@@ -47,11 +47,13 @@ func TestListOfRegistries(t *testing.T) {
 		}
 		return got.Body.String()
 	}
-	if page := get(pathRegistries); !strings.Contains(page, "has no registries yet") || !strings.Contains(page, `href="/console/registries/new"`) {
+	if page := get(pathRegistries); !strings.Contains(page, "has no registries yet") ||
+		!strings.Contains(page, `href="/console/registries/new"`) {
 		t.Errorf("without registries: %s", page)
 	}
 	w.store(t, n, func(i int) (since time.Time, health store.HealthResult) {
-		return time.Now().Add(-time.Duration(i) * time.Hour), store.HealthResult{Valid: i%10 > 0, Message: fmt.Sprintf("The cause of r%d <i>", i)}
+		return time.Now().Add(-time.Duration(i) * time.Hour),
+			store.HealthResult{Valid: i%10 > 0, Message: fmt.Sprintf("The cause of r%d <i>", i)}
 	})
 	for _, query := range []string{"", "?sort=since", "?name=R&sort=health"} {
 		seen, pages := map[string]bool{}, []string{pathRegistries + query}
@@ -76,10 +78,12 @@ func TestListOfRegistries(t *testing.T) {
 		}
 	}
 	page := get(pathRegistries + "?health=failing&name=r24&continue=")
-	if strings.Count(page, `<th scope="row">`) != 1 || !strings.Contains(page, "The cause of r240 &lt;i&gt;") || !strings.Contains(page, "Failing (25)") {
+	if strings.Count(page, `<th scope="row">`) != 1 || !strings.Contains(page, "The cause of r240 &lt;i&gt;") ||
+		!strings.Contains(page, "Failing (25)") {
 		t.Errorf("filtered: %s", page)
 	}
-	for target, status := range map[string]int{"?health=bad": 400, "?continue=.": 200, "?continue=%00%ff": 200, "?continue=x": 400, "?name=%00": 200, "/x": 404, "/x/delete": 404} {
+	for target, status := range map[string]int{"?health=bad": 400, "?continue=.": 200, "?continue=%00%ff": 200, "?continue=x": 400,
+		"?name=%00": 200, "/x": 404, "/x/delete": 404} {
 		if got := w.send("GET", pathRegistries+target, "", "Cookie", cookie); got.Code != status {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
@@ -97,7 +101,8 @@ func TestPageOfRegistry(t *testing.T) {
 	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
 	got := w.send("GET", path, "", "Cookie", cookie)
 	page := got.Body.String()
-	for _, want := range []string{"The cause &lt;i&gt;", "The hint &lt;i&gt;", "Field: auth.&lt;i&gt;", "1–10 of 200", "Last 30 days: ", "The detail &lt;i&gt;"} {
+	for _, want := range []string{"The cause &lt;i&gt;", "The hint &lt;i&gt;", "Field: auth.&lt;i&gt;", "1–10 of 200", "Last 30 days: ",
+		"The detail &lt;i&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -106,13 +111,15 @@ func TestPageOfRegistry(t *testing.T) {
 		t.Errorf("%d, %d bytes:\n%s", got.Code, len(page), page)
 	}
 	last := w.send("GET", path+"?history=20", "", "Cookie", cookie).Body.String()
-	if !strings.Contains(last, "191–200 of 200") || linkNext.MatchString(last) || w.link(t, linkPrevious, last) != path+"?history=19#history" {
+	if !strings.Contains(last, "191–200 of 200") || linkNext.MatchString(last) ||
+		w.link(t, linkPrevious, last) != path+"?history=19#history" {
 		t.Errorf("the last page of the history: %s", last)
 	}
 	if !strings.Contains(last, "The detail &lt;i&gt;") {
 		t.Errorf("the last page of the history lacks the newest report: %s", last)
 	}
-	if beyond := w.send("GET", path+"?history=99999999999999999999", "", "Cookie", cookie).Body.String(); !strings.Contains(beyond, "191–200 of 200") {
+	if beyond := w.send("GET", path+"?history=99999999999999999999", "", "Cookie", cookie).Body.String(); !strings.Contains(beyond,
+		"191–200 of 200") {
 		t.Errorf("a page beyond the last: %s", beyond)
 	}
 }
@@ -223,11 +230,13 @@ func TestContent(t *testing.T) {
 	}
 	var contents []store.RegistryContent
 	for i := range 120 {
-		contents = append(contents, store.RegistryContent{Repository: "charts/<i>", Tag: fmt.Sprintf("%03d <i>", i), Kind: "helm <i>", Digest: "sha256:<i>", Problem: "The problem <i>"})
+		contents = append(contents, store.RegistryContent{Repository: "charts/<i>", Tag: fmt.Sprintf("%03d <i>", i), Kind: "helm <i>",
+			Digest: "sha256:<i>", Problem: "The problem <i>"})
 	}
 	w.addContents(t, strings.TrimPrefix(path, pathRegistries+"/"), contents)
 	second := get(w.link(t, linkNext, get(path+"/content?repository=charts")))
-	if !strings.Contains(second, "051 &lt;i&gt;") || !strings.Contains(second, "The problem &lt;i&gt;") || !strings.Contains(second, "51–100 of 120") {
+	if !strings.Contains(second, "051 &lt;i&gt;") || !strings.Contains(second, "The problem &lt;i&gt;") ||
+		!strings.Contains(second, "51–100 of 120") {
 		t.Errorf("the second page: %s", second)
 	}
 	third := get(w.link(t, linkNext, second))
@@ -255,7 +264,8 @@ func (w *world) addContents(t *testing.T, uid string, contents []store.RegistryC
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.Contents.Add(t.Context(), runs[0], contents), tx.Syncs.Finish(t.Context(), runs[0], now, now.Add(time.Hour), ""))
+		return errors.Join(tx.Contents.Add(t.Context(), runs[0], contents),
+			tx.Syncs.Finish(t.Context(), runs[0], now, now.Add(time.Hour), ""))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +285,8 @@ func TestCheckWithoutReport(t *testing.T) {
 	if location := got.Header().Get("Location"); got.Code != http.StatusSeeOther || location != path+"?notice=registryDue" {
 		t.Fatalf("%d, %s", got.Code, location)
 	}
-	if page := w.send("GET", path+"?notice=registryDue", "", "Cookie", cookie).Body.String(); !strings.Contains(page, `<a href="`+path+`">Reload</a>`) {
+	if page := w.send("GET", path+"?notice=registryDue", "", "Cookie", cookie).Body.String(); !strings.Contains(page,
+		`<a href="`+path+`">Reload</a>`) {
 		t.Errorf("the page is %s", page)
 	}
 	if got := w.send("GET", path+"/check", "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed {
@@ -342,9 +353,11 @@ func (w *world) flap(t *testing.T, n int) {
 			row := rows[0]
 			row.State.Valid, row.LastAt, row.LeaseOwner = i%2 == 0, now.Add(-time.Duration(n-i)*3*time.Hour), "test"
 			row.Since = row.LastAt
-			report := &regcheck.Report{Message: row.State.Message, Hint: row.State.Hint, Stages: []regcheck.StageResult{{Name: regcheck.StageAuth, Status: regcheck.Failed, Detail: "The detail <i>"}}}
+			report := &regcheck.Report{Message: row.State.Message, Hint: row.State.Hint,
+				Stages: []regcheck.StageResult{{Name: regcheck.StageAuth, Status: regcheck.Failed, Detail: "The detail <i>"}}}
 			text, err := json.Marshal(report)
-			return errors.Join(err, tx.Watch.End(t.Context(), row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State, Report: text}))
+			return errors.Join(err, tx.Watch.End(t.Context(), row, 1,
+				store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State, Report: text}))
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -47,10 +47,12 @@ func TestEditRegistry(t *testing.T) {
 	p := w.mustIdentify(cookie)
 	certificate, key := mustReadPair(t)
 	uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{
-		Name: "before", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}, Scope: "tenant", Private: true, SpectroManifest: true, SyncSupported: true,
+		Name: "before", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}, Scope: "tenant", Private: true,
+		SpectroManifest: true, SyncSupported: true,
 		Definition: regcheck.Definition{Endpoint: "https://r.example.com", BasePath: "base", BaseContentPath: "charts",
 			References: []string{"charts/a:1", "charts/b:2"}, ProviderType: regcheck.Helm, Auth: &regcheck.Auth{
-				Type: regcheck.Basic, Username: "ada", Password: "the stored password", TLS: regcheck.TLS{Enabled: true, CA: certificate, Certificate: certificate, Key: secret.String(key)}}}})
+				Type: regcheck.Basic, Username: "ada", Password: "the stored password",
+				TLS: regcheck.TLS{Enabled: true, CA: certificate, Certificate: certificate, Key: secret.String(key)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +65,9 @@ func TestEditRegistry(t *testing.T) {
 	if strings.Contains(page, "the stored password") || strings.Contains(page, "PRIVATE KEY") || strings.Contains(page, secret.Mask) {
 		t.Errorf("the page has a secret: %s", page)
 	}
-	values := url.Values{"name": {"after"}, "endpoint": {"https://r.example.com"}, "basePath": {"base"}, "baseContentPath": {"charts"}, "providerType": {"helm"},
-		"authType": {"basic"}, "username": {"ada"}, "password": {""}, "isSyncSupported": {"true"}, "version": {"1"}}
+	values := url.Values{"name": {"after"}, "endpoint": {"https://r.example.com"}, "basePath": {"base"}, "baseContentPath": {"charts"},
+		"providerType": {"helm"},
+		"authType":     {"basic"}, "username": {"ada"}, "password": {""}, "isSyncSupported": {"true"}, "version": {"1"}}
 	for _, found := range textarea.FindAllStringSubmatch(page, -1) {
 		text := strings.ReplaceAll(html.UnescapeString(found[2]), "\r\n", "\n") // as the parser of HTML
 		values.Set(found[1], strings.ReplaceAll(text, "\n", "\r\n"))            // as browsers send it
@@ -81,7 +84,8 @@ func TestEditRegistry(t *testing.T) {
 	if diff := cmp.Diff(before, after, reveal, cmpopts.IgnoreFields(registries.Registry{}, "Version", "UpdatedAt")); diff != "" {
 		t.Error(diff)
 	}
-	for name, value := range map[string]string{"endpoint": "https://evil.example.com", "basePath": "other", "insecureSkipVerify": "true", "ca": ""} {
+	for name, value := range map[string]string{"endpoint": "https://evil.example.com", "basePath": "other", "insecureSkipVerify": "true",
+		"ca": ""} {
 		changed := maps.Clone(values)
 		changed.Set("version", "2")
 		changed.Set(name, value)
@@ -95,17 +99,20 @@ func TestEditRegistry(t *testing.T) {
 func TestOutdatedForm(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
-	uid, err := w.Registries.Create(t.Context(), w.mustIdentify(cookie), audit.Origin{}, registries.RegistryInput{Name: "before", Definition: regcheck.Definition{
-		Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+	uid, err := w.Registries.Create(t.Context(), w.mustIdentify(cookie), audit.Origin{},
+		registries.RegistryInput{Name: "before", Definition: regcheck.Definition{
+			Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := registryPath(uid) + "/edit"
-	if page := w.send("GET", path, "", "Cookie", cookie).Body.String(); !strings.Contains(page, `<input type="hidden" name="version" value="1">`) {
+	if page := w.send("GET", path, "", "Cookie", cookie).Body.String(); !strings.Contains(page,
+		`<input type="hidden" name="version" value="1">`) {
 		t.Fatalf("the form has no version: %s", page)
 	}
 	save := func(name, version string) response {
-		return w.send("POST", path, url.Values{"name": {name}, "endpoint": {"https://other.example.com"}, "providerType": {"helm"}, "authType": {"basic"}, "username": {"ada"},
+		return w.send("POST", path, url.Values{"name": {name}, "endpoint": {"https://other.example.com"}, "providerType": {"helm"},
+			"authType": {"basic"}, "username": {"ada"},
 			"password": {"hunter2"}, "version": {version}}.Encode(), "Cookie", cookie)
 	}
 	if got := save("first", "1"); got.Code != http.StatusSeeOther {
@@ -114,7 +121,8 @@ func TestOutdatedForm(t *testing.T) {
 	for _, version := range []string{"1", "0", "3", "x", ""} {
 		got := save("second", version)
 		page := got.Body.String()
-		if got.Code != http.StatusConflict || !strings.Contains(page, "The registry was changed after you opened it.") || !strings.Contains(page, `<a href="`+path+`">`) ||
+		if got.Code != http.StatusConflict || !strings.Contains(page, "The registry was changed after you opened it.") ||
+			!strings.Contains(page, `<a href="`+path+`">`) ||
 			!strings.Contains(page, `value="second"`) || strings.Contains(page, "hunter2") {
 			t.Errorf("version %q: %d %s", version, got.Code, page)
 		}

@@ -192,7 +192,8 @@ func knownOptions(o model.Options) error {
 // readScan returns what the page shows of a file. At first, everything that can be used is chosen.
 func readScan(c *call, found model.Result) *scanResult {
 	list := !slices.Contains([]string{actionCheck, actionSave}, c.PostFormValue(fieldDo))
-	result := &scanResult{All: len(found.Registries), Skipped: found.Skipped[:min(len(found.Skipped), maxSkipped)], Problems: found.Problems[:min(len(found.Problems), maxSkipped)], Summary: found.Summary}
+	result := &scanResult{All: len(found.Registries), Skipped: found.Skipped[:min(len(found.Skipped), maxSkipped)],
+		Problems: found.Problems[:min(len(found.Problems), maxSkipped)], Summary: found.Summary}
 	for i, registry := range found.Registries[:min(len(found.Registries), maxFound)] {
 		one := foundDefinition{Registry: registry, ID: idOf(i, registry)}
 		one.Chosen = one.Usable() && (list && i < maxChecked || slices.Contains(c.PostForm[fieldChosen], one.ID))

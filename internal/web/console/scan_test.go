@@ -69,12 +69,14 @@ func TestScanListsWithoutSecrets(t *testing.T) {
 		"text": w.send("POST", pathScan, url.Values{"text": {dockerConfig}, "do": {"list"}, "as": {"kubelet"}}.Encode(), "Cookie", cookie),
 	} {
 		page := got.Body.String()
-		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", "<td>ada<br>", "by kubelet", "unresolved", "credentials that are not in the file", `<option value="kubelet" selected>`} {
+		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", "<td>ada<br>", "by kubelet", "unresolved",
+			"credentials that are not in the file", `<option value="kubelet" selected>`} {
 			if got.Code != http.StatusOK || !strings.Contains(page, want) {
 				t.Errorf("%s: %d without %q", what, got.Code, want)
 			}
 		}
-		if strings.Contains(page, "hunter2") || strings.Contains(page, "YWRhOmh1bnRlcjI") || len(chosen(got)) != 4 || strings.Count(page, " checked>") != 2 {
+		if strings.Contains(page, "hunter2") || strings.Contains(page, "YWRhOmh1bnRlcjI") || len(chosen(got)) != 4 ||
+			strings.Count(page, " checked>") != 2 {
 			t.Errorf("%s: %v in\n%s", what, chosen(got), page)
 		}
 	}
@@ -113,7 +115,8 @@ func TestScanUsesWhatIsChosen(t *testing.T) {
 	}
 	fields := chosen(w.scan(t, cookie, dockerConfig, "do", "list"))
 	checked := w.scan(t, cookie, dockerConfig, append(fields[:2:2], "do", "check")...).Body.String()
-	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>not valid") != 1 || strings.Count(checked, " checked>") != 1 || strings.Contains(checked, "hunter2") {
+	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>not valid") != 1 ||
+		strings.Count(checked, " checked>") != 1 || strings.Contains(checked, "hunter2") {
 		t.Errorf("checked: %s", checked)
 	}
 	if counted != 1 {
@@ -127,7 +130,8 @@ func TestScanUsesWhatIsChosen(t *testing.T) {
 	if !strings.Contains(again, "stored already, as 127.0.0.1:5000") {
 		t.Errorf("again: %s", again)
 	}
-	if other := w.scan(t, cookie, strings.Replace(dockerConfig, "5000", "5003", 1), append(fields[:2:2], "do", "check")...); other.Code != http.StatusBadRequest {
+	if other := w.scan(t, cookie, strings.Replace(dockerConfig, "5000", "5003", 1),
+		append(fields[:2:2], "do", "check")...); other.Code != http.StatusBadRequest {
 		t.Errorf("with another file: %d %s", other.Code, other.Body)
 	}
 }
@@ -153,7 +157,8 @@ func TestLargeScans(t *testing.T) {
 		auths = append(auths, fmt.Sprintf(`"r%d.example.com/%s": {"auth": "YWRhOmh1bnRlcjI="}`, i, strings.Repeat("<b>", 200)))
 	}
 	got := w.scan(t, cookie, `{"auths": {`+strings.Join(auths, ",")+`}}`, "do", "list")
-	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "These are 100 of 150.") || strings.Contains(page, "<b>") || strings.Count(page, " checked>") != maxChecked || len(page) > 250_000 {
+	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "These are 100 of 150.") ||
+		strings.Contains(page, "<b>") || strings.Count(page, " checked>") != maxChecked || len(page) > 250_000 {
 		t.Errorf("%d, %d bytes:\n%.3000s", got.Code, len(page), page)
 	}
 }
@@ -175,7 +180,8 @@ func TestLargeScansCountAgainstTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := w.scan(t, cookie, dockerConfig+strings.Repeat(" ", 100<<10))
-	if large.Code != http.StatusServiceUnavailable || large.Header().Get("Retry-After") == "" || !strings.Contains(large.Body.String(), "too many large requests") {
+	if large.Code != http.StatusServiceUnavailable || large.Header().Get("Retry-After") == "" ||
+		!strings.Contains(large.Body.String(), "too many large requests") {
 		t.Errorf("%d %v: %s", large.Code, large.Header(), large.Body)
 	}
 	if small := w.scan(t, cookie, dockerConfig); small.Code != http.StatusOK {

@@ -24,7 +24,8 @@ func (c *call) setCookie(name, value string, end time.Time) {
 	if c.console.Secure {
 		name = securePrefix + name
 	}
-	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Expires: end, Secure: c.console.Secure, HttpOnly: true, SameSite: http.SameSiteStrictMode} // #nosec G124 -- Secure is set when browsers use TLS
+	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Expires: end, // #nosec G124 -- Secure is set when browsers use TLS
+		Secure: c.console.Secure, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if value == "" {
 		cookie.MaxAge = -1
 	}
@@ -77,7 +78,8 @@ func (c *call) lost(notice string) string {
 // cameFromAnotherSite reports whether a link on another site led here. Browsers leave out a cookie that is SameSite=Strict
 // then, and send it when the page loads itself again.
 func (c *call) cameFromAnotherSite() bool {
-	return c.Method == http.MethodGet && c.Request.Header.Get("Sec-Fetch-Site") == "cross-site" && c.Request.Header.Get("Sec-Fetch-Mode") == "navigate"
+	return c.Method == http.MethodGet && c.Request.Header.Get("Sec-Fetch-Site") == "cross-site" &&
+		c.Request.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
 // loginPath returns the login that leads back to the page of the request, or of its form.

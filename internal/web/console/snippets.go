@@ -67,7 +67,8 @@ func cliOf(d regcheck.Definition) string {
 		text string
 		used bool
 	}{
-		{"--ca " + caFile, d.Auth.TLS.CA != ""}, {"--cert " + certificateFile, d.Auth.TLS.Certificate != ""}, {"--key " + keyFile, d.Auth.TLS.Key != ""},
+		{"--ca " + caFile, d.Auth.TLS.CA != ""}, {"--cert " + certificateFile, d.Auth.TLS.Certificate != ""},
+		{"--key " + keyFile, d.Auth.TLS.Key != ""},
 		{"--insecure-skip-verify", d.Auth.TLS.InsecureSkipVerify},
 	} {
 		if flag.used {
@@ -104,7 +105,8 @@ func curlOf(d regcheck.Definition) string {
 	file := func(name string) string { return "$(jq -Rs . < " + name + ")" }
 	body := strings.NewReplacer(
 		`"password": "********"`, `"password": "$REGISTRY_PASSWORD"`, `"token": "********"`, `"token": "$REGISTRY_TOKEN"`,
-		`"key": "********"`, `"key": `+file(keyFile), `"ca": "file"`, `"ca": `+file(caFile), `"certificate": "file"`, `"certificate": `+file(certificateFile),
+		`"key": "********"`, `"key": `+file(keyFile), `"ca": "file"`, `"ca": `+file(caFile), `"certificate": "file"`,
+		`"certificate": `+file(certificateFile),
 	).Replace(inDocument.Replace(indentedJSON(d)))
 	return `curl -sS --fail-with-body "$REGWARDEN_SERVER/v1/registries/oci/basic/diagnose" \
   -H "ApiKey: $REGWARDEN_API_KEY" -H 'Content-Type: application/json' -d @- <<JSON
@@ -133,9 +135,11 @@ func terraformOf(d regcheck.Definition) snippet {
 		credentials += "    password = var.registry_password\n"
 		s.Needs = "Uses var.registry_password."
 	}
-	s.Text = "resource \"spectrocloud_registry_oci\" \"registry\" {\n" + arguments{{"name", "registry"}, {"type", "basic"}, {"endpoint", d.Endpoint}, {"endpoint_suffix", d.BasePath},
-		{"base_content_path", d.BaseContentPath}, {"provider_type", string(d.ProviderType)}}.lines("  ") +
-		"  is_private = " + strconv.FormatBool(d.Auth.Type != regcheck.NoAuth) + "\n  is_synchronization = true\n  credentials {\n" + credentials + tlsConfig(d.Auth.TLS) + "  }\n}"
+	s.Text = "resource \"spectrocloud_registry_oci\" \"registry\" {\n" +
+		arguments{{"name", "registry"}, {"type", "basic"}, {"endpoint", d.Endpoint}, {"endpoint_suffix", d.BasePath},
+			{"base_content_path", d.BaseContentPath}, {"provider_type", string(d.ProviderType)}}.lines("  ") +
+		"  is_private = " + strconv.FormatBool(d.Auth.Type != regcheck.NoAuth) + "\n  is_synchronization = true\n  credentials {\n" +
+		credentials + tlsConfig(d.Auth.TLS) + "  }\n}"
 	return s
 }
 

@@ -40,9 +40,11 @@ jq() { printf '"'; cat; printf '"'; }
 func TestSnippetsForShells(t *testing.T) {
 	files := regcheck.TLS{Enabled: true, CA: "PEM", Certificate: "PEM", Key: "hunter2", InsecureSkipVerify: true}
 	for _, auth := range []regcheck.Auth{
-		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: hostile, Password: "hunter2", TLS: files}, {Type: regcheck.Token, Username: hostile, Token: "hunter2"},
+		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: hostile, Password: "hunter2", TLS: files},
+		{Type: regcheck.Token, Username: hostile, Token: "hunter2"},
 	} {
-		d := regcheck.Definition{Endpoint: "https://a.test:1/" + hostile, BasePath: hostile, BaseContentPath: "-x", References: []string{"a/b:1", hostile}, ProviderType: regcheck.Pack, Auth: &auth}
+		d := regcheck.Definition{Endpoint: "https://a.test:1/" + hostile, BasePath: hostile, BaseContentPath: "-x",
+			References: []string{"a/b:1", hostile}, ProviderType: regcheck.Pack, Auth: &auth}
 		var got regcheck.Definition
 		if err := json.Unmarshal([]byte(runInShell(t, curlOf(d))), &got); err != nil {
 			t.Fatal(err)
@@ -50,7 +52,8 @@ func TestSnippetsForShells(t *testing.T) {
 		want, wantAuth := d, auth
 		want.Auth = &wantAuth
 		if auth.Type == regcheck.Basic {
-			wantAuth.Password, wantAuth.TLS.CA, wantAuth.TLS.Certificate, wantAuth.TLS.Key = "the password", caFile, certificateFile, keyFile
+			wantAuth.Password, wantAuth.TLS.CA, wantAuth.TLS.Certificate, wantAuth.TLS.Key = "the password", caFile, certificateFile,
+				keyFile
 		}
 		if auth.Type == regcheck.Token {
 			wantAuth.Token = "the token"
@@ -59,7 +62,8 @@ func TestSnippetsForShells(t *testing.T) {
 		if diff := cmp.Diff(want, got, reveal); diff != "" {
 			t.Errorf("curl with %s: %s", auth.Type, diff)
 		}
-		words := []string{"check", "--endpoint", d.Endpoint, "--base-path", d.BasePath, "--content", "-x", "--provider-type", "pack", "--auth-type", string(auth.Type)}
+		words := []string{"check", "--endpoint", d.Endpoint, "--base-path", d.BasePath, "--content", "-x", "--provider-type", "pack",
+			"--auth-type", string(auth.Type)}
 		if auth.Username != "" {
 			words = append(words, "--username", auth.Username)
 		}
@@ -79,7 +83,8 @@ func TestSnippetsForShells(t *testing.T) {
 }
 
 func TestTerraformSnippet(t *testing.T) {
-	d := regcheck.Definition{Endpoint: "https://a.test", BasePath: `${x}%{y}"\<`, Auth: &regcheck.Auth{Type: regcheck.Basic, Username: "u", TLS: regcheck.TLS{Enabled: true, CA: "PEM", InsecureSkipVerify: true}}}
+	d := regcheck.Definition{Endpoint: "https://a.test", BasePath: `${x}%{y}"\<`,
+		Auth: &regcheck.Auth{Type: regcheck.Basic, Username: "u", TLS: regcheck.TLS{Enabled: true, CA: "PEM", InsecureSkipVerify: true}}}
 	const want = `resource "spectrocloud_registry_oci" "registry" {
   name = "registry"
   type = "basic"

@@ -86,7 +86,8 @@ func namedProjects(err error, names []string) error {
 		}
 	}
 	if len(unknown) > 0 {
-		problems = append(problems, fault.Field{Field: "projects", Problem: "must exist in your organization, unlike " + strings.Join(unknown, ", ")})
+		problems = append(problems, fault.Field{Field: "projects",
+			Problem: "must exist in your organization, unlike " + strings.Join(unknown, ", ")})
 	}
 	return fault.InvalidFields(problems...)
 }

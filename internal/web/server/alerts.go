@@ -69,10 +69,12 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 }
 
 func alertChannel(c alerts.Channel) api.AlertChannel {
-	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
+	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers,
+		Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
 	shown.Unconfirmed = c.Unconfirmed
 	if h := c.HTTP; h != nil {
-		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret} // the URL is already masked except for scheme and host
+		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body,
+			Secret: h.Secret} // the URL is already masked except for scheme and host
 	}
 	if !c.Status.At.IsZero() {
 		shown.Status = &api.AlertStatus{IsSucceeded: c.Status.OK, Message: c.Status.Message, Time: c.Status.At}

@@ -265,7 +265,8 @@ func TestAChunkedRequestEndsItsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	const request = "POST /v1/unknown HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+	const request = "POST /v1/unknown HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET " +
+		"/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,8 @@ func TestReadTimeoutDoesNotCancelHandlerWithBody(t *testing.T) {
 		time.Sleep(600 * time.Millisecond)
 		ended <- r.Context().Err()
 	})))
-	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+
+		"2\r\n\r\n{}"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
@@ -427,7 +429,8 @@ func TestConsoleIsMounted(t *testing.T) {
 	for target, template := range map[string]string{"/console/": "/console/", "/console/things/secret": "/console/things/{uid}"} {
 		got := get("GET", target, browser)
 		if got.Code != http.StatusTeapot || got.Body.String() != got.Header().Get(api.HeaderRequestID) ||
-			!strings.Contains(log.String(), "path="+template+" ") || !strings.Contains(log.String(), "code=Taken") || strings.Contains(log.String(), "secret") {
+			!strings.Contains(log.String(), "path="+template+" ") || !strings.Contains(log.String(), "code=Taken") ||
+			strings.Contains(log.String(), "secret") {
 			t.Errorf("%s: %d\n%s", target, got.Code, log.String())
 		}
 	}

@@ -274,7 +274,8 @@ func (c *call) checkContentType() error {
 	media, parameters, err := mime.ParseMediaType(strings.Join(c.Header.Values("Content-Type"), ", "))
 	charset := parameters["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeUnsupportedMedia, Message: "The request body must be JSON, with the header Content-Type: application/json."}
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeUnsupportedMedia,
+			Message: "The request body must be JSON, with the header Content-Type: application/json."}
 	}
 	return nil
 }

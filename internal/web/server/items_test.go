@@ -102,7 +102,8 @@ func TestListIsSentCompletely(t *testing.T) {
 			Count int
 		}
 		want := slices.DeleteFunc(slices.Clone(words[:n]), func(word string) bool { return word == "hidden" })
-		if err != nil || json.Unmarshal([]byte(text), &read) != nil || read.Items == nil || !slices.Equal(read.Items, want) || read.Count != n {
+		if err != nil || json.Unmarshal([]byte(text), &read) != nil || read.Items == nil || !slices.Equal(read.Items, want) ||
+			read.Count != n {
 			t.Errorf("%d items are %.200s, %v", n, text, err)
 		}
 		if n > 1 && !strings.Contains(text, "<b>") {
@@ -144,9 +145,10 @@ func TestLargeResponsesOverTheBudget(t *testing.T) {
 		"not a list":                {[]auth.Principal{alice}, long, http.StatusServiceUnavailable},
 		"small responses need none": {[]auth.Principal{alice}, wordList([]string{"a", "b", "c"}, nil), http.StatusOK},
 		"another user of the organization holds its share": {[]auth.Principal{bob}, wordList([]string{long}, nil), http.StatusOK},
-		"the organization's is held":                       {[]auth.Principal{bob, carol}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
-		"another organization's":                           {manyUsers(2), wordList([]string{long}, nil), http.StatusOK},
-		"other organizations hold everything":              {manyUsers(8), long, http.StatusServiceUnavailable},
+		"the organization's is held": {[]auth.Principal{bob, carol}, wordList([]string{long}, nil),
+			http.StatusServiceUnavailable},
+		"another organization's":              {manyUsers(2), wordList([]string{long}, nil), http.StatusOK},
+		"other organizations hold everything": {manyUsers(8), long, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := edge(io.Discard)

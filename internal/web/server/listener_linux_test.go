@@ -249,9 +249,11 @@ func TestHeadersOverTheLimitReturn503(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10}, encrypted)
 		conn := connect("127.0.0.2")
-		_, _ = io.WriteString(conn, strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", 32<<10)) // the response shows what happened
+		_, _ = io.WriteString(conn, strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x",
+			32<<10)) // the response shows what happened
 		response, fault := responseOn(t, conn, &http.Request{Method: http.MethodGet})
-		if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || fault.Ref == "" || response.Header.Get(api.HeaderRequestID) != fault.Ref ||
+		if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || fault.Ref == "" ||
+			response.Header.Get(api.HeaderRequestID) != fault.Ref ||
 			response.Header.Get("Retry-After") == "" || response.Header.Get("X-Content-Type-Options") == "" {
 			t.Errorf("TLS %t: %s %+v, header %v", encrypted, response.Status, fault, response.Header)
 		}
@@ -270,7 +272,8 @@ func TestSourcesLeaveMemoryToOthers(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: limit})
 	for i := range 8 {
 		for range 2 {
-			_, _ = io.WriteString(connect(fmt.Sprintf("127.0.0.%d", 10+i)), strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", (freeBytes+4<<10)/headerCost)) // refused ones fail
+			_, _ = io.WriteString(connect(fmt.Sprintf("127.0.0.%d", 10+i)),
+				strings.TrimSuffix(health, "\r\n")+"X-Long: "+strings.Repeat("x", (freeBytes+4<<10)/headerCost)) // refused ones fail
 		}
 	}
 	for l.bytes.Load() < limit/2 {
@@ -291,7 +294,8 @@ func TestBodiesOverTheLimitReturn503(t *testing.T) {
 	connect, l := serveLimited(t, s.Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
 	conn := connect("127.0.0.2")
 	body := strings.Repeat("x", freeBytes+20<<10)
-	request := "POST " + api.PathAuthenticate + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 40000\r\n\r\n" + body
+	request := "POST " + api.PathAuthenticate + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 40000\r\n\r\n" +
+		body
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}

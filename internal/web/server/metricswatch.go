@@ -30,8 +30,10 @@ func (m *Metrics) Delivery(channel, outcome string) {
 // scheduled checks.
 func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Service) {
 	m.registry.MustRegister(&waiting{watch: stored, interval: interval, alerts: alerts,
-		records: prometheus.NewDesc("regwarden_watch_records", "Stored registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
-		pending: prometheus.NewDesc("regwarden_alert_deliveries_waiting", "Alert deliveries that wait for their first attempt or a retry.", nil, nil),
+		records: prometheus.NewDesc("regwarden_watch_records",
+			"Stored registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
+		pending: prometheus.NewDesc("regwarden_alert_deliveries_waiting", "Alert deliveries that wait for their first attempt or a retry.",
+			nil, nil),
 	})
 }
 
@@ -73,9 +75,11 @@ func (m *Metrics) Clock(behind func() time.Duration) {
 // Connections registers metrics of the open and refused connections of a listener.
 func (m *Metrics) Connections(l *Listener) {
 	m.registry.MustRegister(&connections{listener: l,
-		open:    prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
-		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections refused, by the limit they reached.", []string{"limit"}, nil),
-		closed:  prometheus.NewDesc("regwarden_connections_closed_total", "Client connections closed in favor of new ones, by the limit they reached.", []string{"limit"}, nil),
+		open: prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
+		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections refused, by the limit they reached.",
+			[]string{"limit"}, nil),
+		closed: prometheus.NewDesc("regwarden_connections_closed_total",
+			"Client connections closed in favor of new ones, by the limit they reached.", []string{"limit"}, nil),
 	})
 }
 
@@ -110,7 +114,8 @@ func (c *connections) Collect(to chan<- prometheus.Metric) {
 func (m *Metrics) AuditChain(lag func(context.Context) (newest int64, waits time.Duration, err error)) {
 	m.registry.MustRegister(&auditChain{lag: lag,
 		newest: prometheus.NewDesc("regwarden_audit_chain_batch", "Number of the newest batch of the chain of audit records.", nil, nil),
-		waits:  prometheus.NewDesc("regwarden_audit_chain_lag_seconds", "Time since which the oldest audit record waits to be linked.", nil, nil),
+		waits: prometheus.NewDesc("regwarden_audit_chain_lag_seconds", "Time since which the oldest audit record waits to be linked.", nil,
+			nil),
 	})
 }
 

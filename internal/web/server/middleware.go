@@ -93,7 +93,8 @@ func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 // recovered sends the response for a handler that panicked. It does not log the panic's value, which may contain data
 // of the request; its type and the stack are enough.
 func (s *Server) recovered(w *recorder, r *http.Request, p any) {
-	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(fault.StackOf(p)))
+	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack",
+		string(fault.StackOf(p)))
 	if w.status == 0 {
 		s.fail(w, r, &fault.Error{Kind: fault.Internal})
 	}
@@ -151,7 +152,8 @@ const HairpinHeader = "Regwarden-Hairpin"
 func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.Hairpin != "" && r.Header.Get(HairpinHeader) == s.Hairpin {
-			s.fail(w, r, &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This service does not validate itself."})
+			s.fail(w, r, &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden,
+				Message: "This service does not validate itself."})
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -56,17 +56,20 @@ func TestOperatorManagesOrganizations(t *testing.T) {
 	if request("POST", api.PathOrgs, `{"metadata":{"name":"ACME "}}`, 409, &refusal); refusal.Code != directory.CodeOrgExists {
 		t.Errorf("the name is taken: %s", refusal.Code)
 	}
-	_, err = s.Directory.CreateUser(t.Context(), auth.Operator(), audit.Origin{}, directory.NewUser{Org: "Acme", Email: "a@acme.example", WithoutPassword: true})
+	_, err = s.Directory.CreateUser(t.Context(), auth.Operator(), audit.Origin{},
+		directory.NewUser{Org: "Acme", Email: "a@acme.example", WithoutPassword: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if request("DELETE", "/v1/orgs/"+acme.UID, "", 409, &refusal); refusal.Code != directory.CodeOrgNotEmpty || !strings.Contains(refusal.Message, "a@acme.example") {
+	if request("DELETE", "/v1/orgs/"+acme.UID, "", 409, &refusal); refusal.Code != directory.CodeOrgNotEmpty ||
+		!strings.Contains(refusal.Message, "a@acme.example") {
 		t.Errorf("a member is left: %s %s", refusal.Code, refusal.Message)
 	}
 	request("DELETE", "/v1/orgs/"+blue.UID, "", 204, nil)
 	var list api.Orgs
 	request("GET", api.PathOrgs, "", 200, &list)
-	if !slices.ContainsFunc(list.Items, func(o api.Org) bool { return o.Metadata.UID == acme.UID && o.Metadata.Name == "Acme" }) || len(list.Items) != 1 {
+	if !slices.ContainsFunc(list.Items, func(o api.Org) bool { return o.Metadata.UID == acme.UID && o.Metadata.Name == "Acme" }) ||
+		len(list.Items) != 1 {
 		t.Errorf("organizations are %+v", list)
 	}
 	request("DELETE", "/v1/orgs/"+acme.UID+"?cascade=true", "", 204, nil)

@@ -283,7 +283,8 @@ func (h watchHandlers) registryHistory(c *call) (response, error) {
 	}
 	var status watch.HealthStatus
 	return response{http.StatusOK, items[watch.HistoryEntry]{
-		read: limitedPages(limit, historyPage, func(limit int, after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
+		read: limitedPages(limit, historyPage, func(limit int,
+			after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
 			status, entries, err = h.watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
 			return entries, len(entries) == limit, err
 		}),
@@ -299,7 +300,8 @@ func (h watchHandlers) registryHistory(c *call) (response, error) {
 func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 	v := s.State
 	return api.RegistryWatchStatus{
-		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
+		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message,
+		Hint:                   v.Hint,
 		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: s.Unconfirmed,
 		Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt,
 		CertificateNotAfter: v.CertificateNotAfter, CredentialsNotAfter: v.CredentialsNotAfter}
@@ -307,7 +309,8 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 
 func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Result
-	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
+	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid,
+		Code: v.Code, Stage: v.Stage,
 		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
 		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
 		CertificateNotAfter: v.CertificateNotAfter, CredentialsNotAfter: v.CredentialsNotAfter}

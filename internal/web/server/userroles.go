@@ -80,7 +80,8 @@ func memberships(sent []api.UserProject) (projects []string, problems []fault.Fi
 	for i, p := range sent {
 		for j, role := range p.Roles {
 			if role != string(auth.RoleMember) {
-				problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d].roles[%d]", i, j), Problem: "must be member, the only role in a project"})
+				problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d].roles[%d]", i, j),
+					Problem: "must be member, the only role in a project"})
 			}
 		}
 		if p.Roles == nil || len(p.Roles) > 0 {

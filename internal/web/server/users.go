@@ -23,7 +23,8 @@ type userHandlers struct {
 // userInfo is GET /v1/users/info, about the caller.
 func (h userHandlers) userInfo(c *call) (response, error) {
 	p := c.principal
-	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID, Email: p.Email, Role: string(p.Role)}}, nil
+	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID, Email: p.Email,
+		Role: string(p.Role)}}, nil
 }
 
 // listUsers is GET /v1/users. All users are on one page.
@@ -99,7 +100,8 @@ func (h userHandlers) createUser(c *call) (response, error) {
 			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty; teams are not supported"})
 		}
 		input = directory.NewUser{
-			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role, Projects: body.Spec.Projects,
+			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role,
+			Projects:   body.Spec.Projects,
 			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
 		}
 		return fault.Join(problems, userFields.in(h.directory.UserProblems(c.principal, input)))

@@ -93,10 +93,12 @@ func (h checkHandlers) readScan(c *call) (request checks.ScanRequest, err error)
 	query := readQuery(c.URL.RawQuery)
 	format, as := query.text("format"), model.Consumer(query.text("as"))
 	if format != "" && !slices.Contains(definitions.FormatNames(), format) {
-		query.problems = append(query.problems, fault.Field{Field: "format", Problem: "must be one of " + strings.Join(definitions.FormatNames(), ", ")})
+		query.problems = append(query.problems, fault.Field{Field: "format",
+			Problem: "must be one of " + strings.Join(definitions.FormatNames(), ", ")})
 	}
 	if as != "" && !slices.Contains(model.Consumers, as) {
-		query.problems = append(query.problems, fault.Field{Field: "as", Problem: "must be one of " + strings.Join(model.ConsumerNames(), ", ")})
+		query.problems = append(query.problems, fault.Field{Field: "as",
+			Problem: "must be one of " + strings.Join(model.ConsumerNames(), ", ")})
 	}
 	if err := cmp.Or(invalid(query.problems), c.checkEncoding()); err != nil {
 		return request, err

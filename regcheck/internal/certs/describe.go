@@ -24,7 +24,8 @@ func DescribeConnection(c *wire.Conn) string {
 	}
 	if len(state.PeerCertificates) > 0 {
 		leaf := state.PeerCertificates[0]
-		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(c.Text, leaf.Subject), name(c.Text, leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
+		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(c.Text, leaf.Subject), name(c.Text, leaf.Issuer),
+			leaf.NotAfter.UTC().Format("2006-01-02"))
 	}
 	if c.CertificateRequested && c.Seen().Sent {
 		text += ", client certificate sent"

@@ -67,7 +67,8 @@ func Explain(c *wire.Handshake, err error) *Failure {
 	case wire.IsCutOff(err) && c.Unmet():
 		return explainRejection(c, closedUnmet)
 	case wire.IsCutOff(err):
-		return fail("protocol", "%s closed the connection during the handshake; it may be a load balancer without a backend, or a port without TLS.", where).retry()
+		return fail("protocol", "%s closed the connection during the handshake; it may be a load balancer without a backend, or a port "+
+			"without TLS.", where).retry()
 	case errors.Is(err, wire.ErrLongChain):
 		return fail("protocol", "%s sends more than %d certificates.", where, wire.MaxChain).at("").
 			hinting("Contact the registry operator: the server must send only its own certificate and its intermediates.")
@@ -105,13 +106,16 @@ func explainRejection(c *wire.Handshake, seen string) *Failure {
 	if !c.Sent {
 		f := fail("clientCertificateRequired", "%s requires a client certificate; %s.%s", c.Host, seen, accepts)
 		if !c.Home {
-			f.hinting("Contact the registry operator: %s must accept connections without a client certificate, since {program} sends the one of a definition only to its endpoint.", c.Host)
+			f.hinting("Contact the registry operator: %s must accept connections without a client certificate, since {program} sends the "+
+				"one of a definition only to its endpoint.", c.Host)
 		} else if accepts != "" {
-			f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, {auth.tls.key} to its key{enableTLS}.", acceptableNames(c))
+			f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, {auth.tls.key} to its key{enableTLS}.",
+				acceptableNames(c))
 		}
 		return f
 	}
-	f := fail("clientCertificateRejected", "%s requested a client certificate and received %s; %s.%s", c.Host, describe(wire.CleanText, c.Leaf), seen, accepts)
+	f := fail("clientCertificateRejected", "%s requested a client certificate and received %s; %s.%s", c.Host,
+		describe(wire.CleanText, c.Leaf), seen, accepts)
 	if c.Now.After(c.Leaf.NotAfter) {
 		f.hinting("Set {auth.tls.certificate} to a new client certificate: this one expired on %s.", day(c.Leaf.NotAfter))
 	} else if accepts != "" {
@@ -136,15 +140,18 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 	switch {
 	case selfSigned(leaf):
 		return fail("selfSigned", "%s served %s.", c.Host, describe(c.Text, leaf)).
-			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s{enableTLS}. First compare the fingerprint with that of the server.", fingerprint(leaf))
+			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s{enableTLS}. First compare the fingerprint "+
+				"with that of the server.", fingerprint(leaf))
 	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
 		return fail("missingIntermediate", "%s served only %s, without the certificate of its issuer, which is at %s.",
 			c.Host, describe(c.Text, leaf), c.Text(leaf.IssuingCertificateURL[0])).
-			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM certificate of %q from %s{enableTLS}.",
+			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to "+
+				"the PEM certificate of %q from %s{enableTLS}.",
 				name(c.Text, leaf.Issuer), c.Text(leaf.IssuingCertificateURL[0]))
 	case selfSigned(top):
 		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(c.Text, leaf), describe(c.Text, top)).
-			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s{enableTLS}.", name(c.Text, top.Subject), fingerprint(top))
+			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s{enableTLS}.", name(c.Text, top.Subject),
+				fingerprint(top))
 	default:
 		return fail("unknownAuthority", "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
 			c.Host, describe(c.Text, leaf), name(c.Text, top.Issuer)).
@@ -155,7 +162,8 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *Failure {
 	names, host := subjectNames(c.Text, leaf), c.Text(err.Host)
 	if len(names) == 0 {
-		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host, describe(c.Text, leaf)).
+		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host,
+			describe(c.Text, leaf)).
 			hinting("Install a certificate on the server that has the subject alternative name %q.", host)
 	}
 	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), host)
@@ -181,7 +189,8 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 	}
 	f := fail("expired", "%s at %s was valid until %s; the local clock shows %s UTC.", which, c.Host, day(invalid.NotAfter), clock)
 	if !slices.ContainsFunc(served, invalid.Equal) {
-		f.at("auth.tls.ca").hinting("Set {auth.tls.ca} to the successor of the certificate %q, which has expired.", name(c.Text, invalid.Subject))
+		f.at("auth.tls.ca").hinting("Set {auth.tls.ca} to the successor of the certificate %q, which has expired.",
+			name(c.Text, invalid.Subject))
 	}
 	return f
 }

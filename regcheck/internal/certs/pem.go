@@ -23,9 +23,11 @@ const (
 )
 
 // Read reads the PEM texts of a definition; empty ones are not given. A certificate without a key is trusted like ca, since public
-// clients set it to the certificate of the registry or of its CA. note is called with the member of each problem. Unless parseKey, the key is only
-// recognized by its PEM block, and there is no pair: computing with an RSA key takes milliseconds.
-func Read(ca, certificate, key string, parseKey bool, note func(member string, problem message.Text)) (roots []*x509.Certificate, pair *tls.Certificate) {
+// clients set it to the certificate of the registry or of its CA. note is called with the member of each problem. Unless parseKey,
+// the key is only recognized by its PEM block, and there is no pair: computing with an RSA key takes milliseconds.
+func Read(ca, certificate, key string, parseKey bool, note func(member string, problem message.Text)) (
+	roots []*x509.Certificate, pair *tls.Certificate,
+) {
 	roots = readCertificates("ca", ca, note)
 	chain := readCertificates("certificate", certificate, note)
 	if key == "" {

@@ -71,9 +71,10 @@ func TestSlowKeysAreRejected(t *testing.T) {
 		contains string
 	}{
 		"certificate of 9000 bits": {certificatesError, certificateFor(t, &big9000.PublicKey), "8192 bits"},
-		"certificate of 128 KiB":   {certificatesError, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make([]byte, 128<<10)})), "64 KiB"},
-		"key of 9000 bits":         {keyError, key(x509.MarshalPKCS1PrivateKey(big9000)), "8192 bits"},
-		"key of 32 KiB":            {keyError, key(make([]byte, 32<<10)), "16 KiB"},
+		"certificate of 128 KiB": {certificatesError,
+			string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make([]byte, 128<<10)})), "64 KiB"},
+		"key of 9000 bits": {keyError, key(x509.MarshalPKCS1PrivateKey(big9000)), "8192 bits"},
+		"key of 32 KiB":    {keyError, key(make([]byte, 32<<10)), "16 KiB"},
 	} {
 		if err := c.read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.contains) {
 			t.Errorf("%s: %v, want %q", name, err, c.contains)
@@ -92,14 +93,16 @@ func TestKeysAreRecognized(t *testing.T) {
 	}
 	certificate := certificateFor(t, &oversizedKey(t, 2048).PublicKey)
 	for name, c := range map[string]struct{ certificate, key, want string }{
-		"none":               {certificate, "", ""},
-		"any":                {certificate, block("PRIVATE KEY", 100), ""},
-		"no PEM":             {certificate, "x", "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
-		"another block":      {certificate, block("PUBLIC KEY", 100), "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
-		"encrypted":          {certificate, block("ENCRYPTED PRIVATE KEY", 100), "key must not be encrypted; decrypt it, for example with openssl pkey"},
-		"large":              {certificate, block("RSA PRIVATE KEY", 32<<10), "key must not contain a private key larger than 16 KiB"},
-		"no certificate":     {"", block("PRIVATE KEY", 100), "key requires {auth.tls.certificate}"},
-		"broken certificate": {block("CERTIFICATE", 100), block("PRIVATE KEY", 100), "certificate contains a certificate that cannot be parsed"},
+		"none":          {certificate, "", ""},
+		"any":           {certificate, block("PRIVATE KEY", 100), ""},
+		"no PEM":        {certificate, "x", "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
+		"another block": {certificate, block("PUBLIC KEY", 100), "key must contain a PEM private key (-----BEGIN PRIVATE KEY-----)"},
+		"encrypted": {certificate, block("ENCRYPTED PRIVATE KEY", 100),
+			"key must not be encrypted; decrypt it, for example with openssl pkey"},
+		"large":          {certificate, block("RSA PRIVATE KEY", 32<<10), "key must not contain a private key larger than 16 KiB"},
+		"no certificate": {"", block("PRIVATE KEY", 100), "key requires {auth.tls.certificate}"},
+		"broken certificate": {block("CERTIFICATE", 100), block("PRIVATE KEY", 100),
+			"certificate contains a certificate that cannot be parsed"},
 	} {
 		var got []string
 		Read("", c.certificate, c.key, false, func(member string, problem message.Text) { got = append(got, member+" "+string(problem)) })
@@ -115,15 +118,18 @@ func keyError(text []byte) error          { _, err := ParseKey(text); return err
 // mustBeClean fails when a text that we show could disturb a terminal or a log.
 func mustBeClean(t *testing.T, text string) {
 	t.Helper()
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text,
+		func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
 		t.Errorf("not clean: %q", text)
 	}
 }
 
 func FuzzPEM(f *testing.F) {
 	for _, seed := range []string{
-		"", "x", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
-		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES,0\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+		"", "x", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+		"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+		"-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES,0\n\nAAAA\n-----END RSA PRIVATE KEY-----",
 	} {
 		f.Add([]byte(seed))
 	}

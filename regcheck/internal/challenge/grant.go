@@ -104,7 +104,8 @@ func (c Client) RequestToken(ctx context.Context, t *Service, who Login, scopes 
 
 func readGrant(t *Service, a *wire.Response) Grant {
 	broken := func(format string, args ...any) Grant {
-		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)), fmt.Sprintf(format, args...))}}
+		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)),
+			fmt.Sprintf(format, args...))}}
 	}
 	switch {
 	case certs.ExplainResponse(a) != nil, a.Status == 429 || a.Status >= 500:
@@ -114,7 +115,8 @@ func readGrant(t *Service, a *wire.Response) Grant {
 	case a.Status == 400:
 		return Grant{Bad: a}
 	case a.Status/100 == 3:
-		return broken("%d and redirects to %s; redirects of token requests are not followed", a.Status, a.Text(withoutQuery(a.Header.Get("Location"))))
+		return broken("%d and redirects to %s; redirects of token requests are not followed", a.Status,
+			a.Text(withoutQuery(a.Header.Get("Location"))))
 	case a.Status/100 == 2 && a.Status != 200: // its body may contain a token
 		return broken("%d; Helm and other clients accept a token with status 200 only", a.Status)
 	case a.Status != 200:

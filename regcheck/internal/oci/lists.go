@@ -21,7 +21,8 @@ func NextPage(a *wire.Response) string {
 		for part := range strings.SplitSeq(line, ",") {
 			target, rest, ok := strings.Cut(part, ">")
 			_, target, opened := strings.Cut(target, "<")
-			if !ok || !opened || !strings.Contains(strings.ReplaceAll(strings.ToLower(rest), " ", ""), `rel="next"`) && !strings.Contains(rest, "rel=next") {
+			if !ok || !opened || !strings.Contains(strings.ReplaceAll(strings.ToLower(rest), " ", ""), `rel="next"`) &&
+				!strings.Contains(rest, "rel=next") {
 				continue
 			}
 			if u, err := url.Parse(target); err == nil && u.RawQuery != "" {

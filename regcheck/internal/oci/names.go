@@ -51,7 +51,8 @@ func IsTag(tag string) bool {
 
 // IsReference reports whether a text may be a tag or a digest. A list of a registry may contain any text.
 func IsReference(r string) bool {
-	return r != "" && len(r) <= 256 && strings.Trim(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:+=") == "" && r != "." && r != ".."
+	return r != "" && len(r) <= 256 && strings.Trim(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:+=") == "" &&
+		r != "." && r != ".."
 }
 
 // NameProblem is why a path cannot be the name of a repository, and the corrected path, which is empty if it is not clear.
@@ -87,7 +88,8 @@ func CheckName(path string, isHost func(string) bool) NameProblem {
 	case suffixed && suffix != "":
 		f.What = "a tag has _ where the version has +"
 	case suffixed:
-		f.What = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and 64 digits of 0-9 a-f)"
+		f.What = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and 64 " +
+			"digits of 0-9 a-f)"
 	case strings.Contains(path, "//"):
 		f.What = "an empty component (//) is not allowed"
 	case better != name:

@@ -14,8 +14,10 @@ var (
 
 // FuzzNames compares the grammar of names with the specification's expressions.
 func FuzzNames(f *testing.F) {
-	for _, name := range []string{"", "a", "a/b", "a//b", "/a", "a/", "a.b", "a..b", "a_b", "a__b", "a___b", "a-b", "a----b", "a-.b", "a_-b", "-a", "a-", "A", "ü", "a\n",
-		"..", ".", "a/..", "_", "1.2.3", "v1_build.7", "-1", strings.Repeat("a", 255), strings.Repeat("a", 256), strings.Repeat("t", 128), strings.Repeat("t", 129)} {
+	for _, name := range []string{"", "a", "a/b", "a//b", "/a", "a/", "a.b", "a..b", "a_b", "a__b", "a___b", "a-b", "a----b", "a-.b",
+		"a_-b", "-a", "a-", "A", "ü", "a\n",
+		"..", ".", "a/..", "_", "1.2.3", "v1_build.7", "-1", strings.Repeat("a", 255), strings.Repeat("a", 256), strings.Repeat("t", 128),
+		strings.Repeat("t", 129)} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -28,7 +30,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-const badSuffix = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and 64 digits of 0-9 a-f)"
+const badSuffix = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and " +
+	"64 digits of 0-9 a-f)"
 
 func TestNameProblem(t *testing.T) {
 	for path, want := range map[string]NameProblem{
@@ -48,7 +51,8 @@ func TestNameProblem(t *testing.T) {
 		"https://registry.test/charts":       {"the host must be in {endpoint} only", "charts"},
 		"oci://registry.test/charts/nginx:1": {"the host must be in {endpoint} only", "charts/nginx:1"},
 		"registry.test":                      {"the host must be in {endpoint} only", ""},
-		"charts/a b":                         {"names have at most 255 characters, and components of lowercase letters and digits, joined by single . _ -", ""},
+		"charts/a b": {"names have at most 255 characters, and components of lowercase letters and digits, " +
+			"joined by single . _ -", ""},
 	} {
 		if got := CheckName(path, func(host string) bool { return host == "registry.test" }); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)

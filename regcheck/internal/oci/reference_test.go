@@ -53,7 +53,8 @@ func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{
 		`{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"sha256:00","size":2},"layers":[{"digest":"sha256:00","size":-1}]}`,
 		`{"manifests":[{"digest":"sha256:00","platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{}]}`,
-		`{"layers":null,"manifests":{}}`, `{"layers":[1]}`, `{"config":[],"layers":[{"urls":["https://x.test/"]}]}`, `{"layers":[{},{},{`, `{"layers":[{"size":1e99}]}`,
+		`{"layers":null,"manifests":{}}`, `{"layers":[1]}`, `{"config":[],"layers":[{"urls":["https://x.test/"]}]}`, `{"layers":[{},{},{`,
+		`{"layers":[{"size":1e99}]}`,
 		`{"layers":[` + strings.Repeat("{},", 5000) + `{}]}`,
 	} {
 		f.Add([]byte(seed))

@@ -82,7 +82,8 @@ func (p Product) Renew(username string) message.Text {
 }
 
 // PerRepository is the first hint for a path that is refused, which may be a prefix.
-const PerRepository message.Text = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these " +
+const PerRepository message.Text = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} " +
+	"to one of these " +
 	"repositories."
 
 // Denied returns what to do about a response that denies content at a path, which may be known to be a repository.

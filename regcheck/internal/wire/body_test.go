@@ -40,7 +40,8 @@ func TestEachName(t *testing.T) {
 
 func TestEachNameStops(t *testing.T) {
 	seen := 0
-	if _, err := EachName([]byte(`{"tags":["1","2","3"]}`), "tags", func(string) bool { seen++; return seen < 2 }); err != nil || seen != 2 {
+	if _, err := EachName([]byte(`{"tags":["1","2","3"]}`), "tags", func(string) bool { seen++; return seen < 2 }); err != nil ||
+		seen != 2 {
 		t.Errorf("%d names, %v", seen, err)
 	}
 }

@@ -62,7 +62,8 @@ type History struct {
 
 // New returns an empty history of at most so many subjects.
 func New(maxSubjects int) *History {
-	return &History{changed: map[string]subjectChange{}, unnumbered: map[string]uint64{}, numbers: map[Position]int64{}, maxSubjects: maxSubjects}
+	return &History{changed: map[string]subjectChange{}, unnumbered: map[string]uint64{},
+		numbers: map[Position]int64{}, maxSubjects: maxSubjects}
 }
 
 // Position returns the newest position, 0 if none is known. It must be taken before the data that it is stored with is read.

@@ -14,7 +14,8 @@ func TestPositionsAreBounded(t *testing.T) {
 	h.Settle(0, nil, store.Change{})
 	first, stored := h.Position(), Position(0)
 	for i := range int64(MaxPositions + 10) {
-		h.AddNumbered([]store.Change{{Seq: i + 1, Subject: fmt.Sprint(i % 5), At: time.Unix(0, 0)}}, func(store.Change) bool { return true })
+		h.AddNumbered([]store.Change{{Seq: i + 1, Subject: fmt.Sprint(i % 5), At: time.Unix(0, 0)}},
+			func(store.Change) bool { return true })
 		if i == 100 {
 			stored = h.Position()
 		}
@@ -32,7 +33,8 @@ func TestOldSubjectsAreForgotten(t *testing.T) {
 	var positions []Position
 	var epochs []uint64
 	for i := range 1000 {
-		h.AddNumbered([]store.Change{{Seq: int64(i + 1), Subject: fmt.Sprint(i), At: time.Unix(0, 0)}}, func(store.Change) bool { return true })
+		h.AddNumbered([]store.Change{{Seq: int64(i + 1), Subject: fmt.Sprint(i), At: time.Unix(0, 0)}},
+			func(store.Change) bool { return true })
 		positions, epochs = append(positions, h.Position()), append(epochs, h.Epoch())
 		recent := max(0, i-40)
 		if !h.CurrentAt(positions[recent], "unchanged") || !h.Current(epochs[recent], "unchanged") {

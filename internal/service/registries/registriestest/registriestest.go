@@ -50,9 +50,11 @@ func New(t *testing.T, server *postgrestest.Server) Fixture {
 		t.Fatal(err)
 	}
 	user := func(org string, role auth.Role) auth.Principal {
-		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role, Method: audit.MethodToken}
+		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role,
+			Method: audit.MethodToken}
 	}
-	return Fixture{DB: db, Dir: dir, URL: url, Admin: user("a", auth.RoleAdmin), Member: user("a", auth.RoleMember), OtherAdmin: user("b", auth.RoleAdmin)}
+	return Fixture{DB: db, Dir: dir, URL: url, Admin: user("a", auth.RoleAdmin), Member: user("a", auth.RoleMember),
+		OtherAdmin: user("b", auth.RoleAdmin)}
 }
 
 // Each runs a test on a new store of each kind.

@@ -13,7 +13,8 @@ var pathParameter = lazyregexp.New(`\{(\w+)\}`)
 
 // curl returns a command that sends the smallest request. Parts of the path are variables of the shell.
 func (r *reader) curl(o Operation, content ordered[media]) string {
-	command := []string{fmt.Sprintf(`curl -sS --fail-with-body -X %s "$REGWARDEN_SERVER%s"`, o.Method, pathParameter.Get().ReplaceAllString(o.Path, "$$$1"))}
+	command := []string{fmt.Sprintf(`curl -sS --fail-with-body -X %s "$REGWARDEN_SERVER%s"`, o.Method,
+		pathParameter.Get().ReplaceAllString(o.Path, "$$$1"))}
 	if !o.Anonymous {
 		command = append(command, `-H "ApiKey: $REGWARDEN_API_KEY"`)
 	}

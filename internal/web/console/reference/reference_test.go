@@ -66,14 +66,15 @@ func TestRead(t *testing.T) {
 	body := replace.Bodies[0].Schema
 	thing := []Type{{Schema: "Thing"}}
 	for what, pair := range map[string][2]any{
-		"text":       {all.Description, Text{{{"One ", false}, {"a", true}, {".", false}}, {{"Two.", false}}}},
-		"parameters": {replace.Parameters, []Parameter{{Row{"uid", true, []Type{{Text: "string"}}, textOf("The uid."), []string{"Must not be empty."}}, "path"}}},
-		"body":       {body.Types, thing},
-		"members":    {body.Rows, []Row{{Name: "note", Types: []Type{{Text: "string"}}}}},
-		"response":   {replace.Responses[0].Bodies[0].Schema.Types, []Type{{Text: "list of ", Schema: "Thing"}}},
-		"error":      {replace.Errors, []ErrorRef{{"404", "NotFound"}}},
-		"errors":     {group.Errors, []Error{{Described{"NotFound", textOf("Missing.")}, []string{"A", "B"}}}},
-		"anonymous":  {[]bool{replace.Anonymous, group.Operations[1].Anonymous}, []bool{false, true}},
+		"text": {all.Description, Text{{{"One ", false}, {"a", true}, {".", false}}, {{"Two.", false}}}},
+		"parameters": {replace.Parameters, []Parameter{{Row{"uid", true, []Type{{Text: "string"}}, textOf("The uid."),
+			[]string{"Must not be empty."}}, "path"}}},
+		"body":      {body.Types, thing},
+		"members":   {body.Rows, []Row{{Name: "note", Types: []Type{{Text: "string"}}}}},
+		"response":  {replace.Responses[0].Bodies[0].Schema.Types, []Type{{Text: "list of ", Schema: "Thing"}}},
+		"error":     {replace.Errors, []ErrorRef{{"404", "NotFound"}}},
+		"errors":    {group.Errors, []Error{{Described{"NotFound", textOf("Missing.")}, []string{"A", "B"}}}},
+		"anonymous": {[]bool{replace.Anonymous, group.Operations[1].Anonymous}, []bool{false, true}},
 		"schemas": {group.Schemas, []Schema{
 			{Row{Name: "Thing", Types: []Type{{Text: "object"}}}, []Row{
 				{"name", true, []Type{{Text: "string"}}, nil, []string{"At most 64 characters."}},
@@ -100,7 +101,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadReportsWhatIsMissing(t *testing.T) {
-	if _, err := Read([]byte(strings.Replace(description, "parameters/Uid", "parameters/None", 1))); err == nil || !strings.Contains(err.Error(), "has no None") {
+	if _, err := Read([]byte(strings.Replace(description, "parameters/Uid", "parameters/None", 1))); err == nil ||
+		!strings.Contains(err.Error(), "has no None") {
 		t.Errorf("got %v", err)
 	}
 }
