@@ -12,11 +12,13 @@ import (
 
 // Config is how a Limiter limits callers.
 type Config struct {
-	Workers   int           // callers at once
-	PerSource int           // of those, with one source; 0: all of them
-	Queue     int           // callers that wait
-	Wait      time.Duration // for a slot
-	HoldBack  time.Duration // see Refuse; default: Wait, at most a second
+	Workers   int // callers at once
+	PerSource int // of those, with one source; 0: all of them
+	// PerAccount is how many of those have one source and account; 0: all of them.
+	PerAccount int
+	Queue      int           // callers that wait
+	Wait       time.Duration // for a slot
+	HoldBack   time.Duration // see Refuse; default: Wait, at most a second
 	// ByTime has the source first that held its slots least since up to a minute ago: some hold them for milliseconds, others for seconds.
 	ByTime bool
 	// Turns is the order in which waiting shares get free slots. Each share is one or more times in it, and has this part of the queue.
@@ -36,6 +38,7 @@ type Limiter struct {
 	running int
 	long    int                      // of the running callers
 	sources map[string]int           // running callers by source
+	users   map[account]int          // and by source and account, if PerAccount
 	queue   queue                    // has no caller that may run while a slot is free
 	held    map[string]time.Duration // by source, if ByTime
 	since   time.Time                // of held
@@ -49,7 +52,7 @@ func New(c Config) *Limiter {
 	if len(c.Turns) == 0 {
 		c.Turns = []int{0}
 	}
-	return &Limiter{Config: c, sources: map[string]int{}, queue: newQueue(c.Queue, c.Turns)}
+	return &Limiter{Config: c, sources: map[string]int{}, users: map[account]int{}, queue: newQueue(c.Queue, c.Turns)}
 }
 
 // Acquire returns the function that frees the slot of a caller, which must be called once. waited reports whether the caller was in the
@@ -116,14 +119,23 @@ func (l *Limiter) join(c Caller) (*waiter, error) {
 	return added, l.unlessGranted(added != nil)
 }
 
+// account is an account of a source.
+type account struct{ source, name string }
+
+func accountOf(c Caller) account { return account{c.Source, c.Account} }
+
 // mayRun reports whether a caller may have a slot that is free.
 func (l *Limiter) mayRun(c Caller) bool {
-	return (l.PerSource == 0 || l.sources[c.Source] < l.PerSource) && (!c.Long || l.long < l.Workers-1)
+	return (l.PerSource == 0 || l.sources[c.Source] < l.PerSource) && (!c.Long || l.long < l.Workers-1) &&
+		(l.PerAccount == 0 || l.users[accountOf(c)] < l.PerAccount)
 }
 
 func (l *Limiter) begin(c Caller) {
 	l.running++
 	l.sources[c.Source]++
+	if l.PerAccount > 0 {
+		l.users[accountOf(c)]++
+	}
 	if c.Long {
 		l.long++
 	}
@@ -147,6 +159,11 @@ func (l *Limiter) leave(c Caller, began time.Time) {
 	}
 	if l.sources[c.Source]--; l.sources[c.Source] == 0 {
 		delete(l.sources, c.Source)
+	}
+	if l.PerAccount > 0 {
+		if l.users[accountOf(c)]--; l.users[accountOf(c)] == 0 {
+			delete(l.users, accountOf(c))
+		}
 	}
 	for l.running < l.Workers {
 		next := l.queue.pop(l.mayRun, l.held)
