@@ -6,6 +6,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -50,6 +51,12 @@ const (
 type Field struct {
 	Field   string `json:"field"`
 	Problem string `json:"problem"`
+	Text    Text   `json:"-"` // Problem for other readers; nil if it names no field
+}
+
+// Text is a text that names fields as its reader knows them.
+type Text interface {
+	Show(name func(path string) string) string
 }
 
 // Error is a fault. Code, Message, Fields and Reason may be shown to the caller, so they must not contain a secret, an
@@ -84,6 +91,17 @@ func KindOf(err error) Kind {
 		return f.Kind
 	}
 	return Internal
+}
+
+// CodeOf returns the code of the outermost fault in err, ClientGone for a canceled request, or CodeInternalError.
+func CodeOf(err error) string {
+	if f, ok := errors.AsType[*Error](err); ok {
+		return f.Code
+	}
+	if errors.Is(err, context.Canceled) {
+		return "ClientGone"
+	}
+	return CodeInternalError
 }
 
 // MaxFields is how many problems a fault lists, so that a response is not much larger than its request.
