@@ -140,3 +140,28 @@ func TestGuardStopsIfCanceled(t *testing.T) {
 		t.Errorf("continued after cancellation: dialed %v, %v", r.dialed, err)
 	}
 }
+
+// A name without addresses is a name that was not found. The zones are those of all addresses of a name.
+func TestLookupAndCheck(t *testing.T) {
+	g := &Guard{Policy: mustPolicy(t, Settings{}), Resolver: addresses{"empty.test": nil}}
+	if found, err := g.Lookup(t.Context(), Origin{"https", "empty.test", 443}); !HostNotFound(err) {
+		t.Errorf("%v, %v", found, err)
+	}
+	for _, row := range []struct {
+		addresses         []string
+		narrowest, widest Zone
+	}{{[]string{"8.8.8.8"}, Public, Public}, {[]string{"10.0.0.1"}, Private, Private},
+		{[]string{"10.0.0.1", "8.8.8.8"}, Private, Public}, {[]string{"8.8.8.8", "10.0.0.1", "10.0.0.2"}, Private, Public}} {
+		found, _ := addresses{"a.test": row.addresses}.LookupNetIP(t.Context(), "ip", "a.test")
+		target, err := g.Check(Origin{"https", "a.test", 443}, found)
+		if err != nil || target.Narrowest != row.narrowest || target.Widest != row.widest {
+			t.Errorf("%v: %+v, %v", row.addresses, target, err)
+		}
+	}
+}
+
+func TestDefaultPort(t *testing.T) {
+	if a, b := DefaultPort("http"), DefaultPort("https"); a != 80 || b != 443 {
+		t.Errorf("%d, %d", a, b)
+	}
+}

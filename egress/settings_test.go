@@ -9,7 +9,7 @@ import (
 func TestParsePolicyReportsAllProblems(t *testing.T) {
 	_, err := ParsePolicy(Settings{
 		Profile:   "open",
-		Allow:     []string{"10.0.0.0/8", "nonsense", "64:ff9b::a00:1", "[::1"},
+		Allow:     []string{"10.0.0.0/8", "nonsense", "64:ff9b::a00:1", "64:ff9b::/96", "64:ff9b::/95", "[::1"},
 		Deny:      []string{"10.0.0.1/8", "64:ff9b::/96"},
 		AllowOnly: []string{"1.2.3.4:0", "fe80::1%eth0"},
 	})
@@ -17,7 +17,7 @@ func TestParsePolicyReportsAllProblems(t *testing.T) {
 	if !ok {
 		t.Fatalf("%v is not a SettingsError", err)
 	}
-	want := []string{"Profile open", "Allow nonsense", "Allow 64:ff9b::a00:1", "Allow [::1",
+	want := []string{"Profile open", "Allow nonsense", "Allow 64:ff9b::a00:1", "Allow 64:ff9b::/96", "Allow [::1",
 		"Deny 10.0.0.1/8", "AllowOnly 1.2.3.4:0", "AllowOnly fe80::1%eth0"}
 	if len(problems.Problems) != len(want) {
 		t.Fatalf("%d problems, want %d: %v", len(problems.Problems), len(want), err)
@@ -34,7 +34,8 @@ func TestEntries(t *testing.T) {
 		"10.0.0.0/8": "10.0.0.0/8 0", "10.0.0.0/8:443": "10.0.0.0/8 443", "1.2.3.4": "1.2.3.4/32 0",
 		"1.2.3.4:5000": "1.2.3.4/32 5000", "::1": "::1/128 0", "[::1]:5000": "::1/128 5000", "[::1]": "::1/128 0",
 		"fd00::/8": "fd00::/8 0", "[fd00::/8]:443": "fd00::/8 443", "[10.0.0.0/8]:443": "10.0.0.0/8 443",
-		"::ffff:1.2.3.4": "1.2.3.4/32 0", "::/0": "::/0 0", "0.0.0.0/0": "0.0.0.0/0 0", "::/96": "::/96 0",
+		"::ffff:1.2.3.4": "1.2.3.4/32 0", "::/0": "::/0 0", "0.0.0.0/0": "0.0.0.0/0 0", "::/96": "::/96 0", "::/95": "::/95 0",
+		"64:ff9b::/96": "64:ff9b::/96 0",
 	}
 	for text, want := range good {
 		e, err := parseEntry(text)
