@@ -18,15 +18,19 @@ const (
 	maxPath     = 4096
 )
 
-// Base is where the API is.
+// Base is where the API is, or the files of a chart repository.
 type Base struct {
 	egress.Origin
-	Path string // without slashes at the ends and without "v2"; may be empty
+	Path  string // without slashes at the ends and, unless Files, without "v2"; may be empty
+	Files bool   // there is no API
 }
 
-// URL returns a URL below the API's /v2/; rest may be empty.
+// URL returns a URL below the API's /v2/, or of a file; rest may be empty.
 func (b Base) URL(rest string) *url.URL {
 	path := "/v2/" + rest
+	if b.Files {
+		path = "/" + rest
+	}
 	if b.Path != "" {
 		path = "/" + b.Path + path
 	}
@@ -37,7 +41,10 @@ func (b Base) String() string { return b.URL("").String() }
 
 // Below returns the base with a path appended.
 func (b Base) Below(path string) Base {
-	b.Path = strings.Trim(b.Path+"/"+TrimV2(path), "/")
+	if !b.Files {
+		path = TrimV2(path)
+	}
+	b.Path = strings.Trim(b.Path+"/"+path, "/")
 	return b
 }
 
@@ -70,8 +77,28 @@ func ReadPath(value string) (path string, problem message.Text) {
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// Read reads an endpoint. The problem completes a sentence that begins with the name of the field; it is "" for a valid one.
+// Read reads the endpoint of an OCI registry. The problem completes a sentence that begins with the name of the field; it is "" for a
+// valid one.
 func Read(value string) (b Base, problem message.Text) {
+	b, problem = read(value)
+	b.Host, b.Path = APIHost(b.Host), TrimV2(b.Path)
+	return b, problem
+}
+
+// ReadFiles reads the endpoint of a chart repository.
+func ReadFiles(value string) (b Base, problem message.Text) {
+	b, problem = read(value)
+	b.Path, b.Files = strings.Trim(b.Path, "/"), true
+	switch {
+	case strings.HasPrefix(strings.ToLower(strings.TrimSpace(value)), "oci://"):
+		problem = "must begin with https:// or http://; a registry with oci:// is not a chart repository, so remove {kind}"
+	case problem == "" && strings.HasSuffix("/"+b.Path, "/index.yaml"):
+		problem = "must be the address without index.yaml, which Helm appends"
+	}
+	return b, problem
+}
+
+func read(value string) (b Base, problem message.Text) {
 	text := strings.TrimSpace(value)
 	switch {
 	case text == "":
@@ -107,7 +134,7 @@ func parse(text string) (t Base, problem message.Text) {
 		return t, message.Of("has the host %q; the scheme must be %s:// with a colon and two slashes", word, word)
 	}
 	authority, path, _ := strings.Cut(rest, "/")
-	t.Path = TrimV2(path)
+	t.Path = path
 	if strings.Contains(path, "..") {
 		return t, `must not contain ".." in its path`
 	}
@@ -120,7 +147,7 @@ func parse(text string) (t Base, problem message.Text) {
 	}
 	t.Port = port
 	name, unusable := egress.ReadHost(host)
-	t.Host = APIHost(name)
+	t.Host = name
 	return t, message.Of("%s", unusable)
 }
 

@@ -36,6 +36,31 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// The address of a chart repository is used as it is: no name of Docker Hub, no v2.
+func TestEndpointOfFiles(t *testing.T) {
+	for _, row := range []struct{ endpoint, basePath, want, problem string }{
+		{"charts.test", "", "https://charts.test/", ""},
+		{"http://charts.test:8080/stable/v2/", "", "http://charts.test:8080/stable/v2/", ""},
+		{"https://docker.io/helm", "/a/v2/", "https://docker.io/helm/a/v2/", ""},
+		{"oci://charts.test/stable", "", "", "remove {kind}"},
+		{"https://charts.test/index.yaml", "", "", "without index.yaml"},
+		{"https://charts.test/my-index.yaml", "", "https://charts.test/my-index.yaml/", ""},
+		{"ftp://charts.test", "", "", "scheme"},
+	} {
+		base, problem := ReadFiles(row.endpoint)
+		if row.problem != "" {
+			if !strings.Contains(string(problem), row.problem) {
+				t.Errorf("%q: %q, want a problem with %q", row.endpoint, problem, row.problem)
+			}
+			continue
+		}
+		path, _ := ReadPath(row.basePath)
+		if got := base.Below(path).URL("").String(); problem != "" || got != row.want {
+			t.Errorf("%q + %q: %s %s, want %s", row.endpoint, row.basePath, got, problem, row.want)
+		}
+	}
+}
+
 func TestEndpointProblems(t *testing.T) {
 	for _, row := range []struct{ endpoint, contains string }{
 		{"", "required"},

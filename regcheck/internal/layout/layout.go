@@ -35,7 +35,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.
+// Wrap breaks a text at blanks, and within words that are longer than a row. It returns at least one row.
 func Wrap(text string, width int) []string {
 	width = max(width, 16) // of a server's report, names of stages may be long
 	var rows []string
@@ -48,8 +48,9 @@ func Wrap(text string, width int) []string {
 		}
 		for n > width {
 			runes := []rune(word)
-			rows = append(rows, string(runes[:width]))
-			word, n = string(runes[width:]), n-width
+			at := breakAt(runes, width)
+			rows = append(rows, string(runes[:at]))
+			word, n = string(runes[at:]), n-at
 		}
 		if length > 0 {
 			row, length = row+" ", length+1
@@ -57,6 +58,17 @@ func Wrap(text string, width int) []string {
 		row, length = row+word, length+n
 	}
 	return append(rows, row)
+}
+
+// breakAt returns where to break a word that is longer than a row: after a separator in the second half of the row, so that the bytes of a
+// fingerprint and the parts of a path stay whole, or at the end of the row.
+func breakAt(word []rune, width int) int {
+	for i := width - 1; i >= width/2; i-- {
+		if word[i] == ':' || word[i] == '/' {
+			return i + 1
+		}
+	}
+	return width
 }
 
 // Duration returns a duration in milliseconds or seconds.

@@ -1,0 +1,20 @@
+package layout
+
+import (
+	"slices"
+	"testing"
+)
+
+// A word that is longer than a row is broken between bytes of a fingerprint and after parts of a path.
+func TestWrapBreaksAtSeparators(t *testing.T) {
+	for text, want := range map[string][]string{
+		"(SHA-256 11:22:33:44:55:66:77:88:99)": {"(SHA-256", "11:22:33:44:55:", "66:77:88:99)"},
+		"acme/charts/podinfo/more":             {"acme/charts/", "podinfo/more"},
+		"a-word-without-separators":            {"a-word-without-s", "eparators"},
+		"plain words of one row and more":      {"plain words of", "one row and more"},
+	} {
+		if got := Wrap(text, 16); !slices.Equal(got, want) {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
