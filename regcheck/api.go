@@ -12,30 +12,40 @@ import (
 )
 
 // api checks by positive signs whether GET /v2/ reaches an OCI registry: a 200 alone proves nothing.
-func (s *session) api(ctx context.Context) outcome {
-	o := s.open(ctx)
+func (s subject) api(ctx context.Context, c connection, o *opening) (exchange, outcome) {
+	if o == nil {
+		o = s.open(ctx, c)
+	}
 	if o.err != nil {
-		return failed(s.diagnoseRequest(o.err))
+		return exchange{}, failed(s.diagnoseRequest(o.err))
 	}
 	if o.bare.Hops > 0 {
-		s.moved(o.bare)
+		s = s.moved(o.bare)
 	}
 	if f := diagnoseTLS(certs.ExplainResponse(o.bare)); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
-		return failed(f)
+		return exchange{}, failed(f)
 	}
-	if f := s.notOCI(ctx, o); f != nil {
-		return failed(f)
+	x := exchange{s, o}
+	if f := (apiCheck{x}).check(ctx); f != nil {
+		return exchange{}, failed(f)
 	}
-	if f := s.foreignBehindBasic(ctx, o); f != nil {
-		return failed(f)
+	return x, passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(o.offers.Describe(o.bare.Status)))
+}
+
+// apiCheck is the api stage with the first response.
+type apiCheck struct{ exchange }
+
+func (s apiCheck) check(ctx context.Context) *failure {
+	if f := s.notOCI(ctx, s.opened); f != nil {
+		return f
 	}
-	return passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(o.offers.Describe(o.bare.Status)))
+	return s.foreignBehindBasic(ctx, s.opened)
 }
 
 // moved records a redirect that was followed to another origin: the API is there.
-func (s *session) moved(a *wire.Response) {
+func (s subject) moved(a *wire.Response) subject {
 	if a.From == s.Base.Origin {
-		return
+		return s
 	}
 	s.warn(WarnRedirected, "%s leads to %s.", s.Base.String(), a.ShowURL())
 	if s.plan.skipVerify && a.From.Scheme == "https" {
@@ -44,10 +54,11 @@ func (s *session) moved(a *wire.Response) {
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.URL.Path, "/"), "/v2"); ok {
 		s.Base = endpoint.Base{Origin: a.From, Path: strings.Trim(path, "/")}
 	}
+	return s
 }
 
 // notOCI evaluates the bare response, strongest evidence first.
-func (s *session) notOCI(ctx context.Context, o *opening) *failure {
+func (s apiCheck) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
 	what := "GET " + a.ShowURL()
 	switch {
@@ -57,14 +68,14 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return fail(CodeNotOCI, "", "%s returned %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
 	case s.Base.Scheme == "http" && wire.WantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s returned %s.", what, a.Summary()).
-			hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
+			Hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
 		return nil
 	case a.Status == 403:
 		return nil // the whole API is denied: a failure of the auth stage
 	case a.Status/100 == 3:
 		return fail(CodeRedirected, "", "%s returned %d without a target.", what, a.Status).
-			hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
+			Hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
 	case a.Cut != nil:
 		return fail(CodeUnavailable, "", "%s returned %d, and the response ended early or was too slow.", what, a.Status)
 	case a.Status == 404 && s.opensToCredentials():
@@ -85,7 +96,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 }
 
 // unavailable is the failure of a 429 or 5xx.
-func (s *session) unavailable(what string, a *wire.Response) *failure {
+func (s explainer) unavailable(what string, a *wire.Response) *failure {
 	f := fail(CodeUnavailable, "", "%s returned %s.", what, a.Summary())
 	later := "Retry later"
 	if after := a.Text(a.Header.Get("Retry-After")); after != "" {
@@ -93,24 +104,23 @@ func (s *session) unavailable(what string, a *wire.Response) *failure {
 	}
 	switch {
 	case a.Status == 429 && s.plan.auth == NoAuth:
-		f.hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. "+
+		f.Hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. "+
 			"Or: %s.", later)
 	case a.Status == 429:
-		f.hinting("%s, or use an account with a higher limit: the registry limits requests. The definition may be valid.", later)
+		f.Hinting("%s, or use an account with a higher limit: the registry limits requests. The definition may be valid.", later)
 	case later != "Retry later":
-		f.hinting("%s. The definition may be valid.", later)
+		f.Hinting("%s. The definition may be valid.", later)
 	}
 	return f
 }
 
 // probe requests a random repository: an OCI registry returns an OCI error or a challenge, a catch-all page success. root is
 // the response that was not conclusive.
-func (s *session) probe(ctx context.Context, root *wire.Response, authorization string) *failure {
+func (s apiCheck) probe(ctx context.Context, root *wire.Response, authorization string) *failure {
 	a, err := s.get(ctx, s.randomName()+"/tags/list", authorization)
 	if err != nil {
 		return s.diagnoseRequest(err)
 	}
-	s.Rounds += a.Rounds
 	what := "GET " + root.ShowURL()
 	switch {
 	case a.Status == 429 || a.Status >= 500:
@@ -124,7 +134,7 @@ func (s *session) probe(ctx context.Context, root *wire.Response, authorization 
 
 // opensToCredentials reports whether the authenticated response is that of a registry, although anonymous callers get 404
 // (Artifactory hides what they may not see) or 401 without a challenge. It sends no request of its own.
-func (s *session) opensToCredentials() bool {
+func (s exchange) opensToCredentials() bool {
 	if s.opened.sent == nil {
 		return false
 	}
@@ -133,7 +143,7 @@ func (s *session) opensToCredentials() bool {
 	return s.opened.werr == nil && with.Status/100 == 2 && with.Header.Get(oci.VersionHeader) != "" && !wire.IsHTML(with)
 }
 
-func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wire.Response) *failure {
+func (s apiCheck) notOCIAfter(ctx context.Context, what string, bare, probe *wire.Response) *failure {
 	not := func(reason Reason) *failure {
 		return fail(CodeNotOCI, reason, "%s returned %s; an unknown repository returned %s instead of an OCI error.",
 			what, bare.Summary(), probe.Summary())
@@ -163,7 +173,7 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 
 // foreignBehindBasic checks that what the credentials open is a registry: any web server can require Basic. It costs no
 // request, since the auth stage needs this response anyway.
-func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
+func (s apiCheck) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 	if s.plan.auth != Basic || o.bare.Status != 401 || !o.offers.Basic || o.offers.Bearer != nil {
 		return nil
 	}

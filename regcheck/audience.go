@@ -1,77 +1,10 @@
 package regcheck
 
-import (
-	"cmp"
-
-	"github.com/regwarden/regwarden/egress"
-	"github.com/regwarden/regwarden/regcheck/internal/message"
-)
+import "github.com/regwarden/regwarden/regcheck/internal/message"
 
 // Text is a text of the engine for any audience.
 type Text = message.Text
 
 // Audience has what depends on who reads a text: the name of the program, how the reader sets a field, and what the program's operator can
 // change. Zero fields mean general texts.
-type Audience struct {
-	Program string // its name in texts and requests; "regcheck" when empty
-	// Forbidden returns why an address is forbidden, as the end of a sentence, and what to do.
-	Forbidden func(*egress.Forbidden) (reason, hint string)
-	DNS       string // what to do if no DNS server can be reached
-	// Field returns how the user sets the field with this JSON path; nil: the path. It returns "" for
-	// auth.tls.enabled if setting another field of auth.tls implies it.
-	Field func(path string) string
-	// Proxy returns what to do if the proxy does not connect to a target. byAddress means that it rejected an address.
-	Proxy func(target string, byAddress bool) (hint string)
-}
-
-// Show returns a text for the audience.
-func (a Audience) Show(text Text) string { return text.Show(a.name) }
-
-// name shows a name of a text: the program, what follows a hint that sets another field of auth.tls, or a field.
-func (a Audience) name(name string) string {
-	switch field := a.field("auth.tls.enabled"); {
-	case name == "program":
-		return a.program()
-	case name != "enableTLS":
-		return a.field(name)
-	case field != "":
-		return " and " + field + " to true"
-	}
-	return ""
-}
-
-func (a Audience) program() string { return cmp.Or(a.Program, "regcheck") }
-
-func (a Audience) field(path string) string {
-	if a.Field == nil {
-		return path
-	}
-	return a.Field(path)
-}
-
-func (a Audience) forbidden(f *egress.Forbidden) (reason, hint Text) {
-	if a.Forbidden == nil {
-		return message.Of("the address policy forbids it (%s)", f.Class),
-			"Set {endpoint} to another address, or ask the operator of {program} to allow this one."
-	}
-	why, todo := a.Forbidden(f)
-	return message.Of("%s", why), message.Of("%s", todo)
-}
-
-func (a Audience) dns() Text {
-	if a.DNS == "" {
-		return "Contact the operator of {program}: the DNS server must be reachable."
-	}
-	return message.Of("%s", a.DNS)
-}
-
-func (a Audience) proxy(target string, byAddress bool) Text {
-	if a.Proxy != nil {
-		return message.Of("%s", a.Proxy(target, byAddress))
-	}
-	hint := message.Of("Correct the outbound proxy: it must allow %s. The definition is not the cause.", target)
-	if byAddress {
-		hint += " If it allows names only, set Checker.ProxyConnect to ConnectName."
-	}
-	return hint
-}
+type Audience = message.Audience

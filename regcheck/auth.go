@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
@@ -15,14 +14,22 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
+// authCheck is the auth stage.
+type authCheck struct {
+	exchange
+	control bool  // send control requests
+	known   Known // of an earlier check
+}
+
+// grant is what the credentials give access to.
+type grant struct {
+	access     *content.Access // authorizes requests for content
+	unverified bool            // the registry did not check the credentials
+}
+
 // auth checks the credentials, or whether anonymous access works.
-func (s *session) auth(ctx context.Context) outcome {
-	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
-		s.warn(WarnPlainHTTPCredentials, "")
-	}
-	if text := expiry.Soon(s.plan.username, s.plan.password+s.plan.token, s.now()); text != "" { // at most one of them is there
-		s.warnAt(WarnCredentialsExpireSoon, s.plan.secretField(), "%s", text)
-	}
+func (s authCheck) auth(ctx context.Context) (grant, outcome) {
+	s.warnOfCredentials()
 	var v authResult
 	switch s.plan.auth {
 	case Basic:
@@ -33,20 +40,18 @@ func (s *session) auth(ctx context.Context) outcome {
 		v = s.checkAnonymous(ctx)
 	}
 	if v.failure != nil {
-		return failed(v.failure)
+		return grant{}, failed(v.failure)
 	}
-	s.access = v.access
 	if v.unverified {
 		s.checkByContent(ctx, &v)
 		if v.failure != nil {
-			return failed(v.failure)
+			return grant{}, failed(v.failure)
 		}
 	}
 	if v.unverified {
-		s.unverified = true
 		s.warn(WarnCredentialsNotChecked, "%s", v.why)
 	}
-	return passed("%s", strings.Join(v.tried, "; "))
+	return grant{v.access, v.unverified}, passed("%s", strings.Join(v.tried, "; "))
 }
 
 // authResult is the outcome of one authentication attempt.
@@ -70,10 +75,10 @@ func accepted(a *wire.Response) bool {
 }
 
 // bareIsOpen reports whether /v2/ authorizes anonymous callers.
-func (s *session) bareIsOpen() bool { return accepted(s.opened.bare) }
+func (s exchange) bareIsOpen() bool { return accepted(s.opened.bare) }
 
 // bearerService returns the token service of the bare request's challenge, both nil if there is none.
-func (s *session) bearerService() (*challenge.Service, *failure) {
+func (s exchange) bearerService() (*challenge.Service, *failure) {
 	o := s.opened
 	if o.offers.Bearer == nil {
 		return nil, nil
@@ -83,14 +88,14 @@ func (s *session) bearerService() (*challenge.Service, *failure) {
 		return t, nil
 	}
 	f := s.diagnoseGrant(nil, err)
-	if o.offers.Basic && f.entry.Reason == ReasonRealmInvalid {
+	if o.offers.Basic && f.Entry.Reason == ReasonRealmInvalid {
 		return nil, nil // Basic is offered as well
 	}
 	return nil, f
 }
 
 // checkBasic tries a username with a password, or with a token in its place.
-func (s *session) checkBasic(ctx context.Context, user, password string) authResult {
+func (s authCheck) checkBasic(ctx context.Context, user, password string) authResult {
 	service, f := s.bearerService()
 	if f != nil {
 		return authResult{failure: f}
@@ -103,20 +108,16 @@ func (s *session) checkBasic(ctx context.Context, user, password string) authRes
 }
 
 // getWith is GET /v2/ with credentials; those of the definition were perhaps sent already.
-func (s *session) getWith(ctx context.Context, authorization string) (*wire.Response, error) {
+func (s exchange) getWith(ctx context.Context, authorization string) (*wire.Response, error) {
 	if authorization == s.credentials() {
 		return s.withCredentials(ctx)
 	}
-	a, err := s.get(ctx, "", authorization)
-	if a != nil {
-		s.Rounds += a.Rounds
-	}
-	return a, err
+	return s.get(ctx, "", authorization)
 }
 
 // checkDirect compares the bare request with the authenticated one. If both succeed, one control request with random
 // credentials decides.
-func (s *session) checkDirect(ctx context.Context, header, control, scheme string) authResult {
+func (s authCheck) checkDirect(ctx context.Context, header, control, scheme string) authResult {
 	a, err := s.getWith(ctx, header)
 	if err != nil {
 		return authResult{failure: s.diagnoseRequest(err)}
@@ -125,21 +126,26 @@ func (s *session) checkDirect(ctx context.Context, header, control, scheme strin
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
-		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + strconv.Itoa(a.Status))
+		return s.rejectedAs(ctx, a, scheme, scheme+": "+strconv.Itoa(a.Status))
 	}
 	v := authResult{access: &content.Access{Header: header}}.withDetail(scheme + " accepted")
 	if !s.bareIsOpen() {
 		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
-			return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + strconv.Itoa(a.Status) + ", as for random credentials")
+			return s.rejectedAs(ctx, a, scheme, scheme+": "+strconv.Itoa(a.Status)+", as for random credentials")
 		}
 		return v.withDetail("checked: without credentials the status is " + strconv.Itoa(s.opened.bare.Status))
 	}
 	return s.controlDirect(ctx, v, control)
 }
 
+// rejectedAs is the result of credentials that the registry rejected.
+func (s authCheck) rejectedAs(ctx context.Context, a *wire.Response, scheme, detail string) authResult {
+	return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(detail)
+}
+
 // treatedAlike reports whether random credentials get the same response as these: a closed registry may return 404 for a
 // wrong password.
-func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Response) bool {
+func (s authCheck) treatedAlike(ctx context.Context, control string, a *wire.Response) bool {
 	if !s.control {
 		return false
 	}
@@ -147,7 +153,7 @@ func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Resp
 	return err == nil && c.Status == a.Status
 }
 
-func (s *session) controlDirect(ctx context.Context, v authResult, control string) authResult {
+func (s authCheck) controlDirect(ctx context.Context, v authResult, control string) authResult {
 	if !s.control {
 		v.unverified, v.why = true, "The control request with random credentials is disabled."
 		return v
@@ -173,7 +179,7 @@ func (s *session) controlDirect(ctx context.Context, v authResult, control strin
 }
 
 // cachedResult applies the result of an earlier control request.
-func (s *session) cachedResult(v authResult, open bool, why string) authResult {
+func (s authCheck) cachedResult(v authResult, open bool, why string) authResult {
 	s.newControl = s.known
 	if !open {
 		return v.withDetail("checked before: random credentials were rejected")
@@ -183,7 +189,7 @@ func (s *session) cachedResult(v authResult, open bool, why string) authResult {
 }
 
 // unusable is the failure of a request with a token or credentials whose response is not conclusive.
-func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
+func (s exchange) unusable(ctx context.Context, a *wire.Response) *failure {
 	what := "GET " + a.ShowURL() + " with the credentials"
 	if s.plan.auth == NoAuth {
 		what = "GET " + a.ShowURL() + " with an anonymous token"
@@ -202,7 +208,7 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 }
 
 // credentialsRejected returns the failure of rejected credentials, with its reason.
-func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by, scheme string) *failure {
+func (s exchange) credentialsRejected(ctx context.Context, a *wire.Response, by, scheme string) *failure {
 	field := s.plan.secretField()
 	o := s.opened.offers
 	seen := "%s rejected the credentials (" + scheme + "): %s."
@@ -215,58 +221,60 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; {program} tried %s and got %s.", by,
 			s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
-		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).at(field)
+		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).At(field)
 	case s.opened.bare.Status == 401 && o.None():
-		return fail(CodeAuthFailed, ReasonNoChallenge, "%s returned 401 without a WWW-Authenticate header, and for %s %s.", by, scheme, a.Summary()).at(field)
+		return fail(CodeAuthFailed, ReasonNoChallenge, "%s returned 401 without a WWW-Authenticate header, and for %s %s.", by, scheme,
+			a.Summary()).At(field)
 	}
-	return s.hintRejected(fail(CodeAuthFailed, ReasonRefused, seen, by, a.Summary()).at(field), a)
+	return s.hintRejected(fail(CodeAuthFailed, ReasonRefused, seen, by, a.Summary()).At(field), a)
 }
 
 // expired returns the failure of credentials that have expired.
-func (s *session) expired(ctx context.Context, format string, args ...any) *failure {
-	f := fail(CodeAuthFailed, ReasonExpired, format, args...).at(s.plan.secretField())
-	f.hint = cmp.Or(s.product().Renew(s.plan.username), f.hint)
+func (s exchange) expired(ctx context.Context, format string, args ...any) *failure {
+	f := fail(CodeAuthFailed, ReasonExpired, format, args...).At(s.plan.secretField())
+	f.Hint = cmp.Or(s.product().Renew(s.plan.username), f.Hint)
 	if s.product() != product.ECRPublic && s.anonymousWorks(ctx) {
-		f.hint += " Or remove them and set {auth.type} to noAuth: anonymous access works."
+		f.Hint += " Or remove them and set {auth.type} to noAuth: anonymous access works."
 	}
 	return f
 }
 
 // deniedWhole is a 403 of the whole API with credentials.
-func (s *session) deniedWhole(a *wire.Response) *failure {
-	f := fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).at(s.plan.userField()).
-		hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
+func (s exchange) deniedWhole(a *wire.Response) *failure {
+	f := fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).At(s.plan.userField()).
+		Hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
 	return s.hintCertificate(f)
 }
 
 // product returns the product by the challenges of the registry.
-func (s *session) product() product.Product { return product.Of(s.opened.offers) }
+func (s exchange) product() product.Product { return product.Of(s.opened.offers) }
 
 // hintRejected adds the usual causes by the spelling of usernames and by the challenges, never by the host's name alone.
-func (s *session) hintRejected(f *failure, a *wire.Response) *failure {
+func (s exchange) hintRejected(f *failure, a *wire.Response) *failure {
 	if s.plan.username == "robot" {
-		return f.at("auth.username").hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or robot$project+name: a shell replaces $name in double quotes.")
+		return f.At("auth.username").Hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or " +
+			"robot$project+name: a shell replaces $name in double quotes.")
 	}
 	p := s.product()
-	f.hint = cmp.Or(p.Renew(s.plan.username), f.hint)
+	f.Hint = cmp.Or(p.Renew(s.plan.username), f.Hint)
 	if p == product.ECR && s.plan.username != "AWS" {
-		f.at(s.plan.userField())
+		f.At(s.plan.userField())
 	}
 	if scope := p.Scope(); scope != "" {
-		f.hint += message.Of(" The registry rejects a token without the scope %s in the same way: create one that has it.", scope)
+		f.Hint += message.Of(" The registry rejects a token without the scope %s in the same way: create one that has it.", scope)
 	} else if a.Status == 403 {
-		f.hint += " The user or token may also lack the permission to pull (GitLab: the scope read_registry; GitHub: read:packages)."
+		f.Hint += " The user or token may also lack the permission to pull (GitLab: the scope read_registry; GitHub: read:packages)."
 	}
 	return s.hintCertificate(f)
 }
 
 // certificateUnmet reports whether the endpoint requested a client certificate and got none.
-func (s *session) certificateUnmet() bool { return s.first.Seen().Unmet() }
+func (s exchange) certificateUnmet() bool { return s.opened.first.Seen().Unmet() }
 
 // hintCertificate adds that the server requests a client certificate, if it got none: it may require one.
-func (s *session) hintCertificate(f *failure) *failure {
+func (s exchange) hintCertificate(f *failure) *failure {
 	if s.certificateUnmet() {
-		f.hint += " The server also requests a client certificate, and none was sent: if it requires one, " +
+		f.Hint += " The server also requests a client certificate, and none was sent: if it requires one, " +
 			"set {auth.tls.certificate} to it, {auth.tls.key} to its key{enableTLS}."
 	}
 	return f

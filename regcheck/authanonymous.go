@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -12,18 +13,19 @@ import (
 
 // checkAnonymous checks whether anonymous access works. With a content path it is checked there: what /v2/ returns to
 // anonymous callers does not show what they may read.
-func (s *session) checkAnonymous(ctx context.Context) authResult {
+func (s authCheck) checkAnonymous(ctx context.Context) authResult {
 	a := s.opened.bare
 	if a.Status == 403 {
-		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).at("auth.type").
-			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow {program}.")
+		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).At("auth.type").
+			Hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its " +
+				"operator to allow {program}.")
 		if s.certificateUnmet() {
-			f.at("auth.tls.certificate").hint = lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint +
-				" The server requests one. Otherwise: " + f.hint
+			f.At("auth.tls.certificate").Hint = codes.Lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint +
+				" The server requests one. Otherwise: " + f.Hint
 		}
 		return authResult{failure: f}
 	}
-	if s.plan.contentPath != "" || len(s.references) > 0 {
+	if s.plan.contentPath != "" || len(s.plan.references) > 0 {
 		return s.checkAnonymousContent(ctx)
 	}
 	switch {
@@ -35,7 +37,7 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 	return authResult{failure: s.authRequired(a)}
 }
 
-func (s *session) authRequired(a *wire.Response) *failure {
+func (s authCheck) authRequired(a *wire.Response) *failure {
 	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
 	offer := "without a challenge"
 	switch {
@@ -47,13 +49,13 @@ func (s *session) authRequired(a *wire.Response) *failure {
 		offer = "which offers " + s.Wire.Text(o.Unsupported[0])
 	}
 	f := fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", a.ShowURL(), a.Summary(), offer)
-	f.hint = cmp.Or(product.Of(o).Login(), f.hint)
+	f.Hint = cmp.Or(product.Of(o).Login(), f.Hint)
 	return s.hintCertificate(f)
 }
 
 // checkAnonymousToken requests a token without credentials. A rejection is not conclusive if the challenge has a
 // placeholder scope: GHCR issues tokens per public repository only.
-func (s *session) checkAnonymousToken(ctx context.Context) authResult {
+func (s authCheck) checkAnonymousToken(ctx context.Context) authResult {
 	t, f := s.bearerService()
 	if f != nil {
 		return authResult{failure: f}
@@ -62,14 +64,15 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 		return authResult{failure: s.authRequired(s.opened.bare)}
 	}
 	g := s.RequestToken(ctx, t, challenge.Login{}, nil)
-	s.Rounds += g.Rounds
 	access := &content.Access{Service: t}
 	switch {
 	case g.Err != nil:
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}
 	case g.Token == "" && !t.Placeholder():
-		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", s.Wire.ShowURL(t.Realm), g.Denial().Summary())
-		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
+		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", s.Wire.ShowURL(t.Realm),
+			g.Denial().Summary())
+		f.Hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then " +
+			"checked there."
 		return authResult{failure: s.hintCertificate(f)}
 	case g.Token == "":
 		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.",
@@ -92,7 +95,7 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 }
 
 // checkAnonymousContent tries the content path without credentials.
-func (s *session) checkAnonymousContent(ctx context.Context) authResult {
+func (s authCheck) checkAnonymousContent(ctx context.Context) authResult {
 	acc, f := s.anonymousAccess()
 	if f != nil {
 		return authResult{failure: f}
@@ -104,13 +107,13 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	if f := s.diagnoseReading(r); f != nil {
 		return authResult{failure: f}
 	}
-	facts := s.contentFacts(acc, r)
+	facts := s.Facts(acc, s.place(), r)
 	facts.Listed = content.ListsUnknown // the content stage requests it
 	if s.opened.bare.Status == 401 && s.opened.offers.Bearer == nil {
 		facts.Malformed = false // every path is denied, valid or not
 	}
 	for facts.Decide().IsRequest() {
-		below := s.tagsBelow(ctx, acc)
+		below := s.Below(ctx, acc, s.place())
 		if f := s.diagnoseReading(below); f != nil {
 			return authResult{failure: f}
 		}
@@ -125,7 +128,7 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 }
 
 // publicBelow returns a repository below the content path that anonymous callers may read, "" if the catalog shows none.
-func (s *session) publicBelow(ctx context.Context, acc *content.Access) string {
+func (s authCheck) publicBelow(ctx context.Context, acc *content.Access) string {
 	listed := s.Catalog(ctx, acc).Below(s.plan.contentPath)
 	for _, name := range listed[:min(len(listed), maxBelow)] {
 		if s.Tags(ctx, acc, name).State().Readable() {
@@ -135,7 +138,7 @@ func (s *session) publicBelow(ctx context.Context, acc *content.Access) string {
 	return ""
 }
 
-func (s *session) anonymousAccess() (*content.Access, *failure) {
+func (s exchange) anonymousAccess() (*content.Access, *failure) {
 	if s.opened.bare.Status != 401 || s.opened.offers.Bearer == nil {
 		return &content.Access{}, nil
 	}
@@ -151,7 +154,7 @@ func (s *session) anonymousAccess() (*content.Access, *failure) {
 
 // anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. With
 // a content path only that path counts: /v2/ may be open while the path is private (zot with a mixed policy).
-func (s *session) anonymousWorks(ctx context.Context) bool {
+func (s exchange) anonymousWorks(ctx context.Context) bool {
 	if s.plan.contentPath == "" {
 		return s.bareIsOpen()
 	}
@@ -159,16 +162,15 @@ func (s *session) anonymousWorks(ctx context.Context) bool {
 	if f != nil {
 		return false
 	}
-	anonymous, plan := *s, *s.plan
+	anonymous, plan := contentCheck{exchange: s, grant: grant{access: acc}}, *s.plan
 	plan.auth = NoAuth
-	anonymous.plan, anonymous.access = &plan, acc
-	defer func() { s.Rounds = anonymous.Rounds }()
+	anonymous.plan, anonymous.transcript = &plan, &transcript{}
 	return anonymous.contentIsReadable(ctx)
 }
 
 // checkByContent checks credentials that /v2/ did not verify: a registry may authorize every caller there and still protect
 // its repositories.
-func (s *session) checkByContent(ctx context.Context, v *authResult) {
+func (s authCheck) checkByContent(ctx context.Context, v *authResult) {
 	if s.plan.contentPath == "" {
 		return
 	}
@@ -184,7 +186,7 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 	case accepted(r.Response):
 		v.unverified = false
 		*v = v.withDetail("checked: anonymous callers cannot read the content")
-	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():
+	case r.Response.Status == 401 && !s.Below(ctx, v.access, s.place()).State().Readable():
 		// Credentials that are treated like none are most likely wrong.
 		v.failure = s.credentialsRejected(ctx, r.Response, r.Response.ShowURL(), "accepted by GET /v2/, which accepts any")
 	}

@@ -12,19 +12,14 @@ import (
 
 // checkByService follows a Bearer challenge. It requests a token without scope first, because the response to a scoped request
 // with a wrong password may be an anonymous token (harbor#11632).
-func (s *session) checkByService(ctx context.Context, t *challenge.Service, who challenge.Login) authResult {
+func (s authCheck) checkByService(ctx context.Context, t *challenge.Service, who challenge.Login) authResult {
 	// Whether anonymous callers get a token too is requested at the same time: it decides what our token proves.
-	requestAnonymous := func() challenge.Grant { return s.RequestToken(ctx, t, challenge.Login{}, nil) }
+	requestAnonymous := func() challenge.Grant { return s.RequestToken(wire.Ahead(ctx), t, challenge.Login{}, nil) }
 	anonymous := make(chan challenge.Grant, 1)
 	if t.HasHTTPS() {
 		anonymous = wire.Later(&s.Wire.Work, requestAnonymous)
 	}
-	g := s.RequestToken(ctx, t, who, nil)
-	s.Rounds += g.Rounds
-	var scopes []string
-	if g.Bad != nil {
-		g, scopes = s.requestScoped(ctx, t, who, g)
-	}
+	g, scopes := s.RequestFirst(ctx, t, who, s.pullScopes())
 	if f := s.notGranted(ctx, t, g); f != nil {
 		return authResult{failure: f}.withDetail("the token service issued no token")
 	}
@@ -33,17 +28,24 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	controlReady := s.startControl(ctx, &proof, anonymous)
-	contentToken := s.startContentToken(ctx, t, who)
-	a, err := s.get(ctx, "", "Bearer "+g.Token)
+	var a *wire.Response
+	var err error
+	var ahead challenge.Grant
+	pull := s.pullScopes()
+	work := []func(context.Context){func(ctx context.Context) { a, err = s.get(ctx, "", "Bearer "+g.Token) }}
+	// The token of the content path is needed if the first token is accepted. It is requested after the first token was issued, so that a
+	// wrong password is sent once only.
+	if pull != nil && t.HasHTTPS() {
+		work = append(work, func(ctx context.Context) { ahead = s.RequestToken(ctx, t, who, pull) })
+	}
+	wire.Concurrently(ctx, work...)
 	<-controlReady
-	ahead := <-contentToken
 	if ahead.Token != "" {
-		proof.tokens = map[string]string{content.PullScope(s.plan.contentPath): ahead.Token}
+		proof.tokens = map[string]string{pull[0]: ahead.Token}
 	}
 	if err != nil {
 		return authResult{failure: s.diagnoseRequest(err)}
 	}
-	s.Rounds += max(a.Rounds, ahead.Rounds)
 	if f := s.unusable(ctx, a); f != nil {
 		return authResult{failure: f}
 	}
@@ -51,19 +53,6 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+s.Wire.Text(t.Origin.String())+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
-}
-
-// startContentToken requests the token of the content path, which is needed if the first token is accepted. It is called
-// after the first token was issued, so that a wrong password is sent once only.
-func (s *session) startContentToken(ctx context.Context, t *challenge.Service, who challenge.Login) <-chan challenge.Grant {
-	if s.plan.contentPath == "" || !t.HasHTTPS() {
-		none := make(chan challenge.Grant, 1)
-		none <- challenge.Grant{}
-		return none
-	}
-	return wire.Later(&s.Wire.Work, func() challenge.Grant {
-		return s.RequestToken(ctx, t, who, []string{content.PullScope(s.plan.contentPath)})
-	})
 }
 
 // tokenProof is what is known after a token was granted.
@@ -95,28 +84,16 @@ func (p tokenProof) access() *content.Access {
 	return a
 }
 
-// requestScoped repeats a request that got 400 with the scope of the challenge, or of the content: some services require one.
-func (s *session) requestScoped(ctx context.Context, t *challenge.Service, who challenge.Login, first challenge.Grant) (challenge.Grant, []string) {
-	tries := [][]string{t.RealScopes()}
-	if s.plan.contentPath != "" {
-		tries = append(tries, []string{content.PullScope(s.plan.contentPath)})
+// pullScopes returns the scope of the content path, nil without one.
+func (s authCheck) pullScopes() []string {
+	if s.plan.contentPath == "" {
+		return nil
 	}
-	g := first
-	for _, scopes := range tries {
-		if len(scopes) == 0 {
-			continue
-		}
-		g = s.RequestToken(ctx, t, who, scopes)
-		s.Rounds += g.Rounds
-		if g.Bad == nil {
-			return g, scopes
-		}
-	}
-	return g, nil
+	return []string{content.PullScope(s.plan.contentPath)}
 }
 
 // notGranted is the failure of a token request with the definition's credentials.
-func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challenge.Grant) *failure {
+func (s authCheck) notGranted(ctx context.Context, t *challenge.Service, g challenge.Grant) *failure {
 	by := "The token service " + s.Wire.ShowURL(t.Realm)
 	switch {
 	case g.Err != nil:
@@ -133,7 +110,7 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challe
 
 // verify decides whether the token that the registry accepted verifies the credentials: the services of Gitea and
 // Google issue one to anonymous callers, too.
-func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authResult {
+func (s authCheck) verify(ctx context.Context, p tokenProof, v authResult) authResult {
 	if p.anonymousRejected() {
 		return v.withDetail("checked: there are no anonymous tokens")
 	}
@@ -169,7 +146,7 @@ const openService = "The token service issues a token for random credentials as 
 
 // present sends a token to the path that accepted ours. On another path a rejection would say nothing: new Harbor releases
 // reject every token without scope on /v2/ (harbor#23799).
-func (s *session) present(ctx context.Context, p tokenProof, token string) (*wire.Response, error) {
+func (s authCheck) present(ctx context.Context, p tokenProof, token string) (*wire.Response, error) {
 	if p.proven == "" {
 		return s.getWith(ctx, "Bearer "+token)
 	}
@@ -177,20 +154,18 @@ func (s *session) present(ctx context.Context, p tokenProof, token string) (*wir
 }
 
 // requestControl sends random credentials, never the real username, which could lock the account.
-func (s *session) requestControl(ctx context.Context, p tokenProof) challenge.Grant {
+func (s authCheck) requestControl(ctx context.Context, p tokenProof) challenge.Grant {
 	if p.control != nil {
 		g := <-p.control
 		p.control <- g // for the next call
 		return g
 	}
-	g := s.sendControl(ctx, p)
-	s.Rounds += g.Rounds
-	return g
+	return s.sendControl(ctx, p)
 }
 
 // startControl waits for the anonymous grant, concurrently with the request to the registry. If that is a token too, it sends
 // the control request at once: it is needed in any case.
-func (s *session) startControl(ctx context.Context, p *tokenProof, anonymous <-chan challenge.Grant) <-chan struct{} {
+func (s authCheck) startControl(ctx context.Context, p *tokenProof, anonymous <-chan challenge.Grant) <-chan struct{} {
 	done := make(chan struct{})
 	s.Wire.Work.Do(func() {
 		defer close(done)
@@ -202,12 +177,12 @@ func (s *session) startControl(ctx context.Context, p *tokenProof, anonymous <-c
 			return
 		}
 		asked := *p
-		p.control = wire.Later(&s.Wire.Work, func() challenge.Grant { return s.sendControl(ctx, asked) })
+		p.control = wire.Later(&s.Wire.Work, func() challenge.Grant { return s.sendControl(wire.Ahead(ctx), asked) })
 	})
 	return done
 }
 
-func (s *session) sendControl(ctx context.Context, p tokenProof) challenge.Grant {
+func (s authCheck) sendControl(ctx context.Context, p tokenProof) challenge.Grant {
 	who := challenge.Login{User: s.randomName(), Password: random()}
 	if p.who.Refresh != "" {
 		who = challenge.Login{Refresh: random()}
@@ -218,7 +193,7 @@ func (s *session) sendControl(ctx context.Context, p tokenProof) challenge.Grant
 // afterRejection continues after a registry rejected a fresh token, which is not conclusive: new Harbor
 // releases reject tokens without scope on /v2/ (harbor#23799). It tries Basic if that was ever offered, then the challenge's
 // own scope, then the content's.
-func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Response) authResult {
+func (s authCheck) afterRejection(ctx context.Context, p tokenProof, a *wire.Response) authResult {
 	if a.Status == 403 {
 		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), "token")}
 	}
@@ -249,10 +224,9 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 }
 
 // tryScopes requests a token with the scopes that the registry may require.
-func (s *session) tryScopes(ctx context.Context, p tokenProof) (authResult, bool) {
+func (s authCheck) tryScopes(ctx context.Context, p tokenProof) (authResult, bool) {
 	if scopes := p.service.RealScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
 		g := s.RequestToken(ctx, p.service, p.who, scopes)
-		s.Rounds += g.Rounds
 		if g.Token != "" {
 			a, err := s.getWith(ctx, "Bearer "+g.Token)
 			if err == nil && accepted(a) {
@@ -275,6 +249,6 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (authResult, bool
 		return authResult{}, false
 	}
 	p.proven, p.status, p.control = path, a.Status, nil
-	p.scopes = []string{content.PullScope(s.plan.contentPath)}
+	p.scopes = s.pullScopes()
 	return s.verify(ctx, p, authResult{access: access}.withDetail("token with the content's scope accepted")), true
 }

@@ -13,7 +13,7 @@ import (
 
 // checkToken tries a token in its three uses, each once: as a bearer token, with a username as the password of Basic, and as
 // an OAuth2 refresh token of the token service.
-func (s *session) checkToken(ctx context.Context) authResult {
+func (s authCheck) checkToken(ctx context.Context) authResult {
 	var tried []string
 	var failures []*failure
 	var open *authResult // accepted by a registry that accepts any credentials
@@ -30,27 +30,28 @@ func (s *session) checkToken(ctx context.Context) authResult {
 			open = &v
 		}
 	}
-	if open != nil && !slices.ContainsFunc(failures, func(f *failure) bool { return f.entry.Code == CodeAuthFailed }) {
+	if open != nil && !slices.ContainsFunc(failures, func(f *failure) bool { return f.Entry.Code == CodeAuthFailed }) {
 		open.tried = tried
 		return *open
 	}
 	f := mostSpecific(failures)
-	f.seen = message.Of("%s Attempts: %s.", f.seen, strings.Join(tried, "; "))
+	f.Seen = message.Of("%s Attempts: %s.", f.Seen, strings.Join(tried, "; "))
 	if s.usernameMayHelp(f) {
-		f.hint += " If it is an access token of a user or the secret of a robot account, also set {auth.username} to the name of that user or robot account."
+		f.Hint += " If it is an access token of a user or the secret of a robot account, also set {auth.username} to the name of that " +
+			"user or robot account."
 	}
 	return authResult{failure: f, tried: tried}
 }
 
 // usernameMayHelp reports whether a token that was rejected may be a password of Basic or of the token service, which needs a
 // username.
-func (s *session) usernameMayHelp(f *failure) bool {
-	rejected := f.entry.Reason == ReasonRefused || f.entry.Reason == ReasonAnonymousWorks
+func (s authCheck) usernameMayHelp(f *failure) bool {
+	rejected := f.Entry.Reason == ReasonRefused || f.Entry.Reason == ReasonAnonymousWorks
 	o := s.opened.offers
 	return rejected && s.plan.username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
 }
 
-func (s *session) tokenUses() []func(context.Context) authResult {
+func (s authCheck) tokenUses() []func(context.Context) authResult {
 	uses := []func(context.Context) authResult{s.tokenAsBearer}
 	if s.plan.username != "" {
 		uses = append(uses, func(ctx context.Context) authResult { return s.checkBasic(ctx, s.plan.username, s.plan.token) })
@@ -69,18 +70,13 @@ func (s *session) tokenUses() []func(context.Context) authResult {
 	return uses
 }
 
-func (s *session) tokenAsBearer(ctx context.Context) authResult {
+func (s authCheck) tokenAsBearer(ctx context.Context) authResult {
 	return s.checkDirect(ctx, "Bearer "+s.plan.token, "Bearer "+random(), "Bearer")
 }
 
-func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) authResult {
+func (s authCheck) tokenAsRefresh(ctx context.Context, t *challenge.Service) authResult {
 	who := challenge.Login{Refresh: s.plan.token}
-	g := s.RequestToken(ctx, t, who, nil)
-	s.Rounds += g.Rounds
-	var scopes []string
-	if g.Bad != nil {
-		g, scopes = s.requestScoped(ctx, t, who, g)
-	}
+	g, scopes := s.RequestFirst(ctx, t, who, s.pullScopes())
 	if g.Token == "" {
 		return s.refreshRejected(ctx, t, g)
 	}
@@ -98,11 +94,11 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 
 // refreshRejected is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
 // authorizer, helm#30987, oras#968) or did not issue this one.
-func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
+func (s authCheck) refreshRejected(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
 	by := "The token service " + s.Wire.ShowURL(t.Realm)
 	a := g.Denial()
 	if a == nil && g.NoPost {
-		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s does not support identity tokens.", by).at("auth.token")}.
+		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s does not support identity tokens.", by).At("auth.token")}.
 			withDetail("as identity token: the token service does not support POST")
 	}
 	if a == nil {
@@ -120,17 +116,17 @@ func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g c
 func mostSpecific(all []*failure) *failure {
 	rank := func(f *failure) int {
 		switch {
-		case f.entry.Reason == ReasonExpired:
+		case f.Entry.Reason == ReasonExpired:
 			return 0
-		case f.entry.Code == CodeUnavailable, f.entry.Code == CodeTLSFailed, f.entry.Code == CodeRedirected:
+		case f.Entry.Code == CodeUnavailable, f.Entry.Code == CodeTLSFailed, f.Entry.Code == CodeRedirected:
 			return 1
-		case f.entry.Code == CodeTokenServiceFailed, f.entry.Code == CodeAddressForbidden:
+		case f.Entry.Code == CodeTokenServiceFailed, f.Entry.Code == CodeAddressForbidden:
 			return 2
-		case f.entry.Reason == ReasonAnonymousWorks:
+		case f.Entry.Reason == ReasonAnonymousWorks:
 			return 3
-		case f.entry.Reason == ReasonSchemeUnsupported, f.entry.Reason == ReasonNoChallenge:
+		case f.Entry.Reason == ReasonSchemeUnsupported, f.Entry.Reason == ReasonNoChallenge:
 			return 4
-		case f.entry.Code == CodeAuthFailed:
+		case f.Entry.Code == CodeAuthFailed:
 			return 5
 		}
 		return 6

@@ -31,7 +31,7 @@ func TestRecheckAsksForBlobsOnceADay(t *testing.T) {
 	c, d := mustRow(t, g, withContent(goodLogin, "charts/nginx"))
 	now := time.Now()
 	c.Now = func() time.Time { return now }
-	_, err := c.Check(t.Context(), d, nil)
+	_, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err == nil && !slices.Equal(blobRequests(g), []string{"GET", "HEAD"}) {
 		t.Errorf("the first check sent %v for blobs, want a GET of the config and a HEAD of the layer", blobRequests(g))
 	}
@@ -40,7 +40,7 @@ func TestRecheckAsksForBlobsOnceADay(t *testing.T) {
 	asked := []int{}
 	for range 1 + 3*24 {
 		before := len(blobRequests(g))
-		report, err := c.Recheck(t.Context(), d, known, nil)
+		report, err := c.Recheck(t.Context(), regcheck.MustParse(t, d), known, nil)
 		if err != nil || !report.Valid {
 			t.Fatalf("%s %v", outcomeLine(report, err), err)
 		}
@@ -71,7 +71,7 @@ func TestRecheckRepeatsFaults(t *testing.T) {
 		c, d := mustRow(t, g, withContent(goodLogin, "charts/nginx"))
 		known, warned := regcheck.Known{}, []string{}
 		for range 3 {
-			report, err := c.Recheck(t.Context(), d, known, nil)
+			report, err := c.Recheck(t.Context(), regcheck.MustParse(t, d), known, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestDamageHasCauseAndFix(t *testing.T) {
 	} {
 		g := regchecktest.Start(t, row.server)
 		c, d := mustRow(t, g, withContent(goodLogin, row.path))
-		report, err := c.Check(t.Context(), d, nil)
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestExaminedIsNamed(t *testing.T) {
 		g := regchecktest.Start(t, row.server)
 		c, d := mustRow(t, g, withContent(goodLogin, row.path))
 		c.Platform = row.platform
-		report, err := c.Check(t.Context(), d, nil)
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestOddDescriptorsAreNotRequested(t *testing.T) {
 	g := regchecktest.Start(t, "blobs-odd")
 	for _, path := range []string{"odd/traversal:1", "odd/query:1", "odd/nodigest:1", "odd/foreign:1"} {
 		c, d := mustRow(t, g, withContent(goodLogin, path))
-		if _, err := c.Check(t.Context(), d, nil); err != nil {
+		if _, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,8 @@ func TestCertificateExpires(t *testing.T) {
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
-			report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{}}, nil)
+			plan := regcheck.MustParse(t, regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{}})
+			report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), plan, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +48,7 @@ func TestCredentialsExpire(t *testing.T) {
 	claims := base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf(`{"exp": %d}`, at.Unix())))
 	for password, want := range map[string]time.Time{"e30." + claims + ".c2ln": at, "hunter2": {}} {
 		d := regcheck.Definition{Endpoint: "http://127.0.0.1:1", Auth: &regcheck.Auth{Username: "u", Password: secret.String(password)}}
-		report, err := (&regcheck.Checker{}).Check(t.Context(), d, nil)
+		report, err := (&regcheck.Checker{}).Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil || report.Valid || !report.CredentialsExpire.Equal(want) {
 			t.Errorf("%+v, %v; want %v", report, err, want)
 		}

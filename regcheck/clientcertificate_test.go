@@ -45,7 +45,7 @@ func TestClientCertificateRaces(t *testing.T) {
 			}
 			c := checker(g, egress.Policy{}, matrixRow{})
 			for range row.times {
-				report, err := c.Check(t.Context(), d, nil)
+				report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,133 +1,141 @@
 package regcheck
 
-import "slices"
+import "github.com/regwarden/regwarden/regcheck/internal/codes"
 
 // Code is the problem of a definition or of its registry. Codes are stable.
-type Code string
+type Code = codes.Code
+
+// Reason distinguishes the cases of a code. Reasons are stable; most codes also occur without one.
+type Reason = codes.Reason
+
+// WarningCode names a warning. Warnings never change the result.
+type WarningCode = codes.WarningCode
+
+// Entry describes a code, a code with a reason, or a warning.
+type Entry = codes.Entry
+
+// Entries returns the table of all codes, reasons and warnings, in the order of the documentation.
+func Entries() []Entry { return codes.Entries() }
 
 // The codes, by stage.
 const (
-	CodeHostNotFound       Code = "RegistryHostNotFound"
-	CodeAddressForbidden   Code = "RegistryAddressForbidden"
-	CodeUnreachable        Code = "RegistryUnreachable"
-	CodeTLSFailed          Code = "RegistryTLSFailed"
-	CodeNotOCI             Code = "RegistryNotOCI"
-	CodeUnavailable        Code = "RegistryUnavailable"
-	CodeRedirected         Code = "RegistryRedirected"
-	CodeAuthRequired       Code = "RegistryAuthRequired"
-	CodeAuthFailed         Code = "RegistryAuthFailed"
-	CodeTokenServiceFailed Code = "RegistryTokenServiceFailed"
-	CodeAccessDenied       Code = "RegistryAccessDenied"
-	CodeContentNotFound    Code = "RegistryContentNotFound"
-	CodeContentDamaged     Code = "RegistryContentDamaged"
+	CodeHostNotFound           = codes.CodeHostNotFound
+	CodeAddressForbidden       = codes.CodeAddressForbidden
+	CodeUnreachable            = codes.CodeUnreachable
+	CodeTLSFailed              = codes.CodeTLSFailed
+	CodeNotOCI                 = codes.CodeNotOCI
+	CodeNotChartRepository     = codes.CodeNotChartRepository
+	CodeUnavailable            = codes.CodeUnavailable
+	CodeRedirected             = codes.CodeRedirected
+	CodeAuthRequired           = codes.CodeAuthRequired
+	CodeCredentialSourceFailed = codes.CodeCredentialSourceFailed
+	CodeAuthFailed             = codes.CodeAuthFailed
+	CodeTokenServiceFailed     = codes.CodeTokenServiceFailed
+	CodeAccessDenied           = codes.CodeAccessDenied
+	CodeContentNotFound        = codes.CodeContentNotFound
+	CodeContentDamaged         = codes.CodeContentDamaged
 )
-
-// Reason distinguishes the cases of a code. Reasons are stable; most codes also occur without one.
-type Reason string
 
 // The reasons of CodeTLSFailed.
 const (
-	ReasonUnknownAuthority          Reason = "unknownAuthority"
-	ReasonSelfSigned                Reason = "selfSigned"
-	ReasonMissingIntermediate       Reason = "missingIntermediate"
-	ReasonHostnameMismatch          Reason = "hostnameMismatch"
-	ReasonExpired                   Reason = "expired" // of CodeAuthFailed too
-	ReasonNotYetValid               Reason = "notYetValid"
-	ReasonClientCertificateRequired Reason = "clientCertificateRequired"
-	ReasonClientCertificateRejected Reason = "clientCertificateRejected"
-	ReasonNotTLS                    Reason = "notTLS"
-	ReasonProtocol                  Reason = "protocol"
-	ReasonTimeout                   Reason = "timeout"
+	ReasonUnknownAuthority          = codes.ReasonUnknownAuthority
+	ReasonSelfSigned                = codes.ReasonSelfSigned
+	ReasonMissingIntermediate       = codes.ReasonMissingIntermediate
+	ReasonHostnameMismatch          = codes.ReasonHostnameMismatch
+	ReasonExpired                   = codes.ReasonExpired // of CodeAuthFailed too
+	ReasonNotYetValid               = codes.ReasonNotYetValid
+	ReasonClientCertificateRequired = codes.ReasonClientCertificateRequired
+	ReasonClientCertificateRejected = codes.ReasonClientCertificateRejected
+	ReasonNotTLS                    = codes.ReasonNotTLS
+	ReasonProtocol                  = codes.ReasonProtocol
+	ReasonTimeout                   = codes.ReasonTimeout
 )
 
 // The reasons of CodeNotOCI, and ReasonLoop of CodeRedirected.
 const (
-	ReasonHTML          Reason = "html"
-	ReasonCatchAll      Reason = "catchAll"
-	ReasonForeignJSON   Reason = "foreignJson"
-	ReasonNotFound      Reason = "notFound"
-	ReasonClassicHelm   Reason = "classicHelm"
-	ReasonHTTPSRequired Reason = "httpsRequired"
-	ReasonLoop          Reason = "loop"
+	ReasonHTML          = codes.ReasonHTML
+	ReasonCatchAll      = codes.ReasonCatchAll
+	ReasonForeignJSON   = codes.ReasonForeignJSON
+	ReasonNotFound      = codes.ReasonNotFound
+	ReasonClassicHelm   = codes.ReasonClassicHelm
+	ReasonHTTPSRequired = codes.ReasonHTTPSRequired
+	ReasonLoop          = codes.ReasonLoop
 )
 
 // The reasons of CodeAuthFailed (with ReasonExpired), CodeTokenServiceFailed, CodeContentNotFound and CodeContentDamaged.
 const (
-	ReasonRefused           Reason = "refused"
-	ReasonAnonymousWorks    Reason = "anonymousWorks"
-	ReasonSchemeUnsupported Reason = "schemeUnsupported"
-	ReasonNoChallenge       Reason = "noChallenge"
+	ReasonRefused           = codes.ReasonRefused
+	ReasonAnonymousWorks    = codes.ReasonAnonymousWorks
+	ReasonSchemeUnsupported = codes.ReasonSchemeUnsupported
+	ReasonNoChallenge       = codes.ReasonNoChallenge
 
-	ReasonRealmUnreachable Reason = "realmUnreachable"
-	ReasonRealmTLS         Reason = "realmTls"
-	ReasonRealmInsecure    Reason = "realmInsecure"
-	ReasonRealmInvalid     Reason = "realmInvalid"
-	ReasonRealmTimeout     Reason = "realmTimeout"
-	ReasonBadTokenAnswer   Reason = "badTokenAnswer"
-	ReasonTokenRejected    Reason = "tokenRejected"
+	ReasonRealmUnreachable = codes.ReasonRealmUnreachable
+	ReasonRealmTLS         = codes.ReasonRealmTLS
+	ReasonRealmInsecure    = codes.ReasonRealmInsecure
+	ReasonRealmInvalid     = codes.ReasonRealmInvalid
+	ReasonRealmTimeout     = codes.ReasonRealmTimeout
+	ReasonBadTokenAnswer   = codes.ReasonBadTokenAnswer
+	ReasonTokenRejected    = codes.ReasonTokenRejected
 
-	ReasonNameInvalid   Reason = "nameInvalid"
-	ReasonTagUnknown    Reason = "tagUnknown"
-	ReasonDigestUnknown Reason = "digestUnknown"
+	ReasonNameInvalid   = codes.ReasonNameInvalid
+	ReasonTagUnknown    = codes.ReasonTagUnknown
+	ReasonDigestUnknown = codes.ReasonDigestUnknown
 
-	ReasonBlobMissing     Reason = "blobMissing"
-	ReasonBlobUnreachable Reason = "blobUnreachable"
-	ReasonDigestMismatch  Reason = "digestMismatch"
-	ReasonSizeMismatch    Reason = "sizeMismatch"
+	ReasonBlobMissing     = codes.ReasonBlobMissing
+	ReasonBlobUnreachable = codes.ReasonBlobUnreachable
+	ReasonDigestMismatch  = codes.ReasonDigestMismatch
+	ReasonSizeMismatch    = codes.ReasonSizeMismatch
 )
 
-// WarningCode names a warning. Warnings never change the result.
-type WarningCode string
+// The reasons of CodeNotChartRepository, with some of CodeNotOCI, and those of CodeContentNotFound, CodeContentDamaged and
+// CodeAccessDenied that only chart repositories have.
+const (
+	ReasonOCIRegistry   = codes.ReasonOCIRegistry
+	ReasonIndexInvalid  = codes.ReasonIndexInvalid
+	ReasonIndexTooLarge = codes.ReasonIndexTooLarge
+
+	ReasonChartUnknown       = codes.ReasonChartUnknown
+	ReasonVersionUnknown     = codes.ReasonVersionUnknown
+	ReasonArchiveMissing     = codes.ReasonArchiveMissing
+	ReasonArchiveUnreachable = codes.ReasonArchiveUnreachable
+	ReasonArchiveInvalid     = codes.ReasonArchiveInvalid
+	ReasonOtherHost          = codes.ReasonOtherHost
+)
+
+// The reasons of CodeCredentialSourceFailed.
+const (
+	ReasonKeyUnknown          = codes.ReasonKeyUnknown
+	ReasonSecretWrong         = codes.ReasonSecretWrong
+	ReasonKeyExpired          = codes.ReasonKeyExpired
+	ReasonClockSkew           = codes.ReasonClockSkew
+	ReasonNotAuthorized       = codes.ReasonNotAuthorized
+	ReasonRoleNotAssumed      = codes.ReasonRoleNotAssumed
+	ReasonProviderUnavailable = codes.ReasonProviderUnavailable
+	ReasonProviderUnreachable = codes.ReasonProviderUnreachable
+	ReasonProviderTLS         = codes.ReasonProviderTLS
+	ReasonBadProviderResponse = codes.ReasonBadProviderResponse
+	ReasonAmbientNotAllowed   = codes.ReasonAmbientNotAllowed
+	ReasonIdentityMissing     = codes.ReasonIdentityMissing
+	ReasonFileMissing         = codes.ReasonFileMissing
+	ReasonIdentityToken       = codes.ReasonIdentityToken
+)
 
 // The warnings.
 const (
-	WarnPlainHTTPCredentials     WarningCode = "plainHttpCredentials"
-	WarnInsecureSkipVerify       WarningCode = "insecureSkipVerify"
-	WarnCertificateExpiresSoon   WarningCode = "certificateExpiresSoon"
-	WarnRedirected               WarningCode = "redirected"
-	WarnCredentialsNotChecked    WarningCode = "credentialsNotChecked"
-	WarnCredentialsExpireSoon    WarningCode = "credentialsExpireSoon"
-	WarnAnonymousAccessNotProven WarningCode = "anonymousAccessNotProven"
-	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
-	WarnEmptyContent             WarningCode = "emptyContent"
-	WarnContentNotReadable       WarningCode = "contentNotReadable"
-	WarnContentDamaged           WarningCode = "contentDamaged"
-	WarnTLSSettingsIgnored       WarningCode = "tlsSettingsIgnored"
-	WarnUnknownField             WarningCode = "unknownField"
-	WarnPullQuotaLow             WarningCode = "pullQuotaLow"
+	WarnPlainHTTPCredentials     = codes.WarnPlainHTTPCredentials
+	WarnInsecureSkipVerify       = codes.WarnInsecureSkipVerify
+	WarnCertificateExpiresSoon   = codes.WarnCertificateExpiresSoon
+	WarnRedirected               = codes.WarnRedirected
+	WarnCredentialsNotChecked    = codes.WarnCredentialsNotChecked
+	WarnCredentialsExpireSoon    = codes.WarnCredentialsExpireSoon
+	WarnAnonymousAccessNotProven = codes.WarnAnonymousAccessNotProven
+	WarnContentKindMismatch      = codes.WarnContentKindMismatch
+	WarnEmptyContent             = codes.WarnEmptyContent
+	WarnContentNotReadable       = codes.WarnContentNotReadable
+	WarnContentDamaged           = codes.WarnContentDamaged
+	WarnTLSSettingsIgnored       = codes.WarnTLSSettingsIgnored
+	WarnUnknownField             = codes.WarnUnknownField
+	WarnPullQuotaLow             = codes.WarnPullQuotaLow
+	WarnChartNotReadable         = codes.WarnChartNotReadable
+	WarnChartDigestMismatch      = codes.WarnChartDigestMismatch
 )
-
-// Entry describes a code, a code with a reason, or a warning. Hint, Field and Retryable are defaults: a report may have more
-// specific ones.
-type Entry struct {
-	Code      Code
-	Reason    Reason
-	Warning   WarningCode // set alone, without Code and Reason
-	Stages    []Stage
-	Sentence  Text // what it means; a report adds details
-	Hint      Text // what to do
-	Field     string
-	Retryable bool
-}
-
-// Entries returns the table of all codes, reasons and warnings, in the order of the documentation.
-func Entries() []Entry { return slices.Concat(codeTable, warningTable) }
-
-// lookup finds the row of a code and reason; a pair that is not in the table is a defect.
-func lookup(code Code, reason Reason) Entry {
-	for _, e := range codeTable {
-		if e.Code == code && e.Reason == reason {
-			return e
-		}
-	}
-	panic("regcheck: no entry for " + string(code) + " " + string(reason))
-}
-
-func lookupWarning(code WarningCode) Entry {
-	for _, e := range warningTable {
-		if e.Warning == code {
-			return e
-		}
-	}
-	panic("regcheck: no entry for warning " + string(code))
-}

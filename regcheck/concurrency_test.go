@@ -76,7 +76,7 @@ func TestPanicInBackgroundReachesCaller(t *testing.T) {
 				c.Limits = regcheck.Limits{Total: time.Hour, Resolve: time.Hour, Connect: time.Hour, TLS: time.Hour, Response: time.Hour}
 				dialer := &panickyDialer{Dialer: g, at: at, late: late, began: make(chan struct{})}
 				c.Dialer = dialer
-				cause := caught(func() { _, _ = c.Check(t.Context(), d, nil) })
+				cause := caught(func() { _, _ = c.Check(t.Context(), regcheck.MustParse(t, d), nil) })
 				if dialer.counts.Load() < at {
 					break
 				}

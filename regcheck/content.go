@@ -15,134 +15,82 @@ import (
 
 // contentCheck is the content stage under way.
 type contentCheck struct {
-	*session
-	path, below content.Reading
-	catalog     content.Catalog
-	facts       content.Facts
+	exchange
+	grant
+	examination
+	references []ReferenceResult // in the order of the plan
+	content.Survey
 }
 
 // content checks the content path and all references.
-func (s *session) content(ctx context.Context) outcome {
-	return s.withReferences(ctx, s.checkContentPath(ctx))
+func (c *contentCheck) content(ctx context.Context) outcome {
+	return c.withReferences(ctx, c.checkContentPath(ctx))
 }
 
 // checkContentPath reports whether the content path, or what is below it, can be read.
-func (s *session) checkContentPath(ctx context.Context) outcome {
-	if s.plan.contentPath == "" {
+func (c *contentCheck) checkContentPath(ctx context.Context) outcome {
+	if c.plan.contentPath == "" {
 		return skipped("no baseContentPath is given")
 	}
-	if s.plan.reference.Repository != "" {
-		return s.referenced(ctx, s.plan.reference)
+	if c.plan.reference.Repository != "" {
+		return c.referenced(ctx, c.plan.reference)
 	}
-	c, f := s.requestContent(ctx)
+	asked, f := c.requestContent(ctx)
 	if f != nil {
 		return failed(f)
 	}
-	return c.conclude(ctx, c.facts.Decide())
+	return asked.conclude(ctx, asked.Facts.Decide())
 }
 
 // requestContent sends requests until the facts allow a conclusion.
-func (s *session) requestContent(ctx context.Context) (*contentCheck, *failure) {
-	c := &contentCheck{session: s, path: s.Tags(ctx, s.access, s.plan.contentPath)}
-	if f := s.diagnoseReading(c.path); f != nil {
-		return nil, f
-	}
-	if f := s.contentExpired(ctx, c.path); f != nil {
-		return nil, f
-	}
-	c.facts = s.contentFacts(s.access, c.path)
-	for c.facts.Decide().IsRequest() {
-		if f := c.request(ctx, c.facts.Decide()); f != nil {
-			return nil, f
+func (c *contentCheck) requestContent(ctx context.Context) (asked *contentCheck, f *failure) {
+	found := *c
+	found.Survey = c.Client.Survey(ctx, c.access, c.place(), func(r content.Reading) bool {
+		if f = c.diagnoseReading(r); f == nil && r.Repository == c.plan.contentPath {
+			f = c.contentExpired(ctx, r)
 		}
-	}
-	return c, nil
+		return f != nil
+	})
+	return &found, f
+}
+
+// place returns the content path as a place to be read.
+func (s subject) place() content.Place {
+	return content.Place{Path: s.plan.contentPath, Unlikely: s.unlikely, Malformed: s.nameProblem().What != ""}
 }
 
 // contentIsReadable reports whether the content path is content that may be read. It reads no manifest.
-func (s *session) contentIsReadable(ctx context.Context) bool {
-	c, f := s.requestContent(ctx)
+func (c *contentCheck) contentIsReadable(ctx context.Context) bool {
+	asked, f := c.requestContent(ctx)
 	if f != nil {
 		return false
 	}
-	switch c.facts.Decide() {
+	switch asked.Facts.Decide() {
 	case content.PathTagged, content.PathEmpty, content.PrefixEmpty, content.ListedBelow, content.BelowReadable:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // nameProblem is what prevents the content path from being the name of a repository.
-func (s *session) nameProblem() oci.NameProblem {
+func (s subject) nameProblem() oci.NameProblem {
 	return oci.CheckName(s.plan.contentPath, s.plan.isHost)
 }
 
-func (s *session) contentFacts(acc *content.Access, path content.Reading) content.Facts {
-	return content.Facts{Path: path.State(), Malformed: s.nameProblem().What != "",
-		Remote: acc.Service != nil && acc.Service.Origin != s.Base.Origin}
-}
-
 // contentExpired returns the failure of credentials that have expired according to the text of the response.
-func (s *session) contentExpired(ctx context.Context, r content.Reading) *failure {
-	if a := r.Response; a == nil || s.plan.auth == NoAuth || a.Status != 400 && a.Status != 403 || !wire.IsExpired(a) {
+func (c *contentCheck) contentExpired(ctx context.Context, r content.Reading) *failure {
+	if a := r.Response; a == nil || c.plan.auth == NoAuth || a.Status != 400 && a.Status != 403 || !wire.IsExpired(a) {
 		return nil
 	}
-	return s.expired(ctx, "%s.", r.Why())
-}
-
-// request requests what the decision needs, concurrently.
-func (c *contentCheck) request(ctx context.Context, step content.Step) *failure {
-	var work []func(*session)
-	if step != content.RequestCatalog {
-		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access); c.facts.Below = c.below.State() })
-	}
-	switch step {
-	case content.RequestCatalog, content.RequestBoth:
-		work = append(work, func(s *session) {
-			c.catalog = s.Catalog(ctx, s.access)
-			c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
-		})
-	case content.RequestSibling:
-		work = append(work, func(s *session) { c.facts.Sibling = s.tagsOfSibling(ctx).State() })
-	}
-	c.concurrently(work...)
-	if step == content.RequestCatalog {
-		return nil
-	}
-	return c.diagnoseReading(c.below)
-}
-
-// tagsBelow requests a random repository below the path. A robot with permissions on a whole Harbor project gets 401 or 400
-// for the project's own name, but 404 for an unknown repository in it.
-func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Reading {
-	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
-}
-
-// tagsOfSibling requests a random repository below a random sibling of the path: a registry that refuses it knows the path.
-func (s *session) tagsOfSibling(ctx context.Context) content.Reading {
-	parent := s.plan.contentPath[:strings.LastIndexByte(s.plan.contentPath, '/')+1]
-	return s.Tags(ctx, s.access, parent+s.unlikely+"/"+s.unlikely)
-}
-
-// concurrently runs requests concurrently that do not depend on each other. The longest of them counts.
-func (s *session) concurrently(work ...func(*session)) {
-	branches := make([]session, len(work))
-	var all wire.Background
-	for i, do := range work {
-		branches[i] = *s
-		all.Do(func() { do(&branches[i]) })
-	}
-	all.Wait()
-	for i := range branches {
-		s.Rounds = max(s.Rounds, branches[i].Rounds)
-	}
+	return c.expired(ctx, "%s.", r.Why())
 }
 
 func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch step {
 	case content.PathTagged:
-		return c.contentFound(ctx, c.path)
+		return c.contentFound(ctx, c.Path)
 	case content.PathEmpty:
 		return c.contentEmpty(c.plan.contentPath)
 	case content.ListedBelow:
@@ -159,45 +107,48 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 	case content.PathMissing:
 		return failed(c.missing())
 	case content.PathDenied:
-		if !c.path.Denied() { // Harbor's 400 for the name of a project
-			return failed(c.denied(c.below))
+		if !c.Path.Denied() { // Harbor's 400 for the name of a project
+			return failed(c.denied(c.Below))
 		}
-		return failed(c.denied(c.path))
+		return failed(c.denied(c.Path))
 	case content.PathInvalid:
 		return failed(c.invalid())
+	default:
+		return c.unclear()
 	}
-	return c.unclear()
 }
 
 // unclear returns why the registry allows no conclusion.
 func (c *contentCheck) unclear() outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch {
-	case c.facts.Path == content.NotFound:
+	case c.Facts.Path == content.NotFound:
 		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s. "+
-			"If the chart's name is missing at the end of {baseContentPath}, append it to have the chart checked", shown, c.catalog.Gap())
-	case c.facts.Path == content.NoTags:
-		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.Gap())
-	case c.path.Response != nil && c.path.Response.Status == 200:
-		return unknown("GET %s returned 200 with a body that is not a list of tags", c.path.Response.ShowURL())
+			"If the chart's name is missing at the end of {baseContentPath}, append it to have the chart checked", shown, c.Catalog.Gap())
+	case c.Facts.Path == content.NoTags:
+		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s",
+			shown, c.Catalog.Gap())
+	case c.Path.Response != nil && c.Path.Response.Status == 200:
+		return unknown("GET %s returned 200 with a body that is not a list of tags", c.Path.Response.ShowURL())
 	}
-	return unknown("%s: the registry allows no conclusion", c.path.Why())
+	return unknown("%s: the registry allows no conclusion", c.Path.Why())
 }
 
 const cacheHint = "If this is a pull-through cache, pull the content once: it lists only pulled content."
 
 func (c *contentCheck) missing() *failure {
 	if better, ok := product.WithoutChartRepo(c.plan.contentPath); ok {
-		return fail(CodeContentNotFound, "", "%s.", c.path.Why()).hinting("%s", product.ChartRepo(better))
+		return fail(CodeContentNotFound, "", "%s.", c.Path.Why()).Hinting("%s", product.ChartRepo(better))
 	}
-	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
-	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.Names); len(near) > 0 {
+	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.Path.Why(),
+		wire.Counted(len(c.Catalog.Names), "repository", "repositories"))
+	if near := spelling.Prefixes(c.plan.contentPath, c.Catalog.Names); len(near) > 0 {
 		for i := range near {
 			near[i] = c.Wire.Name(near[i]) + wire.CleanText(c.plan.reference.Suffix())
 		}
-		return f.hinting("Correct {baseContentPath}; similar names: %s. %s", strings.Join(near, ", "), cacheHint)
+		return f.Hinting("Correct {baseContentPath}; similar names: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
-	return f.hinting("%s %s", f.hint, cacheHint)
+	return f.Hinting("%s %s", f.Hint, cacheHint)
 }
 
 // denied is a missing permission.
@@ -210,49 +161,49 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
 	hint := product.Denied(c.plan.contentPath, r.Denial(), c.plan.reference.Repository != "")
-	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", hint)
+	return fail(CodeAccessDenied, "", seen, r.Why()).Hinting("%s", hint)
 }
 
 // contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may
 // read, if one is known.
-func (s *session) contentPrivate(r content.Reading, public string) *failure {
+func (s exchange) contentPrivate(r content.Reading, public string) *failure {
 	f := fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())
-	f.hint = cmp.Or(s.product().Login(), f.hint)
+	f.Hint = cmp.Or(s.product().Login(), f.Hint)
 	if public != "" {
-		f.hinting("Set {baseContentPath} to a public repository, such as %s. Otherwise: %s", s.Wire.Name(public), f.hint)
+		f.Hinting("Set {baseContentPath} to a public repository, such as %s. Otherwise: %s", s.Wire.Name(public), f.Hint)
 	} else if s.plan.reference.Repository == "" {
-		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), " +
+		f.Hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), " +
 			"set {baseContentPath} to one of these repositories."
 	}
 	return s.hintCertificate(f)
 }
 
 func (c *contentCheck) invalid() *failure {
-	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.Why())
+	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.Path.Why())
 	switch problem := c.nameProblem(); {
 	case problem.Better != "":
-		f.hinting("Set {baseContentPath} to %s: %s.", wire.CleanText(problem.Better), problem.What)
+		f.Hinting("Set {baseContentPath} to %s: %s.", wire.CleanText(problem.Better), problem.What)
 	case problem.What != "":
-		f.hinting("Correct {baseContentPath}: %s.", problem.What)
+		f.Hinting("Correct {baseContentPath}: %s.", problem.What)
 	}
 	return f
 }
 
-func (s *session) contentEmpty(repository string) outcome {
-	shown := s.Wire.Name(repository)
-	s.warn(WarnEmptyContent, "%s has no tags.", shown)
+func (c *contentCheck) contentEmpty(repository string) outcome {
+	shown := c.Wire.Name(repository)
+	c.warn(WarnEmptyContent, "%s has no tags.", shown)
 	return passed("%s exists and has no tags", shown)
 }
 
 // contentFound reads the manifest of the newest tag.
-func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
+func (c *contentCheck) contentFound(ctx context.Context, r content.Reading) outcome {
 	count, newest, _ := r.Tags()
-	shown, tag := s.Wire.Name(r.Repository), s.Wire.Name(newest)
-	found := s.examine(ctx, r.Way, r.Repository, newest)
+	shown, tag := c.Wire.Name(r.Repository), c.Wire.Name(newest)
+	found := c.examine(ctx, r.Way, r.Repository, newest)
 	if found.Worst() != nil {
-		return s.warnDamaged(shown+":"+tag, found)
+		return c.warnDamaged(shown+":"+tag, found)
 	}
-	return s.examinedAs("%s: %s, %s is %s", found, shown, wire.Counted(count, "tag", "tags"), tag, found.Words())
+	return c.examinedAs("%s: %s, %s is %s", found, shown, wire.Counted(count, "tag", "tags"), tag, found.Words())
 }
 
 // maxBelow is how many repositories below a prefix are tried.
@@ -277,24 +228,24 @@ func (c *contentCheck) readFirst(ctx context.Context, below []string) []content.
 	if readings[0].State() == content.HasTags {
 		return readings[:1]
 	}
-	var work []func(*session)
+	var work []func(context.Context)
 	for i := range readings[1:] {
-		work = append(work, func(s *session) { readings[i+1] = s.ReadTags(ctx, s.access, below[i+1]) })
+		work = append(work, func(ctx context.Context) { readings[i+1] = c.ReadTags(ctx, c.access, below[i+1]) })
 	}
-	c.concurrently(work...)
+	wire.Concurrently(ctx, work...)
 	return readings
 }
 
 // grantedBelow is for a path that is refused, as are unknown repositories below it, although the catalog lists some: permissions may
 // be granted per repository.
 func (c *contentCheck) grantedBelow(ctx context.Context) outcome {
-	for _, r := range c.readFirst(ctx, c.catalog.Below(c.plan.contentPath)) {
+	for _, r := range c.readFirst(ctx, c.Catalog.Below(c.plan.contentPath)) {
 		if r.State().Readable() {
 			return unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, "+
-				"so set {baseContentPath} to one of them", c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.path.Why())
+				"so set {baseContentPath} to one of them", c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.Path.Why())
 		}
 	}
-	return failed(c.denied(c.path))
+	return failed(c.denied(c.Path))
 }
 
 // best concludes from the reading that shows most.
@@ -325,12 +276,12 @@ func (c *contentCheck) best(ctx context.Context, readings []content.Reading) out
 
 // listedBelow returns the repositories below the path of packs, or all below the content path with a warning if there are none.
 func (c *contentCheck) listedBelow() []string {
-	below := c.catalog.Below(c.plan.contentPath)
+	below := c.Catalog.Below(c.plan.contentPath)
 	if c.plan.provider != Pack || len(below) == 0 {
 		return below
 	}
 	prefix := c.plan.contentPath + "/" + oci.PackPrefix
-	packs := c.catalog.Below(prefix)
+	packs := c.Catalog.Below(prefix)
 	if len(packs) == 0 {
 		c.warn(WarnContentKindMismatch, "Packs must be below %s, which is empty.", wire.CleanText(prefix))
 		return below

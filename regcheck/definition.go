@@ -2,11 +2,11 @@ package regcheck
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/source"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -21,6 +21,16 @@ const (
 	Pack ProviderType = "pack"
 )
 
+// Kind is what a definition describes.
+type Kind string
+
+// Kinds; an empty one means OCI. A chart repository is a web server with an index.yaml, as "helm repo add" takes it: its BaseContentPath
+// is a chart, name or name:version, and its References are name:version.
+const (
+	KindOCI             Kind = "oci"
+	KindChartRepository Kind = "chartRepository"
+)
+
 // AuthType is how to authenticate to the registry.
 type AuthType string
 
@@ -29,10 +39,17 @@ const (
 	NoAuth AuthType = "noAuth"
 	Basic  AuthType = "basic"
 	Token  AuthType = "token"
+
+	// With these, a check obtains a username and password from the provider of the registry; Auth has what they need for it.
+	ECR    AuthType = "ecr"
+	GCP    AuthType = "gcp"
+	Azure  AuthType = "azure"
+	GitHub AuthType = "github"
 )
 
-// Definition describes a registry as users write it. The zero value is not valid: Problems returns what is missing.
+// Definition describes a registry as users write it. The zero value is not valid: Parse returns what is missing.
 type Definition struct {
+	Kind            Kind         `json:"kind,omitempty"`
 	Endpoint        string       `json:"endpoint"`
 	BasePath        string       `json:"basePath,omitempty"`
 	BaseContentPath string       `json:"baseContentPath,omitempty"`
@@ -50,8 +67,23 @@ type Auth struct {
 	Username string        `json:"username,omitempty"`
 	Password secret.String `json:"password,omitempty"`
 	Token    secret.String `json:"token,omitempty"`
+	AWS      *AWSKey       `json:"aws,omitempty"`
+	GCP      *GCPKey       `json:"gcp,omitempty"`
+	Azure    *AzureClient  `json:"azure,omitempty"`
+	GitHub   *GitHubApp    `json:"github,omitempty"`
 	TLS      TLS           `json:"tls,omitzero"`
+
+	// PassCredentials sends the credentials of a chart repository to other hosts that its index names, as helm --pass-credentials does.
+	PassCredentials bool `json:"passCredentials,omitempty"`
 }
+
+// What credentials are obtained with, by type.
+type (
+	AWSKey      = source.AWSKey      // ECR
+	GCPKey      = source.GCPKey      // GCP
+	AzureClient = source.AzureClient // Azure
+	GitHubApp   = source.GitHubApp   // GitHub
+)
 
 // TLS has the trusted certificates and the client certificate. Unless Enabled, the rest has no effect.
 type TLS struct {
@@ -73,23 +105,9 @@ type Problem struct {
 // Show returns the problem for an audience.
 func (p Problem) Show(a Audience) string { return cmp.Or(a.Show(p.Text), p.Problem) }
 
-// DefinitionError means that a definition cannot be checked. It lists all problems.
-type DefinitionError struct {
-	Problems []Problem `json:"problems"`
-}
-
-func (e *DefinitionError) Error() string {
-	var text strings.Builder
-	text.WriteString("definition is not valid")
-	for _, p := range e.Problems {
-		fmt.Fprintf(&text, "; %s: %s", p.Field, p.Problem)
-	}
-	return text.String()
-}
-
 // Registry returns the base URL of the API, as a Report has it, and "" if endpoint or basePath cannot be used.
 func (d Definition) Registry() string {
-	var p plan
+	p := Plan{kind: d.Kind}
 	var found problems
 	if p.readBase(d.Endpoint, d.BasePath, &found); len(found) > 0 {
 		return ""
@@ -97,10 +115,7 @@ func (d Definition) Registry() string {
 	return p.base.String()
 }
 
-// Problems returns everything that prevents the definition from being checked, empty if nothing does.
-func (d Definition) Problems() []Problem { _, problems := d.read(true); return problems }
-
-// FileProblems is Problems for a file, which can have many definitions: a private key is recognized, but only the check parses it.
+// FileProblems returns the problems of a definition in a file, which can have many: a private key is recognized, but only Parse parses it.
 func (d Definition) FileProblems() []Problem { _, problems := d.read(false); return problems }
 
 // Kind returns the type, derived from the credentials if none is written.
@@ -127,4 +142,18 @@ func (d *Definition) NoteUnknown(unknown, known []string) {
 		path = wire.CleanText(path)
 		d.Unknown = append(d.Unknown, Problem{Field: path, Problem: "is not a field of a definition" + spelling.Hint(path, known)})
 	}
+}
+
+// IsObtained reports whether a check obtains the credentials.
+func (t AuthType) IsObtained() bool { return slices.Contains([]AuthType{ECR, GCP, Azure, GitHub}, t) }
+
+// ObtainedBy returns the type with which credentials for the registry of an endpoint can be obtained, "" if there is none.
+func ObtainedBy(written string) AuthType {
+	base, problem := endpoint.Read(written)
+	for _, m := range new(Auth).members() {
+		if problem == "" && m.settings.Serves(base.Host) {
+			return m.kind
+		}
+	}
+	return ""
 }

@@ -1,6 +1,8 @@
 package regcheck
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,7 +15,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		Auth: &Auth{Type: Basic, Username: "a:b", Token: "t\n", TLS: TLS{Enabled: true, CA: "no", Key: "no"}},
 	}
 	var fields []string
-	for _, p := range d.Problems() {
+	_, problems := Parse(d)
+	for _, p := range problems {
 		fields = append(fields, p.Field)
 	}
 	want := "endpoint basePath baseContentPath providerType auth.password auth.token auth.token auth.username auth.tls.ca auth.tls.key " +
@@ -62,20 +65,62 @@ func TestAuthType(t *testing.T) {
 	}
 }
 
+func TestChartRepository(t *testing.T) {
+	for _, row := range []struct {
+		definition Definition
+		bad        string
+	}{
+		{Definition{}, ""},
+		{Definition{BasePath: "stable", BaseContentPath: "nginx", ProviderType: Helm}, ""},
+		{Definition{BaseContentPath: "nginx:1.2.3+build.7", References: []string{"nginx:1.2.3-rc.1", "redis:18"}}, ""},
+		{Definition{BaseContentPath: "bitnami/nginx"}, "baseContentPath"},
+		{Definition{BaseContentPath: "nginx:"}, "baseContentPath"},
+		{Definition{BaseContentPath: "nginx@sha256:00"}, "baseContentPath"},
+		{Definition{References: []string{"nginx:1", "nginx", "a/b:1", "nginx:1"}}, "references[1] references[2] references[3]"},
+		{Definition{ProviderType: Zarf}, "providerType"},
+		{Definition{Kind: "helm"}, "kind"},
+		{Definition{Endpoint: "oci://charts.test"}, "endpoint"},
+		{Definition{Auth: &Auth{Type: ECR}}, "auth.type"},
+	} {
+		d := row.definition
+		d.Kind, d.Endpoint, d.Auth = cmp.Or(d.Kind, KindChartRepository), cmp.Or(d.Endpoint, "https://charts.test"), cmp.Or(d.Auth, &Auth{})
+		plan, problems := Parse(d)
+		var fields []string
+		for _, p := range problems {
+			if p.Field != "auth.aws" {
+				fields = append(fields, p.Field)
+			}
+		}
+		if got := strings.Join(fields, " "); got != row.bad || (plan == nil) != (row.bad != "") {
+			t.Errorf("%+v: problems of %q, want %q: %v", d, got, row.bad, problems)
+		}
+	}
+}
+
 // A problem is shown to users and written to logs: it must not repeat a secret.
 func TestProblemsContainNoSecret(t *testing.T) {
 	const marked = "marked-secret-4711"
-	d := Definition{Endpoint: "user:" + marked + "@registry.test", Auth: &Auth{Type: NoAuth, Password: secret.String(marked + "\n"), Token: marked,
-		TLS: TLS{Enabled: true, Key: marked}}}
-	err := &DefinitionError{d.Problems()}
-	if len(err.Problems) < 4 || strings.Contains(err.Error(), marked) {
-		t.Errorf("%v", err)
+	d := Definition{Endpoint: "user:" + marked + "@registry.test",
+		Auth: &Auth{Type: NoAuth, Password: secret.String(marked + "\n"), Token: marked,
+			TLS: TLS{Enabled: true, Key: marked}}}
+	if _, problems := Parse(d); len(problems) < 4 || strings.Contains(fmt.Sprint(problems), marked) {
+		t.Errorf("%v", problems)
 	}
 }
 
 func TestLineBreakAtEndOfPassword(t *testing.T) {
 	d := Definition{Endpoint: "registry.test", Auth: &Auth{Username: "_json_key", Password: "{\n}\n"}}
-	if found := d.Problems(); len(found) != 1 || found[0].Problem != "must not end in a line break; remove the trailing newline" {
+	if _, found := Parse(d); len(found) != 1 || found[0].Problem != "must not end in a line break; remove the trailing newline" {
 		t.Errorf("%v", found)
 	}
+}
+
+// MustParse parses a definition without problems, also for tests of other packages.
+func MustParse(t *testing.T, d Definition) *Plan {
+	t.Helper()
+	plan, problems := Parse(d)
+	if len(problems) > 0 {
+		t.Fatalf("problems of the definition: %v", problems)
+	}
+	return plan
 }

@@ -53,7 +53,7 @@ func TestFullCheck(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
 			c, d := mustRow(t, g, withContent(goodLogin, row.path))
 			c.Full, c.Limits = true, row.limits
-			report, err := c.Check(t.Context(), d, nil)
+			report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestFullCheckTakesLittleMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	report, err := c.Check(t.Context(), d, nil)
+	report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	runtime.ReadMemStats(&after)
 	if err != nil || !report.Valid || last <= regchecktest.LargeBlob || calls < 10 {
 		t.Errorf("%s %v; progress ended at %d after %d calls", outcomeLine(report, err), err, last, calls)
@@ -97,7 +97,7 @@ func TestFullCheckEnds(t *testing.T) {
 	g := regchecktest.Start(t, "blobs-stall")
 	c, d := mustRow(t, g, withContent(goodLogin, "charts/nginx:1.2.3"))
 	c.Full, c.Limits = true, regcheck.Limits{Total: 2 * time.Second, DownloadTime: time.Second, Response: time.Hour}
-	report, err := c.Check(t.Context(), d, nil)
+	report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil || report.Code != regcheck.CodeUnavailable || report.Duration > 20*time.Second {
 		t.Errorf("%s %v", outcomeLine(report, err), err)
 	}

@@ -39,7 +39,8 @@ func TestReportContainsNoCredential(t *testing.T) {
 	for _, auth := range []*Auth{{Type: Basic, Username: "ada", Password: password}, {Type: Token, Token: token},
 		{Type: Token, Username: "ada", Token: token}} {
 		var seen strings.Builder
-		report, err := (&Checker{Egress: policy}).Check(t.Context(), Definition{Endpoint: echo.URL, Auth: auth}, func(r StageResult) { seen.WriteString(r.Detail) })
+		report, err := (&Checker{Egress: policy}).Check(t.Context(), MustParse(t, Definition{Endpoint: echo.URL, Auth: auth}),
+			func(r StageResult) { seen.WriteString(r.Detail) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func TestNoPlaceOfResponseRepeatsSecrets(t *testing.T) {
 			t.Cleanup(server.Close)
 			for _, auth := range []*Auth{{Username: "ada", Password: password}, {Token: password}} {
 				d := Definition{Endpoint: server.URL, BaseContentPath: "charts", Auth: auth}
-				report, err := (&Checker{Egress: policy}).Check(t.Context(), d, nil)
+				report, err := (&Checker{Egress: policy}).Check(t.Context(), MustParse(t, d), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -213,7 +214,7 @@ func echoedBy(t *testing.T, c *Checker, d Definition) string {
 		t.Fatal(err)
 	}
 	c.Egress = policy
-	report, err := c.Check(t.Context(), d, nil)
+	report, err := c.Check(t.Context(), MustParse(t, d), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,24 +1,19 @@
 package regcheck
 
-import (
-	"context"
-	"strconv"
-)
+import "strconv"
 
-// egress evaluates every address of the endpoint's host. A denied address is not contacted and not named: the report would
+// admit evaluates every address of the endpoint's host. A denied address is not contacted and not named: the report would
 // reveal what our DNS returns.
-func (s *session) egress(context.Context) outcome {
+func (s subject) admit(found addresses) outcome {
 	o := s.Home
-	if len(s.found) == 0 {
+	if len(found.all) == 0 {
 		_, _ = s.Wire.Admit(o, nil)
 		return unknown("no address to evaluate; the proxy resolves the name")
 	}
-	p, err := s.Wire.Admit(o, s.found)
+	p, err := s.Wire.Admit(o, found.all)
 	if err != nil {
-		return failed(s.forbidden(err, "The endpoint "+o.Host+" has an address that must not be contacted on port "+strconv.Itoa(int(o.Port))))
+		port := strconv.Itoa(int(o.Port))
+		return failed(s.forbidden(err, "The endpoint "+o.Host+" has an address that must not be contacted on port "+port))
 	}
-	if s.resolved == "" {
-		s.resolved = o.Host
-	}
-	return passed("%s, %s", s.resolved, p.Narrowest)
+	return passed("%s, %s", found.words, p.Narrowest)
 }

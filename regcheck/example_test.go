@@ -27,11 +27,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	checker := regcheck.Checker{Egress: policy}
-	definition := regcheck.Definition{
+	plan, problems := regcheck.Parse(regcheck.Definition{
 		Endpoint: registry.URL,
 		Auth:     &regcheck.Auth{Username: "ada", Password: "wrong"},
+	})
+	if len(problems) > 0 {
+		log.Fatal(problems)
 	}
-	report, err := checker.Check(context.Background(), definition, func(stage regcheck.StageResult) {
+	report, err := checker.Check(context.Background(), plan, func(stage regcheck.StageResult) {
 		fmt.Println(stage.Name, stage.Status)
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func TestCredentialsExpireSoon(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			g := regchecktest.Start(t, "open")
 			c := checker(g, egress.Policy{}, matrixRow{})
-			report, err := c.Check(t.Context(), regcheck.Definition{Endpoint: g.Endpoint, Auth: &row.auth}, nil)
+			report, err := c.Check(t.Context(), regcheck.MustParse(t, regcheck.Definition{Endpoint: g.Endpoint, Auth: &row.auth}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ func TestEveryRequestHasHeader(t *testing.T) {
 			if server == "redirect-cross-origin" {
 				d.Auth = &regcheck.Auth{Type: regcheck.NoAuth}
 			}
-			if _, err := c.Check(t.Context(), d, nil); err != nil {
+			if _, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil {
 				t.Fatal(err)
 			}
 			hosts := map[string]bool{}

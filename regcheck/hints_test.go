@@ -92,7 +92,7 @@ func TestHintsFollowed(t *testing.T) {
 			}
 			c := checker(g, egress.Policy{}, matrixRow{})
 			for step := range 3 {
-				report, err := c.Check(t.Context(), d, nil)
+				report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -171,7 +171,7 @@ func TestHintsHaveCause(t *testing.T) {
 			if row.change != nil {
 				row.change(&d)
 			}
-			report, err := checker(g, egress.Policy{}, matrixRow{Proxy: row.proxy}).Check(t.Context(), d, nil)
+			report, err := checker(g, egress.Policy{}, matrixRow{Proxy: row.proxy}).Check(t.Context(), regcheck.MustParse(t, d), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func mustList(t *testing.T, g *regchecktest.Registry, definition string, from in
 	c, d := mustRow(t, g, definition)
 	var l listing
 	var err error
-	l.report, l.Inventory, err = inventory.List(t.Context(), c, d, from, limits, func(r inventory.Repository) error {
+	l.report, l.Inventory, err = inventory.List(t.Context(), c, regcheck.MustParse(t, d), from, limits, func(r inventory.Repository) error {
 		l.list = append(l.list, r)
 		return nil
 	})
@@ -134,11 +134,6 @@ func TestInventoryOfInvalidDefinition(t *testing.T) {
 		l.Inventory != nil || l.list != nil {
 		t.Errorf("%s %+v", outcomeLine(l.report, nil), l)
 	}
-	c, d := mustRow(t, g, goodLogin)
-	d.Endpoint = ""
-	if _, _, err := inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, nil); len(problemFields(err)) != 1 {
-		t.Error(err)
-	}
 }
 
 // An inventory continues after its cursor, and two calls list the same as one.
@@ -149,13 +144,14 @@ func TestInventoryContinuesAfterCursor(t *testing.T) {
 		broken := errors.New("the store is away")
 		c, d := mustRow(t, g, login(``))
 		var got []inventory.Repository
-		_, _, err := inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
-			if len(got) == i {
-				return broken
-			}
-			got = append(got, r)
-			return nil
-		})
+		_, _, err := inventory.List(t.Context(), c, regcheck.MustParse(t, d),
+			inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
+				if len(got) == i {
+					return broken
+				}
+				got = append(got, r)
+				return nil
+			})
 		if !errors.Is(err, broken) {
 			t.Fatalf("after %d: %v", i, err)
 		}

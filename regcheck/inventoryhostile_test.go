@@ -84,7 +84,8 @@ func TestInventoryOfInvalidPath(t *testing.T) {
 	for path, listed := range map[string]int{"charts": 1, strings.Repeat("a", 255): 1, strings.Repeat("a", 256): 0,
 		"Charts": 0, "charts/-x": 0} {
 		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: path, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
-		report, found, err := inventory.List(t.Context(), &c, d, inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
+		report, found, err := inventory.List(t.Context(), &c, regcheck.MustParse(t, d),
+			inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
 		if err != nil || found == nil {
 			t.Errorf("%.20s: %+v %v", path, report, err)
 			continue
@@ -171,7 +172,8 @@ func TestInventoryReusesConnections(t *testing.T) {
 			}
 		}()
 		c, d := mustRow(t, g, login(`"baseContentPath":"charts/nginx",`))
-		_, _, err = inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
+		_, _, err = inventory.List(t.Context(), c, regcheck.MustParse(t, d),
+			inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
 		close(quit)
 		if peak := <-most; err != nil || peak > at.HeapAlloc+32<<20 {
 			t.Errorf("%s: %v, %d KiB more", server, err, (peak-at.HeapAlloc)>>10)

@@ -37,12 +37,12 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	g := regchecktest.Start(t, row.Server)
 	c, d := checker(g, mustPolicy(t, row), row), mustDefinition(t, g, row)
 	c.Header = map[string]string{regchecktest.MarkHeader: "first"}
-	first, err := c.Check(t.Context(), d, nil)
+	first, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Header = map[string]string{regchecktest.MarkHeader: "second"}
-	second, err := c.Recheck(t.Context(), d, first.Known, nil)
+	second, err := c.Recheck(t.Context(), regcheck.MustParse(t, d), first.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +111,11 @@ func TestRecheckDetectsWrongPassword(t *testing.T) {
 		g := regchecktest.Start(t, server)
 		c, good := mustRow(t, g, goodLogin)
 		_, wrong := mustRow(t, g, wrongLogin)
-		first, err := c.Check(t.Context(), good, nil)
+		first, err := c.Check(t.Context(), regcheck.MustParse(t, good), nil)
 		if err != nil || !first.Valid {
 			t.Fatalf("%s: %v %v", server, first, err)
 		}
-		second, err := c.Recheck(t.Context(), wrong, first.Known, nil)
+		second, err := c.Recheck(t.Context(), regcheck.MustParse(t, wrong), first.Known, nil)
 		if err != nil || second.Valid || second.Known != (regcheck.Known{}) {
 			t.Errorf("%s: a wrong password came to %s %v", server, outcomeLine(second, err), err)
 		}
@@ -128,7 +128,7 @@ func TestControlRequestIsRepeatedAfterDay(t *testing.T) {
 	c, d := mustRow(t, g, goodLogin)
 	now := time.Now()
 	c.Now = func() time.Time { return now }
-	first, err := c.Check(t.Context(), d, nil)
+	first, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil || first.Known == (regcheck.Known{}) {
 		t.Fatal(first, err)
 	}
@@ -147,7 +147,7 @@ func TestControlRequestIsRepeatedAfterDay(t *testing.T) {
 	} {
 		c.Now = func() time.Time { return now.Add(row.after) }
 		before := controls(g)
-		report, err := c.Recheck(t.Context(), row.d, row.known, nil)
+		report, err := c.Recheck(t.Context(), regcheck.MustParse(t, row.d), row.known, nil)
 		if err != nil || !report.Valid {
 			t.Errorf("%s: %s", row.name, outcomeLine(report, err))
 		}
@@ -164,8 +164,8 @@ func TestKnownContainsNoSecret(t *testing.T) {
 	_, wrong := mustRow(t, g, wrongLogin)
 	now := time.Now()
 	c.Now = func() time.Time { return now }
-	a, errA := c.Check(t.Context(), good, nil)
-	b, errB := c.Check(t.Context(), wrong, nil)
+	a, errA := c.Check(t.Context(), regcheck.MustParse(t, good), nil)
+	b, errB := c.Check(t.Context(), regcheck.MustParse(t, wrong), nil)
 	if errA != nil || errB != nil || !a.Known.ControlOpen || a.Known != b.Known {
 		t.Errorf("two passwords on a registry that looks at none: %v and %v", a.Known, b.Known)
 	}
@@ -192,7 +192,8 @@ func TestKnownText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", `{"controlAt":1700000000}`,
-		`{"controlAt":1700000000,"controlOpen":true,"artifacts":[{"id":"0a","kind":"a Helm chart","at":1700000000,"blobs":[{"digest":"sha256:1b","size":2}]}]}`} {
+		`{"controlAt":1700000000,"controlOpen":true,"artifacts":[{"id":"0a","kind":"a Helm ` +
+			`chart","at":1700000000,"blobs":[{"digest":"sha256:1b","size":2}]}]}`} {
 		if got := regcheck.ReadKnown(text).String(); got != text {
 			t.Errorf("%q became %q", text, got)
 		}

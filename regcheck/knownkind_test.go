@@ -18,17 +18,17 @@ func TestRecheckDoesNotPullUnchanged(t *testing.T) {
 		return g, c, d
 	}
 	g, c, d := start(goodLogin)
-	first, err := c.Check(t.Context(), d, nil)
+	first, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil || pulls(g) != 1 {
 		t.Fatalf("the first check: %d pulls, %v", pulls(g), err)
 	}
-	if _, err := c.Check(t.Context(), d, nil); err != nil || pulls(g) != 2 {
+	if _, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil || pulls(g) != 2 {
 		t.Errorf("another check that is not a recheck: %d pulls, want 2, %v", pulls(g), err)
 	}
 	known := first.Known
 	for _, login := range []string{goodLogin, wrongLogin, goodLogin} {
 		g, c, d := start(login)
-		report, err := c.Recheck(t.Context(), d, known, nil)
+		report, err := c.Recheck(t.Context(), regcheck.MustParse(t, d), known, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

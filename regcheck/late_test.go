@@ -36,7 +36,8 @@ func (c lateConn) Close() error {
 func TestResponseAfterTheTimeLimit(t *testing.T) {
 	const checks = 200
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(checks)) // more threads than processors, so that the system interrupts some
-	row := matrixRow{Definition: []byte(`{"baseContentPath": "charts/nginx", "auth": {"type": "basic", "username": "${user}", "password": "${password}"}}`)}
+	row := matrixRow{Definition: []byte(`{"baseContentPath": "charts/nginx", "auth": {"type": "basic", "username": "${user}", ` +
+		`"password": "${password}"}}`)}
 	g := regchecktest.Start(t, "slow-tags")
 	c := checker(g, mustPolicy(t, row), row)
 	c.Limits, c.Dialer = regcheck.Limits{Total: time.Hour, Resolve: time.Hour, Connect: time.Hour, TLS: time.Hour,
@@ -45,7 +46,7 @@ func TestResponseAfterTheTimeLimit(t *testing.T) {
 	var all sync.WaitGroup
 	for range checks {
 		all.Go(func() {
-			report, err := c.Check(t.Context(), d, nil)
+			report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 			if err != nil {
 				t.Error(err)
 			} else if report.Valid || report.Code != regcheck.CodeUnavailable || !report.Retryable {

@@ -32,7 +32,9 @@ func TestNameServers(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, row.server)
 			}}
 			c := &regcheck.Checker{Resolver: resolver, Dialer: regchecktest.Start(t, "none"), Limits: regcheck.Limits{Resolve: time.Second}}
-			report, err := c.Check(t.Context(), regcheck.Definition{Endpoint: "https://registry.example", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}, nil)
+			plan := regcheck.MustParse(t, regcheck.Definition{Endpoint: "https://registry.example",
+				Auth: &regcheck.Auth{Type: regcheck.NoAuth}})
+			report, err := c.Check(t.Context(), plan, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

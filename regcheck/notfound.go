@@ -11,14 +11,12 @@ import (
 )
 
 // probePaths looks for a registry on other paths of the server.
-func (s *session) probePaths(ctx context.Context) *probe.Candidate {
-	found, rounds := probe.Paths(ctx, s.Wire, s.Base, s.plan.contentPath, s.opened.bare)
-	s.Rounds += rounds
-	return found
+func (s exchange) probePaths(ctx context.Context) *probe.Candidate {
+	return probe.Paths(ctx, s.Wire, s.Base, s.plan.contentPath, s.opened.bare)
 }
 
 // notFound suggests the path on which a registry responds, if there is one.
-func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
+func (s apiCheck) notFound(ctx context.Context, a *wire.Response) *failure {
 	f := fail(CodeNotOCI, ReasonNotFound, "GET %s returned %s.", a.ShowURL(), a.Summary())
 	found := s.probePaths(ctx)
 	switch {
@@ -30,15 +28,16 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
-			return f.hinting("Set {endpoint} to %s and {basePath} to %s, where a registry responds.%s", s.Base.Origin, s.Wire.Name(found.BasePath), s.keyReminder(found))
+			return f.Hinting("Set {endpoint} to %s and {basePath} to %s, where a registry responds.%s", s.Base.Origin,
+				s.Wire.Name(found.BasePath), s.keyReminder(found))
 		}
-		return f.hinting("Set {basePath} to %s, where a registry responds.%s", s.Wire.Name(found.BasePath), s.keyReminder(found))
+		return f.Hinting("Set {basePath} to %s, where a registry responds.%s", s.Wire.Name(found.BasePath), s.keyReminder(found))
 	}
 }
 
 // orRoot changes the hint of a failure below a path if a registry responds at the root of the server: users of Helm
 // append the path of the content to the host.
-func (s *session) orRoot(ctx context.Context, f *failure) *failure {
+func (s exchange) orRoot(ctx context.Context, f *failure) *failure {
 	if s.Base.Path == "" {
 		return f
 	}
@@ -48,9 +47,9 @@ func (s *session) orRoot(ctx context.Context, f *failure) *failure {
 	return s.hintRoot(ctx, f)
 }
 
-func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
+func (s exchange) hintRoot(ctx context.Context, f *failure) *failure {
 	if s.Base.Path == s.plan.endpointPath {
-		f.at("endpoint")
+		f.At("endpoint")
 	}
 	toRoot, args := "Clear {basePath}", []any(nil)
 	if s.plan.endpointPath != "" {
@@ -59,36 +58,42 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 	path, _ := product.WithoutChartRepo(strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/"))
 	args = append(args, wire.CleanText(path+s.plan.reference.Suffix()))
 	if s.readableAtRoot(ctx, path) {
-		return f.hinting(toRoot+", and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.", args...)
+		return f.Hinting(toRoot+", and set {baseContentPath} to %s: the registry responds at the root of the server, and this content "+
+			"can be read.", args...)
 	}
-	return f.hinting(toRoot+": a registry responds at the root of the server. If %s is the path of the content, set {baseContentPath} to it.", args...)
+	return f.Hinting(toRoot+": a registry responds at the root of the server. If %s is the path of the content, set {baseContentPath} to "+
+		"it.", args...)
 }
 
 // readableAtRoot reports whether the path is content of a registry at the server's root that the definition's credentials
 // may read.
-func (s *session) readableAtRoot(ctx context.Context, path string) bool {
-	plan, root := *s.plan, *s
+func (s exchange) readableAtRoot(ctx context.Context, path string) bool {
+	plan, root := *s.plan, s.subject
 	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.Base.Origin}, "", path
-	root.plan, root.Base, root.control = &plan, plan.base, false
-	root.opened, root.known, root.newControl, root.warnings = nil, Known{}, Known{}, nil
-	defer func() { s.Rounds = root.Rounds }()
-	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
+	root.plan, root.Base, root.transcript = &plan, plan.base, &transcript{}
+	x, out := root.api(ctx, s.opened.connection, nil)
+	if out.failure != nil {
+		return false
+	}
+	given, out := authCheck{exchange: x}.auth(ctx)
+	return out.failure == nil && (&contentCheck{exchange: x, grant: given}).contentIsReadable(ctx)
 }
 
 // hintPath names the field that has the wrong path.
-func (s *session) hintPath(f *failure) *failure {
+func (s apiCheck) hintPath(f *failure) *failure {
 	switch {
 	case s.Base.Path == "":
 		return f
 	case s.Base.Path == s.plan.endpointPath:
-		return f.at("endpoint").hinting("Correct the path %q in {endpoint}: no OCI registry responds below it or at the root of the server.", s.Base.Path)
+		return f.At("endpoint").Hinting("Correct the path %q in {endpoint}: no OCI registry responds below it or at the root of the "+
+			"server.", s.Base.Path)
 	default:
-		return f.hinting("Correct {basePath}: no OCI registry responds below %q or at the root of the server.", s.Base.Path)
+		return f.Hinting("Correct {basePath}: no OCI registry responds below %q or at the root of the server.", s.Base.Path)
 	}
 }
 
 // keyReminder adds to a hint that the repository key of Artifactory, once in basePath, is not part of the content path.
-func (s *session) keyReminder(found *probe.Candidate) string {
+func (s apiCheck) keyReminder(found *probe.Candidate) string {
 	key := found.BasePath[strings.LastIndexByte(found.BasePath, '/')+1:]
 	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
 		return " Also set {baseContentPath} to " + wire.CleanText(rest+s.plan.reference.Suffix()) + "."

@@ -10,6 +10,7 @@ import (
 // opening is the first exchange: GET /v2/ without credentials, and over TLS concurrently with them. Over plain HTTP a redirect
 // to https could otherwise arrive after the password was sent.
 type opening struct {
+	connection
 	bare   *wire.Response
 	err    error
 	offers challenge.Offers // of the bare response: Harbor and ACR offer something else once there are credentials
@@ -19,54 +20,63 @@ type opening struct {
 	werr error
 }
 
-// open sends the first requests once.
-func (s *session) open(ctx context.Context) *opening {
-	if s.opened != nil {
-		return s.opened
+// exchange is the first exchange of a registry that has an API: it shows what the registry requires, and explains what is rejected later.
+type exchange struct {
+	subject
+	opened *opening
+}
+
+// open sends the first requests.
+func (s subject) open(ctx context.Context, c connection) *opening {
+	o := &opening{connection: c}
+	if s.plan.kind == KindChartRepository {
+		o.bare, o.err = s.chartRepositoryOf().AskAnonymously(ctx)
+		return o
 	}
-	o := &opening{}
-	s.opened = o
-	if s.Base.Scheme == "https" && s.plan.auth != NoAuth {
+	if s.Base.Scheme == "https" && s.plan.auth != NoAuth && !s.plan.auth.IsObtained() {
 		s.sendWith(ctx, o)
 	}
 	o.bare, o.err = s.get(ctx, "", "")
 	if o.err == nil {
-		s.Rounds += o.bare.Rounds
 		o.offers = challenge.Offered(o.bare.Header.Values("WWW-Authenticate"))
 	}
 	return o
 }
 
-func (s *session) sendWith(ctx context.Context, o *opening) {
+func (s subject) sendWith(ctx context.Context, o *opening) {
 	o.sent = make(chan struct{})
-	spare := s.spare
-	multiplexed := s.first.H2()
+	spare, multiplexed := o.spare, o.first.H2()
 	s.Wire.Work.Do(func() {
 		defer close(o.sent)
 		if !multiplexed && spare != nil {
-			<-spare.done // ends with ctx at the latest
+			<-spare.Done // ends with ctx at the latest
 		}
-		o.with, o.werr = s.get(ctx, "", s.credentials())
+		o.with, o.werr = s.get(wire.Ahead(ctx), "", s.credentials())
 	})
 }
 
 // credentials returns the Authorization that needs no challenge: Basic, or the token as it is.
-func (s *session) credentials() string {
-	if s.plan.auth == Token {
+func (s subject) credentials() string {
+	switch {
+	case s.plan.auth == Token:
 		return "Bearer " + s.plan.token
+	case s.plan.auth.IsObtained():
+		return "" // not yet
 	}
 	return challenge.Basic(s.plan.username, s.plan.password)
 }
 
+// again returns the opening without the response to former credentials.
+func (o *opening) again() *opening {
+	return &opening{connection: o.connection, bare: o.bare, err: o.err, offers: o.offers}
+}
+
 // withCredentials returns the response to GET /v2/ with credentials: of the request that was sent already, or of a new one.
-func (s *session) withCredentials(ctx context.Context) (*wire.Response, error) {
-	o := s.open(ctx)
+func (s exchange) withCredentials(ctx context.Context) (*wire.Response, error) {
+	o := s.opened
 	if o.sent == nil {
 		o.sent = make(chan struct{})
 		o.with, o.werr = s.get(ctx, "", s.credentials())
-		if o.with != nil {
-			s.Rounds += o.with.Rounds
-		}
 		close(o.sent)
 	}
 	<-o.sent
@@ -75,6 +85,6 @@ func (s *session) withCredentials(ctx context.Context) (*wire.Response, error) {
 
 // get requests a path below /v2/. With credentials in the definition no request of the API follows a redirect to another
 // origin.
-func (s *session) get(ctx context.Context, rest, authorization string) (*wire.Response, error) {
+func (s subject) get(ctx context.Context, rest, authorization string) (*wire.Response, error) {
 	return s.Wire.Fetch(ctx, wire.Request{URL: s.Base.URL(rest), Authorization: authorization}, s.plan.auth == NoAuth)
 }

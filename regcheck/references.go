@@ -25,6 +25,10 @@ type ReferenceResult struct {
 	Message   string // what was found
 	Hint      string
 	Retryable bool
+
+	// These are not in the JSON.
+	MessageText Text `json:"-"`
+	HintText    Text `json:"-"`
 }
 
 // MarshalJSON writes null for values that do not apply.
@@ -41,29 +45,44 @@ func (r ReferenceResult) MarshalJSON() ([]byte, error) {
 	}{r.Reference, r.Valid, r.Status, orNull(r.Code), orNull(r.Reason), orNull(r.Message), orNull(r.Hint), r.Retryable})
 }
 
+// notExamined returns the results of the references before they are examined.
+func notExamined(p *Plan) (all []ReferenceResult) {
+	for _, ref := range p.references {
+		all = append(all, ReferenceResult{Reference: ref.String(), Status: Skipped, Message: "not examined"})
+	}
+	return all
+}
+
 func referenceField(i int) string { return fmt.Sprintf("references[%d]", i) }
 
 // withReferences examines the references and adds their results to that of the content path, which decides if it failed.
-func (s *session) withReferences(ctx context.Context, path outcome) outcome {
-	if len(s.references) == 0 {
+func (c *contentCheck) withReferences(ctx context.Context, path outcome) outcome {
+	if len(c.references) == 0 {
 		return path
 	}
-	failures := s.examineReferences(ctx)
+	return c.conclusion(path, c.examineReferences(ctx))
+}
+
+// conclusion adds the failures of the references, nil for those without one, to the outcome of the content path.
+func (c *contentCheck) conclusion(path outcome, failures []*failure) outcome {
+	if len(failures) == 0 {
+		return path
+	}
 	all := wire.Counted(len(failures), "reference", "references")
 	if path.failure != nil {
 		return path
 	}
 	if failures = slices.DeleteFunc(failures, func(f *failure) bool { return f == nil }); len(failures) > 0 {
-		if f := failures[0]; len(s.references) > 1 {
-			f.seen = message.Of("%d of %s cannot be pulled. %s", len(failures), all, f.seen)
+		if f := failures[0]; len(c.references) > 1 {
+			f.Seen = message.Of("%d of %s cannot be pulled. %s", len(failures), all, f.Seen)
 		}
 		return failed(failures[0])
 	}
 	path.detail += "; "
-	if s.plan.contentPath == "" {
+	if c.plan.contentPath == "" {
 		path = passed("")
 	}
-	partly := slices.DeleteFunc(slices.Clone(s.references), func(r ReferenceResult) bool { return r.Status != Unknown })
+	partly := slices.DeleteFunc(slices.Clone(c.references), func(r ReferenceResult) bool { return r.Status != Unknown })
 	if len(partly) > 0 {
 		return unknown("%s%d of %s could not be examined completely", path.detail, len(partly), all)
 	}
@@ -73,51 +92,57 @@ func (s *session) withReferences(ctx context.Context, path outcome) outcome {
 
 // examineReferences examines the references concurrently, one after the other if they are downloaded. Without HTTP/2 their blobs share
 // the connections of one artifact. It returns the failures in the order of the references, nil for one without.
-func (s *session) examineReferences(ctx context.Context) []*failure {
-	failures, branches := make([]*failure, len(s.references)), make([]session, len(s.references))
+func (c *contentCheck) examineReferences(ctx context.Context) []*failure {
+	failures, branches := make([]*failure, len(c.references)), make([]contentCheck, len(c.references))
 	workers := min(len(branches), artifact.MaxConnections)
-	if s.download != nil {
+	if c.download != nil {
 		workers = 1
 	}
-	var work []func(*session)
+	var work []func(context.Context)
 	for w := range workers {
-		work = append(work, func(worker *session) {
+		work = append(work, func(ctx context.Context) {
 			for i := w; i < len(branches); i += workers {
 				one := &branches[i]
-				*one = *worker
-				one.warnings, one.examined, one.blobConns = nil, nil, max(1, artifact.MaxConnections/workers)
+				*one = *c
+				one.transcript, one.connections = &transcript{}, max(1, artifact.MaxConnections/workers)
 				failures[i] = one.examineReference(ctx, i)
-				worker.Rounds = one.Rounds
 			}
 		})
 	}
-	s.concurrently(work...)
+	wire.Concurrently(ctx, work...)
 	for _, one := range branches {
-		s.examined = append(s.examined, one.examined...)
+		c.examined = append(c.examined, one.examined...)
 		for _, w := range one.warnings {
-			s.addWarning(w)
+			c.addWarning(w)
 		}
 	}
 	return failures
 }
 
 // examineReference checks one reference as a content path. Its texts name the field that has the reference.
-func (s *session) examineReference(ctx context.Context, i int) *failure {
-	ref, plan, field := s.plan.references[i], *s.plan, referenceField(i)
+func (c *contentCheck) examineReference(ctx context.Context, i int) *failure {
+	ref, plan, field := c.plan.references[i], *c.plan, referenceField(i)
 	plan.contentPath, plan.reference = ref.Repository, ref
-	s.plan = &plan
-	out := s.referenced(ctx, ref)
-	for i := range s.warnings {
-		w := &s.warnings[i]
+	c.plan = &plan
+	out := c.referenced(ctx, ref)
+	for i := range c.warnings {
+		w := &c.warnings[i]
 		renameField(field, &w.field, &w.text)
 	}
-	r := &s.references[i] // of its own
-	r.Valid, r.Status, r.Message = out.failure == nil, out.status, s.reader.Show(out.detail)
+	return c.noteReference(i, out)
+}
+
+// noteReference records the outcome of a reference, and returns its failure.
+func (c *contentCheck) noteReference(i int, out outcome) *failure {
+	field := referenceField(i)
+	r := &c.references[i] // of its own
+	r.Valid, r.Status, r.Message, r.MessageText = out.failure == nil, out.status, c.reader.Show(out.detail), out.detail
 	if f := out.failure; f != nil {
-		renameField(field, &f.field, &f.seen, &f.hint)
+		renameField(field, &f.Field, &f.Seen, &f.Hint)
 		var report Report
-		f.into(&report, StageContent, s.reader)
+		report.setFailure(f, StageContent, c.reader)
 		r.Code, r.Reason, r.Message, r.Hint, r.Retryable = report.Code, report.Reason, report.Message, report.Hint, report.Retryable
+		r.MessageText, r.HintText = report.MessageText, report.HintText
 	}
 	return out.failure
 }

@@ -80,7 +80,7 @@ func TestReferences(t *testing.T) {
 	} {
 		g := regchecktest.Start(t, row.server)
 		c, d := mustRow(t, g, withReferences(row.login, row.path, row.references...))
-		report, err := c.Check(t.Context(), d, nil)
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestReferencesAreBounded(t *testing.T) {
 	c, d := mustRow(t, g, withReferences(goodLogin, "", many...))
 	c.Limits = regcheck.Limits{Total: 2 * time.Second}
 	began := time.Now()
-	report, err := c.Check(t.Context(), d, nil)
+	report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestReferencesAreBounded(t *testing.T) {
 
 	g = regchecktest.Start(t, "blobs-many")
 	c, d = mustRow(t, g, withReferences(goodLogin, "", "charts/nginx:40", "charts/nginx:9000"))
-	if report, err = c.Check(t.Context(), d, nil); err != nil || !report.Valid || len(g.Dials()) > 6 {
+	if report, err = c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil || !report.Valid || len(g.Dials()) > 6 {
 		t.Errorf("%s %v with the connections %v", outcomeLine(report, err), err, g.Dials())
 	}
 }
@@ -137,7 +137,7 @@ func TestRecheckDoesNotPullReferences(t *testing.T) {
 	for i, login := range []string{goodLogin, goodLogin, wrongLogin, goodLogin} {
 		g := regchecktest.Start(t, "dockerhub")
 		c, d := mustRow(t, g, withReferences(login, "", references...))
-		report, err := c.Recheck(t.Context(), d, known, nil)
+		report, err := c.Recheck(t.Context(), regcheck.MustParse(t, d), known, nil)
 		if err != nil || report.Valid != (login == goodLogin) {
 			t.Fatalf("%s %v", outcomeLine(report, err), err)
 		}
@@ -165,7 +165,7 @@ func TestFullCheckOfReferences(t *testing.T) {
 				ended++
 			}
 		}
-		report, err := c.Check(t.Context(), d, nil)
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil || !slices.Equal(referenceLines(report), want) || ended < 2 {
 			t.Errorf("%s: %q, %d downloads, %v", server, referenceLines(report), ended, err)
 		}

@@ -1,8 +1,8 @@
 // Package regcheck checks whether an OCI registry definition is valid by really using the registry. If it is not valid, the
 // report has the stage that failed, the field to correct and how to fix it.
 //
-// A Checker runs seven stages in order: resolve, egress, connect, tls, api, auth, content. The first failure decides. The
-// result is a Report; an error means that the definition could not be checked.
+// Parse parses a definition and lists its problems. A Checker runs the stages resolve, egress, connect, tls, api, (for clouds) credentials,
+// auth, content. The first failure decides. The result is a Report; an error means that the check was canceled.
 //
 // The package implements the protocol itself, on net/http, because a validator must see every hop: it follows no redirect
 // without checking it, sends no secret to another origin, does not guess the scheme and dials only addresses that the egress
@@ -43,6 +43,9 @@ type Checker struct {
 	// each origin. Nil means none, also if the environment has one; so does a nil URL.
 	Proxy        func(target *url.URL) (*url.URL, error)
 	ProxyConnect egress.ProxyConnect // what the proxy is asked to connect to
+	// Obtained remembers the credentials of definitions whose credentials are obtained; nil obtains them in each check.
+	Obtained *CredentialCache
+	Ambient  *Ambient // what definitions may use of the process; nil: nothing
 	// Header is sent with every request, so that a server recognizes a check that was redirected to it.
 	Header   map[string]string
 	Audience Audience // who reads the report
@@ -81,8 +84,7 @@ func (l Limits) withDefaults() Limits {
 // in which ctx ended: that stage has no outcome.
 type Observer func(StageResult)
 
-// Check checks the definition. The error is a *DefinitionError if the definition cannot be checked, or that of ctx if the
-// caller canceled it. The result is in the Report.
-func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
-	return c.Recheck(ctx, d, Known{}, o)
+// Check checks a definition that Parse has parsed. The result is in the Report. The error is that of ctx if the caller canceled it.
+func (c *Checker) Check(ctx context.Context, p *Plan, o Observer) (*Report, error) {
+	return c.Recheck(ctx, p, Known{}, o)
 }

@@ -3,20 +3,25 @@ package regcheck
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 )
 
 // Stage names a step of a check.
-type Stage string
+type Stage = codes.Stage
 
 // Stages in the order in which they run.
 const (
-	StageResolve Stage = "resolve"
-	StageEgress  Stage = "egress"
-	StageConnect Stage = "connect"
-	StageTLS     Stage = "tls"
-	StageAPI     Stage = "api"
-	StageAuth    Stage = "auth"
-	StageContent Stage = "content"
+	StageResolve = codes.StageResolve
+	StageEgress  = codes.StageEgress
+	StageConnect = codes.StageConnect
+	StageTLS     = codes.StageTLS
+	StageAPI     = codes.StageAPI
+	// StageCredentials is only in reports of definitions whose credentials are obtained.
+	StageCredentials = codes.StageCredentials
+
+	StageAuth    = codes.StageAuth
+	StageContent = codes.StageContent
 )
 
 // Status is the result of a stage.
@@ -48,13 +53,15 @@ type Report struct {
 	Warnings   []Warning
 	StartedAt  time.Time
 	DurationMS int64
-	Duration   time.Duration // more precise than DurationMS; not in the JSON
-	RoundTrips int           // sequential round trips, without DNS
+	RoundTrips int // sequential round trips, without DNS
 
 	// These are not in the JSON.
-	CertificateExpires time.Time // of the first certificate of the endpoint; zero without TLS
-	CredentialsExpire  time.Time // of the token or password; zero if it does not contain that
-	Known              Known     // for the next Recheck
+	Duration           time.Duration `json:"-"` // more precise than DurationMS
+	CertificateExpires time.Time     `json:"-"` // of the first certificate of the endpoint; zero without TLS
+	CredentialsExpire  time.Time     `json:"-"` // of the token or password; zero if it does not contain that
+	Known              Known         `json:"-"` // for the next Recheck
+	MessageText        Text          `json:"-"` // Message for other audiences, as all fields of this type
+	HintText           Text          `json:"-"`
 }
 
 // StageResult is the outcome of one stage.
@@ -66,8 +73,9 @@ type StageResult struct {
 	RoundTrips int      // part of those of the report
 	Hops       []string // origins other than the endpoint's that requests were sent to: token services, targets of redirects
 
-	// Duration is more precise than DurationMS; not in the JSON.
-	Duration time.Duration
+	// These are not in the JSON.
+	Duration   time.Duration `json:"-"` // more precise than DurationMS
+	DetailText Text          `json:"-"`
 }
 
 // Warning is a problem that does not change the result.
@@ -75,6 +83,7 @@ type Warning struct {
 	Code    WarningCode
 	Field   string
 	Message string
+	Text    Text `json:"-"` // of Message
 }
 
 // moment is a time in UTC with milliseconds, so that all texts of times have the same length.
@@ -83,8 +92,6 @@ type moment time.Time
 func (m moment) MarshalText() ([]byte, error) {
 	return time.Time(m).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
 }
-
-func (m *moment) UnmarshalText(text []byte) error { return (*time.Time)(m).UnmarshalText(text) }
 
 type reportJSON struct {
 	Valid      bool              `json:"valid"`
@@ -129,19 +136,13 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote. Duration is then in whole milliseconds.
 func (r *Report) UnmarshalJSON(data []byte) error {
-	var j reportJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	*r = Report{
-		Valid: j.Valid, Code: orEmpty(j.Code), Message: orEmpty(j.Message), Stage: orEmpty(j.Stage), Reason: orEmpty(j.Reason),
-		Field: orEmpty(j.Field), Hint: orEmpty(j.Hint), Retryable: j.Retryable, Registry: j.Registry,
-		Stages: j.Stages, References: j.References, Warnings: j.Warnings, StartedAt: time.Time(j.StartedAt),
-		Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
-	}
-	return nil
+	type plain Report
+	*r = Report{}
+	err := json.Unmarshal(data, (*plain)(r))
+	r.Duration = time.Duration(r.DurationMS) * time.Millisecond
+	return err
 }
 
 // MarshalJSON writes null for an empty detail. Hops are never null.
@@ -151,12 +152,11 @@ func (s StageResult) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote. Duration is then in whole milliseconds.
 func (s *StageResult) UnmarshalJSON(data []byte) error {
-	var j stageJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	*s = StageResult{j.Name, j.Status, j.DurationMS, orEmpty(j.Detail), j.RoundTrips, j.Hops, time.Duration(j.DurationMS) * time.Millisecond}
-	return nil
+	type plain StageResult
+	*s = StageResult{}
+	err := json.Unmarshal(data, (*plain)(s))
+	s.Duration = time.Duration(s.DurationMS) * time.Millisecond
+	return err
 }
 
 // MarshalJSON writes null for an empty field.
@@ -169,11 +169,4 @@ func orNull[T ~string](s T) *T {
 		return nil
 	}
 	return &s
-}
-
-func orEmpty[T ~string](s *T) T {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -17,7 +17,8 @@ func TestReportJSON(t *testing.T) {
 	}{
 		{Report{Valid: true, Registry: "https://registry.test/v2/", StartedAt: at},
 			`{"valid":true,"code":null,"message":null,"stage":null,"reason":null,"field":null,"hint":null,"retryable":false,` +
-				`"registry":"https://registry.test/v2/","stages":[],"references":[],"warnings":[],"startedAt":"2026-11-21T05:17:00.000Z","durationMs":0,"roundTrips":0}`},
+				`"registry":"https://registry.test/v2/","stages":[],"references":[],"warnings":[],"startedAt":"2026-11-21T05:17:00.000Z",` +
+				`"durationMs":0,"roundTrips":0}`},
 		{Report{Code: CodeTLSFailed, Message: "m", Stage: StageTLS, Reason: ReasonExpired, Hint: "h", Retryable: true, Registry: "r",
 			Stages: []StageResult{{Name: StageResolve, Status: OK, DurationMS: 3, Detail: "d", RoundTrips: 2,
 				Hops: []string{"https://h.test"}}, {Name: StageAPI, Status: Skipped}},
@@ -26,11 +27,16 @@ func TestReportJSON(t *testing.T) {
 					Hint: "h", Retryable: true}},
 			Warnings:  []Warning{{Code: WarnRedirected, Field: "endpoint", Message: "w"}, {Code: WarnCertificateExpiresSoon, Message: "x"}},
 			StartedAt: at, Duration: 7 * time.Millisecond, DurationMS: 7, RoundTrips: 2},
-			`{"valid":false,"code":"RegistryTLSFailed","message":"m","stage":"tls","reason":"expired","field":null,"hint":"h","retryable":true,"registry":"r",` +
-				`"stages":[{"name":"resolve","status":"ok","durationMs":3,"detail":"d","roundTrips":2,"hops":["https://h.test"]},{"name":"api","status":"skipped","durationMs":0,"detail":null,"roundTrips":0,"hops":[]}],` +
-				`"references":[{"reference":"a:1","valid":true,"status":"ok","code":null,"reason":null,"message":"m","hint":null,"retryable":false},` +
-				`{"reference":"a:2","valid":false,"status":"failed","code":"RegistryContentNotFound","reason":"tagUnknown","message":"m","hint":"h","retryable":true}],` +
-				`"warnings":[{"code":"redirected","field":"endpoint","message":"w"},{"code":"certificateExpiresSoon","field":null,"message":"x"}],` +
+			`{"valid":false,"code":"RegistryTLSFailed","message":"m","stage":"tls","reason":"expired","field":null,"hint":"h",` +
+				`"retryable":true,"registry":"r",` +
+				`"stages":[{"name":"resolve","status":"ok","durationMs":3,"detail":"d","roundTrips":2,"hops":["https://h.test"]},` +
+				`{"name":"api","status":"skipped","durationMs":0,"detail":null,"roundTrips":0,"hops":[]}],` +
+				`"references":[{"reference":"a:1","valid":true,"status":"ok","code":null,"reason":null,"message":"m","hint":null,` +
+				`"retryable":false},` +
+				`{"reference":"a:2","valid":false,"status":"failed","code":"RegistryContentNotFound","reason":"tagUnknown","message":"m",` +
+				`"hint":"h","retryable":true}],` +
+				`"warnings":[{"code":"redirected","field":"endpoint","message":"w"},{"code":"certificateExpiresSoon","field":null,` +
+				`"message":"x"}],` +
 				`"startedAt":"2026-11-21T05:17:00.000Z","durationMs":7,"roundTrips":2}`},
 	} {
 		got, err := json.Marshal(&row.report)

@@ -3,33 +3,39 @@ package regcheck
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
+// addresses are those of the endpoint's host, none if a proxy resolves it.
+type addresses struct {
+	all   []netip.Addr
+	words string // for the next stage, once they are allowed
+}
+
 // resolve looks up the host of the endpoint.
-func (s *session) resolve(ctx context.Context) outcome {
+func (s subject) resolve(ctx context.Context) (found addresses, out outcome) {
 	o := s.Home
-	addresses, err := s.Wire.Lookup(ctx, o)
+	all, err := s.Wire.Lookup(ctx, o)
 	if err != nil {
-		return failed(s.diagnoseLookup(o, err))
+		return found, failed(s.diagnoseLookup(o, err))
 	}
-	s.found = addresses
-	if len(addresses) == 0 {
-		return unknown("%s does not resolve here; the proxy resolves it", o.Host)
+	found = addresses{all, o.Host}
+	if len(all) == 0 {
+		return found, unknown("%s does not resolve here; the proxy resolves it", o.Host)
 	}
 	if _, ok := o.Address(); ok {
-		return passed("%s is an address", o.Host)
+		return found, passed("%s is an address", o.Host)
 	}
 	var shown []string
-	for _, a := range addresses[:min(len(addresses), 3)] {
-		shown = append(shown, a.String())
+	for _, a := range all[:min(len(all), 3)] {
+		shown = append(shown, a.Unmap().String()) // the system's resolver may return IPv4 addresses as IPv6
 	}
-	if more := len(addresses) - len(shown); more > 0 {
+	if more := len(all) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
-	s.resolved = strings.Join(shown, ", ")
-	// The addresses are named by the next stage, once they are allowed.
-	return passed("%s has %s", o.Host, wire.Counted(len(addresses), "address", "addresses"))
+	found.words = strings.Join(shown, ", ")
+	return found, passed("%s has %s", o.Host, wire.Counted(len(all), "address", "addresses"))
 }

@@ -31,7 +31,7 @@ func TestRoundTripsAndHopsOfStages(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			g := regchecktest.Start(t, server)
 			one := matrixRow{Definition: json.RawMessage(want.definition)}
-			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), mustDefinition(t, g, one), nil)
+			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), regcheck.MustParse(t, mustDefinition(t, g, one)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,8 @@ func TestRoundTripsAndHopsOfStages(t *testing.T) {
 					hops[stage.Name] = stage.Hops
 				}
 			}
-			atLeast := func(got, want int) bool { return got >= want } // the connection to the token service may have been opened concurrently
+			// The connection to the token service may have been opened concurrently.
+			atLeast := func(got, want int) bool { return got >= want }
 			if sum != report.RoundTrips || !maps.EqualFunc(trips, want.trips, atLeast) || !maps.EqualFunc(hops, want.hops, slices.Equal) {
 				t.Errorf("%d round trips: %v, %v, want %v, %v", report.RoundTrips, trips, hops, want.trips, want.hops)
 			}
@@ -79,7 +80,7 @@ func TestRoundTripsOfContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			one := matrixRow{Definition: definition}
-			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), mustDefinition(t, g, one), nil)
+			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), regcheck.MustParse(t, mustDefinition(t, g, one)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +142,7 @@ func TestWaitForAConnectionIsARoundTrip(t *testing.T) {
 	c := checker(g, egress.Policy{}, one)
 	single := &oneConnection{Dialer: g, second: make(chan struct{})}
 	c.Dialer = single
-	report, err := c.Check(t.Context(), mustDefinition(t, g, one), nil)
+	report, err := c.Check(t.Context(), regcheck.MustParse(t, mustDefinition(t, g, one)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ var randomPart = regexp.MustCompile(`[0-9a-f]{32}`)
 // stableText returns all texts of a report, without what differs from check to check.
 func stableText(t *testing.T, g *regchecktest.Registry, d regcheck.Definition) string {
 	t.Helper()
-	report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), d, nil)
+	report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +94,17 @@ func TestInventoryOmitsNoName(t *testing.T) {
 		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: "charts",
 			Auth: &regcheck.Auth{Username: "ada", Password: secret.String(password)}}
 		var listed []string
-		report, found, err := inventory.List(t.Context(), &regcheck.Checker{Egress: local}, d, inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
-			tags := ""
-			for _, tag := range r.Tags {
-				tags += tag.Name + " " + string(tag.Kind)
-			}
-			if r.Name != "charts" {
-				listed = append(listed, r.Name+":"+tags)
-			}
-			return nil
-		})
+		report, found, err := inventory.List(t.Context(), &regcheck.Checker{Egress: local}, regcheck.MustParse(t, d),
+			inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
+				tags := ""
+				for _, tag := range r.Tags {
+					tags += tag.Name + " " + string(tag.Kind)
+				}
+				if r.Name != "charts" {
+					listed = append(listed, r.Name+":"+tags)
+				}
+				return nil
+			})
 		if err != nil || found == nil {
 			t.Fatal(err, report)
 		}

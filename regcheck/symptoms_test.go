@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
@@ -59,7 +60,8 @@ func symptoms() []symptom {
 			"RegistryAccessDenied  baseContentPath", "User is not authorized to perform",
 			"Allow the user ecr:ListImages, ecr:BatchGetImage"},
 		{"stale login at ECR Public", "ecr-public", basicAuth("AWS", "${expiredPassword}"), "RegistryAuthFailed expired auth.password",
-			"authorization token has expired", "aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set auth.type to noAuth"},
+			"authorization token has expired",
+			"aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set auth.type to noAuth"},
 		{"toomanyrequests, anonymous", "toomanyrequests", noAuth, "RegistryUnavailable  ",
 			"unauthenticated pull rate limit", "Set auth.username and auth.password to log in"},
 		{"toomanyrequests, with a time", "limited-seconds", userAuth, "RegistryUnavailable  ",
@@ -139,7 +141,7 @@ func TestSymptoms(t *testing.T) {
 			if !strings.Contains(row.definition, `"basePath"`) && g.BasePath != "" {
 				one.Definition = []byte(`{"basePath":"` + g.BasePath + `",` + row.definition + "}")
 			}
-			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), mustDefinition(t, g, one), nil)
+			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), regcheck.MustParse(t, mustDefinition(t, g, one)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,32 +11,30 @@ import (
 // handshake does TLS on the first connection. A server that requests a client certificate rejects it only later: with TLS 1.3
 // at the first read (RFC 8446 4.4.2.4 leaves it to the server), nginx by an HTTP response. So if it requests one, the first
 // requests are part of this stage.
-func (s *session) handshake(ctx context.Context) outcome {
-	c := s.first
+func (s subject) handshake(ctx context.Context, c connection) (first *opening, out outcome) {
 	if s.plan.base.Scheme == "http" {
-		return skipped("the endpoint uses plain HTTP")
+		return nil, skipped("the endpoint uses plain HTTP")
 	}
-	if err := c.Handshake(ctx); err != nil {
-		s.dropSpare()
-		return failed(diagnoseTLS(certs.Explain(c.Seen(), err)))
+	if err := c.first.Handshake(ctx); err != nil {
+		c.spare.Drop()
+		return nil, failed(diagnoseTLS(certs.Explain(c.first.Seen(), err)))
 	}
-	s.Rounds += c.Cost - 1 // connect counted that of TCP
-	s.Wire.Keep(c)
-	if c.H2() {
-		s.dropSpare()
+	s.Wire.Keep(c.first)
+	if c.first.H2() {
+		c.spare.Drop()
 	}
-	s.warnTLS(c)
-	if c.CertificateRequested {
-		if f := s.certificateRejected(ctx); f != nil {
-			return failed(f)
+	s.warnTLS(c.first)
+	if c.first.CertificateRequested {
+		first = s.open(ctx, c)
+		if f := s.certificateRejected(first); f != nil {
+			return first, failed(f)
 		}
 	}
-	return passed("%s", certs.DescribeConnection(c))
+	return first, passed("%s", certs.DescribeConnection(c.first))
 }
 
-// certificateRejected sends the first requests to see whether the server accepts our certificate.
-func (s *session) certificateRejected(ctx context.Context) *failure {
-	o := s.open(ctx)
+// certificateRejected returns the failure if the first requests show that the server rejects our certificate.
+func (s subject) certificateRejected(o *opening) *failure {
 	if o.err != nil {
 		return s.endedInTLS(o.err)
 	}
@@ -44,7 +42,7 @@ func (s *session) certificateRejected(ctx context.Context) *failure {
 }
 
 // endedInTLS is the failure of a connection to the endpoint that TLS explains. The api stage reports any other.
-func (s *session) endedInTLS(err error) *failure {
+func (s subject) endedInTLS(err error) *failure {
 	if step, ok := errors.AsType[*wire.StepError](err); ok && step.Step == wire.StepTLS && step.Seen.Home && step.Seen.Unmet() {
 		return diagnoseTLS(certs.Explain(step.Seen, step.Err))
 	}
@@ -54,7 +52,7 @@ func (s *session) endedInTLS(err error) *failure {
 	return nil
 }
 
-func (s *session) warnTLS(c *wire.Conn) {
+func (s subject) warnTLS(c *wire.Conn) {
 	if s.plan.skipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}

@@ -43,7 +43,7 @@ func TestUnknownFieldsAreWarnings(t *testing.T) {
 	for _, login := range []string{goodLogin, wrongLogin} {
 		c, d := mustRow(t, g, login)
 		d.NoteUnknown([]string{"authh", "\x1b[31mred\u202e", strings.Repeat("n", 5000)}, []string{"auth"})
-		report, err := c.Check(t.Context(), d, nil)
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

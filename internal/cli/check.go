@@ -128,7 +128,11 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return show.Check(definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checker.Check(cmd.Context(), definition, observe)
+		plan, err := definition.Plan()
+		if err != nil {
+			return nil, err
+		}
+		return checker.Check(cmd.Context(), plan, observe)
 	})
 }
 
@@ -217,7 +221,11 @@ func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checke
 		return err
 	}
 	return show.Check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checker.Check(show.Cmd.Context(), found.Definition, observe)
+		plan, err := found.Definition.Plan()
+		if err != nil {
+			return nil, err
+		}
+		return checker.Check(show.Cmd.Context(), plan, observe)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // depthFlags are the flags that say how an artifact is examined.
@@ -46,7 +47,7 @@ func downloadLine(terminal io.Writer) (show func(done, total int64), remove func
 	show = func(done, total int64) {
 		if now := time.Now(); now.Sub(last) >= interval {
 			last, shown = now, true
-			_, _ = fmt.Fprintf(terminal, "%s   %s of %s downloaded", eraseLine, regcheck.FormatBytes(done), regcheck.FormatBytes(total))
+			_, _ = fmt.Fprintf(terminal, "%s   %s of %s downloaded", eraseLine, reporttext.FormatBytes(done), reporttext.FormatBytes(total))
 		}
 	}
 	return show, func() {

@@ -115,7 +115,11 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 // check checks what was found, with the progress on a terminal.
 func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result *model.Result) {
 	checks := scan.Checks{Concurrency: f.concurrency, Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		return checker.Check(ctx, d, nil)
+		plan, err := d.Plan()
+		if err != nil {
+			return nil, err
+		}
+		return checker.Check(ctx, plan, nil)
 	}}
 	if terminal := command.PrinterTo(os.Stderr, f.engine.noColor); command.IsTerminal(os.Stderr) && os.Getenv("TERM") != "dumb" {
 		var remove func()

@@ -81,9 +81,13 @@ type Inventory struct {
 // it requests the next one, sorted by name, starting after the cursor. An error of sink ends the call and is returned.
 //
 // Without a catalog only the content path is listed. Other errors are those of Checker.Check. The inventory is nil if there is
-// an error or the report is not valid.
-func List(ctx context.Context, c *regcheck.Checker, d regcheck.Definition, from Cursor, limits Limits, sink func(Repository) error) (*regcheck.Report, *Inventory, error) {
-	report, reader, err := c.Open(ctx, d)
+// an error or the report is not valid, and empty for a chart repository.
+func List(ctx context.Context, c *regcheck.Checker, p *regcheck.Plan, from Cursor, limits Limits,
+	sink func(Repository) error) (*regcheck.Report, *Inventory, error) {
+	report, reader, err := c.Open(ctx, p)
+	if report != nil && report.Valid && reader == nil {
+		return report, &Inventory{Complete: true}, nil
+	}
 	if reader == nil {
 		return report, nil, err
 	}

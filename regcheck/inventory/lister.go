@@ -130,7 +130,8 @@ func (l *lister) notes() []string {
 		notes = append(notes, "The catalog of the registry cannot be read completely: "+l.noCatalog+". "+l.known(path))
 	}
 	if l.noPacks {
-		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+oci.PackPrefix, "/")+"; all other repositories are listed instead.")
+		below := strings.TrimPrefix(path+"/"+oci.PackPrefix, "/")
+		notes = append(notes, "There are no packs below "+below+"; all other repositories are listed instead.")
 	}
 	if l.left > 0 {
 		notes = append(notes, "Omitted names of the catalog that are not valid: "+strconv.Itoa(l.left)+".")

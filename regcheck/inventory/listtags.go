@@ -226,6 +226,8 @@ func (l *lister) kindIn(repository string, m oci.Manifest) Kind {
 			(l.Provider() == regcheck.Pack || strings.Contains("/"+repository, "/"+oci.PackPrefix+"/")) {
 			return PackArchive
 		}
+		return OtherArtifact
+	default:
+		return OtherArtifact
 	}
-	return OtherArtifact
 }

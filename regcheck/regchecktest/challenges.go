@@ -51,8 +51,9 @@ func challengeServers() map[string]builder {
 
 // bearerSpellings: %s is the origin of the registry. The token service is at /token.
 var bearerSpellings = map[string][]string{
-	"challenge-two-lines":     {`Negotiate`, `Bearer realm="%s/token",service="registry.test"`},
-	"challenge-one-line":      {`Negotiate, NTLM, Digest realm="a, Bearer b", nonce="x=,y", Bearer realm="%s/token",service="registry.test"`},
+	"challenge-two-lines": {`Negotiate`, `Bearer realm="%s/token",service="registry.test"`},
+	"challenge-one-line": {`Negotiate, NTLM, Digest realm="a, Bearer b", nonce="x=,y", Bearer ` +
+		`realm="%s/token",service="registry.test"`},
 	"challenge-token68":       {`Negotiate YIIJvwYGKwYBBQUCoIIJszCCCa+gJDAi==, Bearer realm="%s/token",service="registry.test"`},
 	"challenge-basic-first":   {`Basic realm="also", Bearer realm="%s/token",service="registry.test"`},
 	"challenge-capitals":      {`BEARER REALM="%s/token",SERVICE="registry.test"`},
@@ -65,9 +66,11 @@ var bearerSpellings = map[string][]string{
 	"challenge-relative":      {`Bearer realm="/token",service="registry.test"`},
 	"challenge-no-service":    {`Bearer realm="%s/token"`},
 	"challenge-scope-star":    {`Bearer realm="%s/token",service="registry.test",scope="*"`},
-	"challenge-scopes":        {`Bearer realm="%s/token",service="registry.test",scope="repository:charts/nginx:pull,push repository:charts/redis:pull"`},
-	"challenge-service-odd":   {`Bearer realm="%s/token",service="my registry & co=x?#%%"`},
-	"challenge-extra":         {`Bearer realm="%s/token",service="registry.test",foo=bar,error="invalid_token",error_description="a, b=\"c\""`},
+	"challenge-scopes": {`Bearer realm="%s/token",service="registry.test",scope="repository:charts/nginx:pull,push ` +
+		`repository:charts/redis:pull"`},
+	"challenge-service-odd": {`Bearer realm="%s/token",service="my registry & co=x?#%%"`},
+	"challenge-extra": {`Bearer realm="%s/token",service="registry.test",foo=bar,error="invalid_token",error_description="a, ` +
+		`b=\"c\""`},
 }
 
 var basicSpellings = map[string][]string{

@@ -7,7 +7,8 @@ import (
 
 // Servers that are not an OCI registry, not at this path, or unavailable.
 
-const portalPage = `<!DOCTYPE html><html><head><title>Guest Wi-Fi: please log in</title></head><body><form action="/login"></form></body></html>`
+const portalPage = `<!DOCTYPE html><html><head><title>Guest Wi-Fi: please log in</title></head><body><form ` +
+	`action="/login"></form></body></html>`
 
 func foreignServers() map[string]builder {
 	all := map[string]builder{}

@@ -78,7 +78,6 @@ func (g *Registry) LookupNetIP(ctx context.Context, _, host string) ([]netip.Add
 		return []netip.Addr{literal}, nil
 	}
 	g.mu.Lock()
-	g.lookups = append(g.lookups, host)
 	a, known := g.named[host]
 	a.asked++
 	if known {

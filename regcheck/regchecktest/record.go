@@ -62,13 +62,6 @@ func (g *Registry) Dials() []string {
 	return slices.Clone(g.dials)
 }
 
-// Lookups returns every name that was looked up so far.
-func (g *Registry) Lookups() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.lookups)
-}
-
 // watch records a request before the site handles it.
 func (g *Registry) watch(s *site) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

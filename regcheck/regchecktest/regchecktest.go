@@ -57,7 +57,6 @@ type Registry struct {
 	sightings []Sighting
 	requests  []Request
 	dials     []string
-	lookups   []string
 	open      map[net.Conn]bool
 	closers   []func() error
 	free      map[bool]int // next free host number, by public
@@ -118,7 +117,8 @@ func table() map[string]builder {
 	all := map[string]builder{}
 	for _, part := range []map[string]builder{
 		plainServers(), productServers(), challengeServers(), tokenServers(), foreignServers(),
-		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(), contentServers(), artifactServers(),
+		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(),
+		contentServers(), artifactServers(), chartServers(),
 	} {
 		for name, build := range part {
 			all[name] = build

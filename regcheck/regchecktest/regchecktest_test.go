@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -253,7 +254,7 @@ func TestResolverAndDialer(t *testing.T) {
 	for host, class := range map[string]string{"unknown.test": "notFound", "empty.test": "notFound", "dns-timeout.test": "timeout",
 		"dns-servfail.test": "temporary"} {
 		_, err := g.LookupNetIP(t.Context(), "ip", host)
-		dns, ok := err.(*net.DNSError)
+		dns, ok := errors.AsType[*net.DNSError](err)
 		got := ""
 		switch {
 		case !ok:
@@ -273,7 +274,8 @@ func TestResolverAndDialer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := g.DialContext(ctx, "tcp", "10.20.99.2:443"); err == nil || !err.(net.Error).Timeout() {
+	_, err := g.DialContext(ctx, "tcp", "10.20.99.2:443")
+	if silent, ok := errors.AsType[net.Error](err); !ok || !silent.Timeout() {
 		t.Errorf("a silent address: %v", err)
 	}
 	if !slices.Equal(g.Dials(), []string{"169.254.169.254:80", "10.20.99.2:443"}) {

@@ -26,12 +26,11 @@ import (
 )
 
 const (
-	basicTrips   = 3.2                   // round trips, with TLS and Basic
-	bearerTrips  = 7.2                   // with TLS and a token service on another host
-	blobTrips    = 1.2                   // that the config and layers of an artifact add
-	oneWay       = 50 * time.Millisecond // how long bytes travel; a round trip is twice that
-	checksAtOnce = 64
-	kitEndpoint  = "https://registry.test"
+	basicTrips  = 3.2                   // round trips, with TLS and Basic
+	bearerTrips = 7.2                   // with TLS and a token service on another host
+	blobTrips   = 1.2                   // that the config and layers of an artifact add
+	oneWay      = 50 * time.Millisecond // how long bytes travel; a round trip is twice that
+	kitEndpoint = "https://registry.test"
 )
 
 // exchange is one way to talk to a registry. It returns the round trips that the report counts, 0 for those without a report.
@@ -101,10 +100,10 @@ func realExchanges(b *testing.B) []exchange {
 // contentExchanges are checks of a chart. The first one knows manifest and blobs of the chart from a check before: it sends a HEAD where
 // the other one sends a GET, and does not ask for blobs.
 func contentExchanges(name string, c *regcheck.Checker, endpoint, basePath string) []exchange {
-	d := regcheck.Definition{Endpoint: endpoint, BasePath: basePath, BaseContentPath: "charts/nginx",
-		Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password)}}
+	plan := mustParse(regcheck.Definition{Endpoint: endpoint, BasePath: basePath, BaseContentPath: "charts/nginx",
+		Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password)}})
 	run := func(ctx context.Context, known regcheck.Known) (*regcheck.Report, error) {
-		report, err := c.Recheck(ctx, d, known, nil)
+		report, err := c.Recheck(ctx, plan, known, nil)
 		if err == nil && (!report.Valid || report.Stages[6].Status != regcheck.OK) {
 			err = errors.New(report.Message + report.Stages[6].Detail)
 		}
@@ -163,11 +162,20 @@ func loopbackPolicy(b *testing.B) egress.Policy {
 	return policy
 }
 
+func mustParse(d regcheck.Definition) *regcheck.Plan {
+	plan, problems := regcheck.Parse(d)
+	if len(problems) > 0 {
+		panic(problems)
+	}
+	return plan
+}
+
 // check returns a check of a definition, which returns the round trips that the report counts, and an error unless the definition is valid.
 func check(c *regcheck.Checker, endpoint, basePath string, tls regcheck.TLS) func(context.Context) (int, error) {
-	d := regcheck.Definition{Endpoint: endpoint, BasePath: basePath, Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password), TLS: tls}}
+	plan := mustParse(regcheck.Definition{Endpoint: endpoint, BasePath: basePath,
+		Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password), TLS: tls}})
 	return func(ctx context.Context) (int, error) {
-		report, err := c.Check(ctx, d, nil)
+		report, err := c.Check(ctx, plan, nil)
 		if err == nil && !report.Valid {
 			err = errors.New(report.Message)
 		}
@@ -192,37 +200,6 @@ func kitExchanges(b *testing.B) (exchanges []exchange) {
 	return exchanges
 }
 
-// BenchmarkEngine measures checks of registries on this machine: processor time and allocations of each, and how many are
-// done in a second, one at a time and 64 at once. Next to them stands net/http with the least that could be sent to the same
-// registry: a TLS handshake, and one GET with credentials.
-func BenchmarkEngine(b *testing.B) {
-	figures, r := samples{}, &report{b: b}
-	work, workers := map[string]func(int) error{}, map[string]int{}
-	var rows []string
-	for _, kind := range []string{"htpasswd", "bearer"} {
-		registry := redirected(startChild(b, false, "kit", kind).line)
-		rows = append(rows, kind+"_net_http", kind+"_1_check", kind+"_64_checks")
-		work[kind+"_net_http"], workers[kind+"_net_http"] = registry.get, 1
-		work[kind+"_1_check"], workers[kind+"_1_check"] = registry.check(b), 1
-		work[kind+"_64_checks"], workers[kind+"_64_checks"] = registry.check(b), checksAtOnce
-	}
-	for range *rounds {
-		for _, row := range rows {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			calls := figures.measure(b, row, workers[row], ownCPU, work[row])
-			runtime.ReadMemStats(&after)
-			figures.add(row+" allocs", float64(after.Mallocs-before.Mallocs)/calls)
-			figures.add(row+" KiB", float64(after.TotalAlloc-before.TotalAlloc)/calls/1024)
-		}
-	}
-	for _, row := range rows {
-		r.row(row, figure(figures.median(row+" /s"), "checks/s"), figure(figures.median(row+" cpu-ms"), "cpu-ms/check"),
-			figure(figures.median(row+" allocs"), "allocs/check"), figure(figures.median(row+" KiB"), "KiB/check"))
-	}
-	r.end()
-}
-
 // redirected is the address of a server of the kit: all names resolve to loopback, and all connections lead to the server.
 type redirected string
 
@@ -232,20 +209,6 @@ func (redirected) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 
 func (r redirected) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, string(r))
-}
-
-func (r redirected) get(int) error {
-	// A registry that demands a token refuses this, which costs as much.
-	_, _ = bareGet(context.Background(), r, &tls.Config{InsecureSkipVerify: true}, kitEndpoint+"/v2/", basicAuth) //nolint:gosec // our own server
-	return nil
-}
-
-func (r redirected) check(b *testing.B) func(int) error {
-	one := check(&regcheck.Checker{Resolver: r, Dialer: r, Egress: loopbackPolicy(b)}, kitEndpoint, "", regcheck.TLS{Enabled: true, InsecureSkipVerify: true})
-	return func(int) error {
-		_, err := one(context.Background())
-		return err
-	}
 }
 
 // distant is a dialer of connections on which everything takes oneWay to arrive.

@@ -129,7 +129,11 @@ func checkAll(b *testing.B, registry redirected) (allowed, took time.Duration) {
 	}
 	began := time.Now()
 	scan.Checks{Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		return checker.Check(ctx, d, nil)
+		plan, err := d.Plan()
+		if err != nil {
+			return nil, err
+		}
+		return checker.Check(ctx, plan, nil)
 	}}.Run(b.Context(), &result)
 	took = time.Since(began)
 	trips := 0

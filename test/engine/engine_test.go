@@ -41,8 +41,12 @@ func check(t *testing.T, d regcheck.Definition) *regcheck.Report {
 		t.Fatal(err)
 	}
 	checker := &regcheck.Checker{Egress: policy}
+	plan, problems := regcheck.Parse(d)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
 	var seen []regcheck.StageResult
-	report, err := checker.Check(t.Context(), d, func(s regcheck.StageResult) { seen = append(seen, s) })
+	report, err := checker.Check(t.Context(), plan, func(s regcheck.StageResult) { seen = append(seen, s) })
 	if err != nil {
 		t.Fatalf("check %s: %v", d.Endpoint, err)
 	}

@@ -22,7 +22,11 @@ func inventoried(t *testing.T, d regcheck.Definition, limits inventory.Limits) (
 		t.Fatal(err)
 	}
 	checker := &regcheck.Checker{Egress: policy}
-	report, found, err := inventory.List(t.Context(), checker, d, inventory.Cursor{}, limits, func(r inventory.Repository) error {
+	plan, problems := regcheck.Parse(d)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	report, found, err := inventory.List(t.Context(), checker, plan, inventory.Cursor{}, limits, func(r inventory.Repository) error {
 		line := r.Name
 		for _, tag := range r.Tags {
 			line += fmt.Sprintf(" %s=%s@%s%s", tag.Name, tag.Kind, tag.Digest, tag.Problem)

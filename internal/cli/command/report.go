@@ -10,6 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // ErrNotValid is the error of a check whose report, already printed, is "not valid".
@@ -44,7 +45,7 @@ type ReportOutput struct {
 
 // Check runs a check and shows its stages as they end, or JSON at the end. It returns ErrNotValid if the definition is not valid.
 func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regcheck.Report, error)) error {
-	var printer *regcheck.Printer
+	var printer *reporttext.Printer
 	var observe regcheck.Observer
 	if o.Out == nil {
 		o.Out = o.Cmd.OutOrStdout()

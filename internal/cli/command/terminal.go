@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -19,8 +19,8 @@ const maxSecretLine = 8 << 10
 
 // PrinterTo returns a printer to w, which uses color and the width of the terminal if w is one. NO_COLOR (no-color.org) and TERM=dumb
 // disable color.
-func PrinterTo(w io.Writer, noColor bool) *regcheck.Printer {
-	printer := &regcheck.Printer{W: w}
+func PrinterTo(w io.Writer, noColor bool) *reporttext.Printer {
+	printer := &reporttext.Printer{W: w}
 	if !IsTerminal(w) {
 		return printer
 	}

@@ -97,5 +97,5 @@ func (c *call) showAudit(record *api.Audit) error {
 	}
 	printer := command.PrinterTo(c.cmd.OutOrStdout(), false)
 	fmt.Fprintln(printer.W)
-	return report.WriteTree(printer.W, printer.Color, printer.Width)
+	return printer.Print(report)
 }

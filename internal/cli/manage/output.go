@@ -18,7 +18,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/scan"
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // Formats are the values of --output.
@@ -200,7 +200,7 @@ func (o *output) cell(value any) string {
 func cellOf(value any) string { return Shown(command.Cell(value)) }
 
 // Shown returns a text of a server, a registry or a file in one line that controls neither a terminal nor a pipeline.
-func Shown(text string) string { return regcheck.WithoutPipelineCommand(scan.Clean(text)) }
+func Shown(text string) string { return reporttext.WithoutPipelineCommand(scan.Clean(text)) }
 
 // age returns how long ago t is, or in how long it will be, in its largest unit.
 func age(t, now time.Time) string {

@@ -40,7 +40,11 @@ func TestCheckedSamplesShowNoSecret(t *testing.T) {
 	}
 	checker := &regcheck.Checker{Resolver: unreachable{}, Dialer: unreachable{}}
 	Checks{Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		return checker.Check(ctx, d, nil)
+		plan, err := d.Plan()
+		if err != nil {
+			return nil, err
+		}
+		return checker.Check(ctx, plan, nil)
 	}}.Run(t.Context(), &result)
 	if s := result.Summary; s.Checked < 50 || s.Unresolved < 20 || s.Valid > 0 {
 		t.Errorf("summary %+v", s)

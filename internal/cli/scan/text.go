@@ -12,7 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/cli/scanreport"
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // Text is how to show a result in a terminal.
@@ -304,7 +304,7 @@ func (p *printer) paint(sgr, text string) string {
 
 func (p *printer) line(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, regcheck.WithoutPipelineCommand(strings.TrimRight(text, " "))+"\n")
+		_, p.err = io.WriteString(p.w, reporttext.WithoutPipelineCommand(strings.TrimRight(text, " "))+"\n")
 	}
 }
 

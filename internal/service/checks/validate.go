@@ -82,7 +82,11 @@ func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definit
 			_ = s.complete(ctx, auditUID, nil, errPanicked)
 		}
 	}()
-	report, err := s.checker.Check(ctx, d, observe)
+	plan, err := d.Plan()
+	var report *regcheck.Report
+	if err == nil {
+		report, err = s.checker.Check(ctx, plan, observe)
+	}
 	ended = true
 	if completeErr := s.complete(ctx, auditUID, report, err); completeErr != nil {
 		return nil, completeErr

@@ -150,7 +150,11 @@ func (r *run) list(ctx context.Context, opened registries.Opened) (report *regch
 	from := inventory.Cursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
 	limits := r.Limits
 	limits.Manifests = opened.Registry.SpectroManifest
-	return inventory.List(ctx, r.checker, opened.Definition, from, limits, func(repository inventory.Repository) error {
+	plan, err := opened.Definition.Plan()
+	if err != nil {
+		return nil, nil, err
+	}
+	return inventory.List(ctx, r.checker, plan, from, limits, func(repository inventory.Repository) error {
 		return r.add(ctx, repository)
 	})
 }

@@ -167,7 +167,11 @@ func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior st
 			report, err = nil, fmt.Errorf("the check %w", fault.Panicked(cause))
 		}
 	}()
-	return r.checker.Recheck(ctx, d, regcheck.ReadKnown(behavior), nil)
+	plan, err := d.Plan()
+	if err != nil {
+		return nil, err
+	}
+	return r.checker.Recheck(ctx, plan, regcheck.ReadKnown(behavior), nil)
 }
 
 // withTexts adds message and hint to the result of a definition that could not be checked.

@@ -8,60 +8,55 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const (
-	// MaxAsked is how many blobs of an artifact are asked for.
-	MaxAsked = 16
+	// maxAsked is how many blobs of an artifact are asked for.
+	maxAsked = 16
 	// maxWhole is the size of blobs whose content is read and compared with its digest. Most configs are smaller.
 	maxWhole = 64 << 10
 	// MaxConnections limits the connections to a registry without HTTP/2.
 	MaxConnections = 4
 )
 
-// Sample returns the blobs to ask for: all, or the first two (config and first layer) and others at equal distances.
-func Sample(blobs []oci.Descriptor) []oci.Descriptor {
-	if len(blobs) <= MaxAsked {
+// sampleOf returns the blobs to ask for: all, or the first two (config and first layer) and others at equal distances.
+func sampleOf(blobs []oci.Descriptor) []oci.Descriptor {
+	if len(blobs) <= maxAsked {
 		return blobs
 	}
 	sample := blobs[:2:2]
-	for i := range MaxAsked - 2 {
-		sample = append(sample, blobs[2+i*(len(blobs)-3)/(MaxAsked-3)])
+	for i := range maxAsked - 2 {
+		sample = append(sample, blobs[2+i*(len(blobs)-3)/(maxAsked-3)])
 	}
 	return sample
 }
 
-// Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It
+// askAll asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It
 // returns the faults in the order of the blobs.
-func (x *Examiner) Ask(ctx context.Context, blobs []oci.Descriptor) []Fault {
+func (x *Examiner) askAll(ctx context.Context, blobs []oci.Descriptor) []Fault {
 	connections := cmp.Or(x.Connections, MaxConnections)
 	if x.multiplexed {
-		connections = MaxAsked
+		connections = maxAsked
 	}
-	return x.each(ctx, blobs, connections, func(c *content.Client, i int) *Fault { return x.ask(ctx, c, blobs[i], i == 0) })
+	return x.each(ctx, blobs, connections, func(ctx context.Context, i int) *Fault { return x.ask(ctx, blobs[i], i == 0) })
 }
 
 // each calls do for every blob, concurrently.
-func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, limit int, do func(*content.Client, int) *Fault) (faults []Fault) {
+func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, limit int, do func(context.Context, int) *Fault) (faults []Fault) {
 	x.header, _ = x.Authorize(ctx, x.Way)
 	workers := min(len(blobs), limit)
-	found, clients := make([]*Fault, len(blobs)), make([]content.Client, workers)
-	var all wire.Background
-	for w := range clients {
-		clients[w] = *x.Client
-		all.Do(func() {
+	found := make([]*Fault, len(blobs))
+	var work []func(context.Context)
+	for w := range workers {
+		work = append(work, func(ctx context.Context) {
 			for i := w; i < len(blobs); i += workers {
-				found[i] = do(&clients[w], i)
+				found[i] = do(ctx, i)
 			}
 		})
 	}
-	all.Wait()
-	for _, c := range clients {
-		x.Rounds = max(x.Rounds, c.Rounds)
-	}
+	wire.Concurrently(ctx, work...)
 	for _, f := range found {
 		if f != nil {
 			faults = append(faults, *f)
@@ -72,22 +67,22 @@ func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, limit int, 
 
 // ask asks for one blob. A GET of the first byte decides if a HEAD has no success: registries and object stores whose URL is
 // signed for GET refuse it, and caches return 404.
-func (x *Examiner) ask(ctx context.Context, c *content.Client, d oci.Descriptor, first bool) *Fault {
+func (x *Examiner) ask(ctx context.Context, d oci.Descriptor, first bool) *Fault {
 	if f := x.invalid(d); f != nil {
 		return f
 	}
-	what := x.request(c, d)
+	what := x.request(d)
 	if first && d.Size >= 0 && d.Size <= maxWhole {
 		what.Keep = maxWhole + 1
-		return x.evaluate(ctx, c, d, what)
+		return x.evaluate(ctx, d, what)
 	}
 	what.Head = true
-	f := x.evaluate(ctx, c, d, what)
+	f := x.evaluate(ctx, d, what)
 	if f == nil || f.err != nil || f.status == http.StatusTooManyRequests {
 		return f
 	}
 	what.Head, what.FirstByte = false, true
-	return x.evaluate(ctx, c, d, what)
+	return x.evaluate(ctx, d, what)
 }
 
 // invalid is the fault of a digest that must not be sent.
@@ -107,13 +102,13 @@ func (x *Examiner) shown(digest string) string {
 	return x.Wire.Text(digest)
 }
 
-func (x *Examiner) request(c *content.Client, d oci.Descriptor) wire.Request {
-	return wire.Request{URL: c.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
+func (x *Examiner) request(d oci.Descriptor) wire.Request {
+	return wire.Request{URL: x.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
 }
 
 // evaluate sends one request for a blob and evaluates its response.
-func (x *Examiner) evaluate(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) *Fault {
-	a, f := x.send(ctx, c, d, what)
+func (x *Examiner) evaluate(ctx context.Context, d oci.Descriptor, what wire.Request) *Fault {
+	a, f := x.send(ctx, d, what)
 	if a != nil && (a.Status == http.StatusOK || a.Status == http.StatusPartialContent) {
 		return compare(d, what.Keep > 0, a, f)
 	}
@@ -122,8 +117,8 @@ func (x *Examiner) evaluate(ctx context.Context, c *content.Client, d oci.Descri
 
 // send sends one request for a blob. The fault is that of a response without the blob; it is not nil for one with it, and then has
 // the beginning of a text. The response is nil if there is none.
-func (x *Examiner) send(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) (*wire.Response, *Fault) {
-	a, err := c.Wire.Fetch(ctx, what, true)
+func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request) (*wire.Response, *Fault) {
+	a, err := x.Wire.Fetch(ctx, what, true)
 	f := &Fault{err: err}
 	name := "blob " + x.shown(d.Digest) + " "
 	if err != nil {
@@ -133,7 +128,6 @@ func (x *Examiner) send(ctx context.Context, c *content.Client, d oci.Descriptor
 		}
 		return nil, f
 	}
-	c.Rounds += a.Rounds
 	f.status = a.Status
 	switch f.Text = name + came(a); {
 	case a.Status == http.StatusOK || a.Status == http.StatusPartialContent:

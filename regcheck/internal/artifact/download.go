@@ -5,7 +5,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -25,24 +24,24 @@ func (x *Examiner) download(ctx context.Context, blobs []oci.Descriptor) (faults
 		}
 	}
 	progress := &progress{report: x.Download.Progress, total: size}
-	faults = x.each(ctx, blobs, MaxConnections, func(c *content.Client, i int) *Fault {
+	faults = x.each(ctx, blobs, MaxConnections, func(ctx context.Context, i int) *Fault {
 		if !within[i] {
-			return x.ask(ctx, c, blobs[i], i == 0)
+			return x.ask(ctx, blobs[i], i == 0)
 		}
-		return x.fetch(ctx, c, blobs[i], progress)
+		return x.fetch(ctx, blobs[i], progress)
 	})
 	return faults, downloaded, size
 }
 
 // fetch downloads one blob. Only its hash is computed; nothing is stored.
-func (x *Examiner) fetch(ctx context.Context, c *content.Client, d oci.Descriptor, p *progress) *Fault {
+func (x *Examiner) fetch(ctx context.Context, d oci.Descriptor, p *progress) *Fault {
 	if f := x.invalid(d); f != nil {
 		return f
 	}
 	sum, known := oci.HashFor(d.Digest)
-	what := x.request(c, d)
+	what := x.request(d)
 	what.Download = &wire.Download{To: io.MultiWriter(sum, p), Size: d.Size}
-	a, f := x.send(ctx, c, d, what)
+	a, f := x.send(ctx, d, what)
 	switch {
 	case a == nil || a.Status != 200:
 	case a.Over:

@@ -38,7 +38,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		if r.Manifest = f; f != nil {
 			return r
 		}
-		k = Known{ID: IDOf(found.Digest), Kind: found.Kind, Blobs: Sample(found.Blobs)}
+		k = Known{ID: idOf(found.Digest), Kind: found.Kind, Blobs: sampleOf(found.Blobs)}
 		if i := indexOf(known, k.ID); i >= 0 {
 			k.At = known[i].At
 		}
@@ -50,7 +50,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		r.Faults, r.Hashed, r.Size = x.download(ctx, all)
 		r.Asked = r.Blobs
 	case k.due(now, place):
-		r.Asked, r.Faults, k.At = len(k.Blobs), x.Ask(ctx, k.Blobs), 0
+		r.Asked, r.Faults, k.At = len(k.Blobs), x.askAll(ctx, k.Blobs), 0
 		r.Blobs = max(r.Blobs, r.Asked)
 		if len(r.Faults) == 0 {
 			k.At = now.Unix()
@@ -82,7 +82,7 @@ func (x *Examiner) unchanged(ctx context.Context, reference string, known []Know
 	if strings.Contains(reference, ":") && h != nil {
 		digest = reference
 	}
-	i := indexOf(known, IDOf(digest))
+	i := indexOf(known, idOf(digest))
 	if digest == "" || i < 0 {
 		return k, false
 	}

@@ -24,8 +24,8 @@ const day = 24 * 60 * 60 // seconds
 // kinds are the kinds that are recorded.
 var kinds = []oci.Kind{oci.KindHelm, oci.KindZarf, oci.KindImage, oci.KindOther}
 
-// IDOf returns the ID of a digest.
-func IDOf(digest string) string {
+// idOf returns the ID of a digest.
+func idOf(digest string) string {
 	sum := sha256.Sum256([]byte(digest))
 	return hex.EncodeToString(sum[:])
 }
@@ -95,6 +95,6 @@ func ReadKnown(text string) (all []Known) {
 		return nil
 	}
 	return slices.DeleteFunc(all, func(k Known) bool {
-		return k.ID == "" || !slices.Contains(kinds, k.Kind) || k.At < 0 || len(k.Blobs) > MaxAsked
+		return k.ID == "" || !slices.Contains(kinds, k.Kind) || k.At < 0 || len(k.Blobs) > maxAsked
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// DefaultPlatform is preferred in an index if no platform is requested.
-const DefaultPlatform = "linux/amd64"
+// defaultPlatform is preferred in an index if no platform is requested.
+const defaultPlatform = "linux/amd64"
 
 const maxPlatforms = 12 // shown
 
@@ -18,7 +18,7 @@ const maxPlatforms = 12 // shown
 func choose(index []oci.Descriptor, platform string, show func(string) string) (d oci.Descriptor, problem string) {
 	wanted := platform
 	if wanted == "" {
-		wanted = DefaultPlatform
+		wanted = defaultPlatform
 	}
 	if i := slices.IndexFunc(index, func(d oci.Descriptor) bool { return matches(d.Platform, wanted) }); i >= 0 {
 		return index[i], ""

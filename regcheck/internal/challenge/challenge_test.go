@@ -41,6 +41,12 @@ func TestParseChallenges(t *testing.T) {
 		{`Bearer realm="never closed`, []Challenge{{"bearer", "", params("realm", "never closed")}}},
 		{`Bearer realm="a" service="b"`, []Challenge{{"bearer", "", params("realm", "a", "service", "b")}}}, // blanks for commas
 		{`realm="of nothing"`, nil},
+		{`Bearer scope=a:push,pull,*,delete`, []Challenge{{"bearer", "", params("scope", "a:push,pull,*,delete")}}},
+		{`Bearer scope=a:pull,Basic,push`,
+			[]Challenge{{"bearer", "", params("scope", "a:pull")}, {"basic", "", params()}, {"push", "", params()}}},
+		{`Bearer scope="a:pull",push`, []Challenge{{"bearer", "", params("scope", "a:pull")}, {"push", "", params()}}},
+		{`NTLM TlRM`, []Challenge{{"ntlm", "TlRM", params()}}},
+		{`Negotiate YII==`, []Challenge{{"negotiate", "YII==", params()}}},
 	} {
 		got := ParseChallenges([]string{row.line})
 		if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(Challenge{})); diff != "" {
@@ -49,14 +55,45 @@ func TestParseChallenges(t *testing.T) {
 	}
 }
 
+// A challenge may have maxChallenge bytes after its scheme, and a line MaxChallenges times as many. What exceeds that is skipped.
 func TestChallengeBounds(t *testing.T) {
-	many := strings.Repeat(`Basic realm="x",`, 100)
-	if got := ParseChallenges([]string{many, many}); len(got) != MaxChallenges {
-		t.Errorf("%d challenges", len(got))
+	bearer := func(bytes int) string { return `Bearer realm="` + strings.Repeat("a", bytes-len(` realm=""`)) + `"` }
+	padded := func(bytes int) string { return strings.Repeat(",", bytes-len("Basic")) + "Basic" }
+	most := strings.Repeat("A,", MaxChallenges)
+	for name, row := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"a challenge of the greatest length":       {[]string{bearer(maxChallenge), "Basic"}, "bearer basic"},
+		"a longer challenge":                       {[]string{bearer(maxChallenge + 1), "Basic"}, "basic"},
+		"a longer challenge before another":        {[]string{bearer(maxChallenge+1) + ",Basic"}, "basic"},
+		"challenges that are longer only together": {[]string{bearer(maxChallenge*3/4) + "," + bearer(maxChallenge*3/4)}, "bearer bearer"},
+		"long parameters without a scheme":         {[]string{strings.TrimPrefix(bearer(maxChallenge*2), "Bearer ") + ",Basic"}, "basic"},
+		"a line of the greatest length":            {[]string{padded(MaxChallenges * maxChallenge)}, "basic"},
+		"a longer line":                            {[]string{padded(MaxChallenges*maxChallenge + 1), "Digest"}, "digest"},
+		"another line after the most challenges":   {[]string{most, "B"}, "a a a a a a a a"},
+		"a line of more than the most challenges":  {[]string{most + "B"}, "a a a a a a a a"},
+	} {
+		var schemes []string
+		for _, c := range ParseChallenges(row.lines) {
+			schemes = append(schemes, c.scheme)
+		}
+		if got := strings.Join(schemes, " "); got != strings.TrimSpace(row.want) {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
 	}
-	long := `Bearer realm="` + strings.Repeat("a", maxChallenge) + `"`
-	if got := ParseChallenges([]string{long, `Basic realm="x"`}); len(got) != 1 || got[0].scheme != "basic" {
-		t.Errorf("the long challenge was not skipped: %d", len(got))
+	all := ParseChallenges([]string{strings.Repeat(`Basic realm="x",`, 100)})
+	if last := all[len(all)-1]; len(all) != MaxChallenges || last.Params["realm"] != "x" {
+		t.Errorf("%d challenges, the last one is %v", len(all), last)
+	}
+}
+
+func TestIsTokenByte(t *testing.T) {
+	const tchars = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" // RFC 9110 5.6.2
+	for b := range 256 {
+		if got := IsTokenByte(byte(b)); got != (strings.IndexByte(tchars, byte(b)) >= 0) {
+			t.Errorf("%#x is %v", b, got)
+		}
 	}
 }
 

@@ -72,7 +72,6 @@ type Grant struct {
 	Bad      *wire.Response // any other 400: another scope may be accepted
 	Err      error          // an *Error, a *ResponseError, or why there is no response
 	NoPost   bool           // with Err: the service does not support POST, which an identity token needs
-	Rounds   int
 }
 
 // Denial returns the response that rejects the request, nil if there is none.
@@ -97,9 +96,23 @@ func (c Client) RequestToken(ctx context.Context, t *Service, who Login, scopes 
 		return Grant{Err: err}
 	}
 	g := readGrant(t, a)
-	g.Rounds = a.Rounds
 	g.NoPost = who.Refresh != "" && (a.Status == 404 || a.Status == 405 || a.Status == 501)
 	return g
+}
+
+// RequestFirst requests a token without a scope and, if that gets 400, with the scopes of the challenge, and then with others: some
+// services require one. It returns the scopes that the token was requested with.
+func (c Client) RequestFirst(ctx context.Context, t *Service, who Login, others []string) (g Grant, scopes []string) {
+	g = c.RequestToken(ctx, t, who, nil)
+	for _, tried := range [][]string{t.RealScopes(), others} {
+		if g.Bad != nil && len(tried) > 0 {
+			g, scopes = c.RequestToken(ctx, t, who, tried), tried
+		}
+	}
+	if g.Bad != nil {
+		return g, nil
+	}
+	return g, scopes
 }
 
 func readGrant(t *Service, a *wire.Response) Grant {

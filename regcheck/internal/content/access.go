@@ -57,7 +57,6 @@ func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challen
 		scopes = []string{w.Scope}
 	}
 	g = c.RequestToken(ctx, w.Service, w.Login, scopes)
-	c.Rounds += g.Rounds
 	if g.Token == "" {
 		return "", g
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// Client requests content from a registry. Concurrent requests need a copy each: Rounds is not shared.
+// Client requests content from a registry. It is safe for concurrent use.
 type Client struct {
 	challenge.Client
-	Base   endpoint.Base
-	Login  challenge.Login // of the definition, at a token service that only content names
-	Limit  int64           // maximum bytes of a body
-	Rounds int             // round trips one after the other
+	Base  endpoint.Base
+	Login challenge.Login // of the definition, at a token service that only content names
+	Limit int64           // maximum bytes of a body
 }
 
 // Read sends a request for a path below /v2/, which may be redirected to another origin; authorization is not sent there.
@@ -29,9 +28,5 @@ func (c *Client) Read(ctx context.Context, path, query, authorization string) (*
 // Fetch sends a request for content.
 func (c *Client) Fetch(ctx context.Context, what wire.Request, crossing bool) (*wire.Response, error) {
 	what.Accept, what.Keep = oci.AcceptManifests, c.Limit
-	a, err := c.Wire.Fetch(ctx, what, crossing)
-	if a != nil {
-		c.Rounds += a.Rounds
-	}
-	return a, err
+	return c.Wire.Fetch(ctx, what, crossing)
 }

@@ -91,8 +91,9 @@ func (f Facts) byCatalog(otherwise Step) Step {
 		return PathMissing
 	case listsOthers:
 		return f.missing()
+	default:
+		return otherwise
 	}
-	return otherwise
 }
 
 // missing is for a path with nothing at or below it. A registry that refuses unknown projects, and has an unknown repository below

@@ -51,7 +51,8 @@ func TestDigestMatches(t *testing.T) {
 // The manifest of a hostile registry takes little memory, and its digests and names are checked before use.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{
-		`{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"sha256:00","size":2},"layers":[{"digest":"sha256:00","size":-1}]}`,
+		`{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"sha256:00","size":2},` +
+			`"layers":[{"digest":"sha256:00","size":-1}]}`,
 		`{"manifests":[{"digest":"sha256:00","platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{}]}`,
 		`{"layers":null,"manifests":{}}`, `{"layers":[1]}`, `{"config":[],"layers":[{"urls":["https://x.test/"]}]}`, `{"layers":[{},{},{`,
 		`{"layers":[{"size":1e99}]}`,

@@ -29,16 +29,19 @@ const maxKeys = 4
 type prober struct {
 	client *wire.Client
 	base   endpoint.Base
-	rounds int
 }
 
 // Paths sends requests to the likely paths, concurrently and without credentials, and returns the best candidate, nil if there
-// is none. root is the response to GET /v2/ below base. rounds is how many round trips one after the other that took.
-func Paths(ctx context.Context, client *wire.Client, base endpoint.Base, contentPath string, root *wire.Response) (best *Candidate, rounds int) {
-	p := &prober{client, base, 1}
-	keys := p.artifactoryKeys(ctx, contentPath, root)
-	best = p.probePaths(ctx, keys)
-	return best, p.rounds
+// is none. root is the response to GET /v2/ below base.
+func Paths(ctx context.Context, client *wire.Client, base endpoint.Base, contentPath string, root *wire.Response) *Candidate {
+	p := &prober{client, base}
+	return p.probePaths(ctx, p.artifactoryKeys(ctx, contentPath, root))
+}
+
+// IsRegistry reports whether an OCI registry responds at the root of the server.
+func IsRegistry(ctx context.Context, client *wire.Client, base endpoint.Base) bool {
+	a, err := (&prober{client, base}).get(ctx, "/v2/")
+	return err == nil && isRegistry(a)
 }
 
 func (p *prober) get(ctx context.Context, path string) (*wire.Response, error) {
@@ -49,9 +52,9 @@ func (p *prober) get(ctx context.Context, path string) (*wire.Response, error) {
 func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
 	var mu sync.Mutex
 	var helm, root, below *Candidate
-	var work wire.Background
+	var work []func(context.Context)
 	try := func(path string, read func(*wire.Response)) {
-		work.Do(func() {
+		work = append(work, func(ctx context.Context) {
 			if a, err := p.get(ctx, path); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -81,7 +84,7 @@ func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
 			})
 		}
 	}
-	work.Wait()
+	wire.Concurrently(ctx, work...)
 	for _, found := range []*Candidate{below, root, helm} {
 		if found != nil {
 			return found
@@ -117,7 +120,6 @@ func (p *prober) artifactoryKeys(ctx context.Context, contentPath string, root *
 	if err != nil || a.Status != 200 {
 		return keys
 	}
-	p.rounds += a.Rounds
 	var listed []struct {
 		Key         string `json:"key"`
 		PackageType string `json:"packageType"`
@@ -135,7 +137,8 @@ func (p *prober) artifactoryKeys(ctx context.Context, contentPath string, root *
 }
 
 func isKey(key string) bool {
-	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !challenge.IsTokenByte(byte(r)) }) < 0 // #nosec G115 -- bounded by the test before it
+	foreign := func(r rune) bool { return r >= 0x80 || !challenge.IsTokenByte(byte(r)) } // #nosec G115 -- bounded by the test before it
+	return key != "" && len(key) <= 64 && strings.IndexFunc(key, foreign) < 0
 }
 
 func looksLikeArtifactory(a *wire.Response, base endpoint.Base) bool {

@@ -59,8 +59,9 @@ func (p Product) Scope() string {
 		return "read:packages"
 	case GitLab:
 		return "read_registry"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Renew returns how to renew rejected or expired credentials, "" if neither product nor username show it.

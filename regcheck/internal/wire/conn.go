@@ -26,8 +26,8 @@ var ErrLongChain = errors.New("the server sends more than 10 certificates")
 type Conn struct {
 	net.Conn
 	Peer   *Peer
-	Cost   int // round trips for opening it that are not counted yet
 	served atomic.Int32
+	cost   int // round trips for opening it, 0 once they are counted
 
 	CertificateRequested bool // the server requested a client certificate
 	acceptable           [][]byte
@@ -45,7 +45,7 @@ type Conn struct {
 }
 
 func newConn(p *Peer, raw net.Conn) *Conn {
-	c := &Conn{Conn: raw, Peer: p, Cost: 1}
+	c := &Conn{Conn: raw, Peer: p, cost: 1}
 	c.wrote, c.spoke = context.WithCancel(p.ctx)
 	c.detach = context.AfterFunc(p.ctx, func() { _ = raw.Close() })
 	return c
@@ -55,7 +55,7 @@ func newConn(p *Peer, raw net.Conn) *Conn {
 // connection with a TLS alert unread.
 func (c *Conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if IsReset(err) {
+	if isReset(err) {
 		return len(b), nil
 	}
 	return n, err
@@ -76,10 +76,12 @@ func (c *Conn) Handshake(ctx context.Context) error {
 	if err := c.tls.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	c.Cost++
+	rounds := 1
 	if c.tls.ConnectionState().Version < tls.VersionTLS13 {
-		c.Cost++
+		rounds = 2
 	}
+	c.cost += rounds
+	addRounds(ctx, rounds)
 	return nil
 }
 
@@ -155,7 +157,7 @@ func (c *Conn) saw(b []byte, err error) {
 	if len(c.first) == 0 {
 		c.first = bytes.Clone(b[:min(len(b), 8)])
 	}
-	c.ended = c.ended || errors.Is(err, io.EOF) || IsReset(err)
+	c.ended = c.ended || errors.Is(err, io.EOF) || isReset(err)
 	if c.tail == nil {
 		return
 	}

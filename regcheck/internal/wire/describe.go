@@ -30,7 +30,7 @@ func DescribeDial(err error) (words message.Text, retryable bool) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused: no server listens on that port, or a firewall rejects it", true
-	case IsReset(err):
+	case isReset(err):
 		return "the connection was reset", true
 	case IsTimeout(err):
 		return "there was no response in time: a firewall may drop the packets, or the host is down", true

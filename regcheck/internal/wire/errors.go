@@ -19,14 +19,14 @@ func IsTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
-func IsReset(err error) bool {
+func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // IsCutOff reports whether the server closed the connection before the header of a response was complete. The errors of net/http
 // for this have no type, so it checks whether a response had begun, or was rejected by net/http.
 func IsCutOff(err error) bool {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || IsReset(err) || errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
 	x, ok := errors.AsType[*ExchangeError](err)

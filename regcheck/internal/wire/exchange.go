@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -24,8 +26,9 @@ type Response struct {
 	Length int64 // of a download
 	Packed bool  // compressed, although the request accepts no encoding
 	Conn   *Conn
-	Rounds int
 	Hops   int
+
+	rounds int // round trips, with those for connections and redirects
 }
 
 // ExchangeError is the error of a request without a response.
@@ -43,12 +46,24 @@ type Request struct {
 	URL           *url.URL
 	Authorization string
 	Form          url.Values // makes it a POST
+	Raw           *Raw       // has method, headers and body of its own
 	Head          bool       // makes it a HEAD
 	FirstByte     bool       // asks for the first byte only; a server may ignore it
 	Accept        string
 	Keep          int64 // bytes of the body that are needed; shortBody when 0
 	Download      *Download
 }
+
+// Raw is a request to an API of another kind than a registry's.
+type Raw struct {
+	Method string
+	Header http.Header
+	Body   []byte
+	Secret []string // what must be masked if the response repeats it
+}
+
+// repeatable reports whether the request may be sent again after a server closed the connection without a response.
+func (c *Request) repeatable() bool { return c.Form == nil && c.Raw == nil }
 
 // shortBody is the size of the retained part of a body that is not a list. The rest is read up to the limit, to see whether
 // the body ends, and discarded, so that concurrent checks need little memory.
@@ -61,6 +76,9 @@ func (c *Request) Request(ctx context.Context, always map[string]string) (*http.
 	}
 	if c.Head {
 		method = http.MethodHead
+	}
+	if c.Raw != nil {
+		method, body = c.Raw.Method, bytes.NewReader(c.Raw.Body)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, c.URL.String(), body)
 	if err != nil {
@@ -82,11 +100,22 @@ func (c *Request) Request(ctx context.Context, always map[string]string) (*http.
 	for name, value := range always {
 		r.Header.Set(name, value)
 	}
+	if c.Raw != nil {
+		maps.Copy(r.Header, c.Raw.Header)
+	}
 	return r, nil
 }
 
 // Exchange sends one request to a peer and follows no redirect.
 func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Response, error) {
+	a, err := w.exchange(ctx, p, what)
+	if err == nil {
+		addRounds(ctx, a.rounds)
+	}
+	return a, err
+}
+
+func (w *Client) exchange(ctx context.Context, p *Peer, what *Request) (*Response, error) {
 	w.Sent.note(what)
 	w.noteHop(p.Origin)
 	ctx, cancel := what.Download.limit(ctx, w.Limits.Response)
@@ -95,7 +124,7 @@ func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Respons
 	x, failed := errors.AsType[*ExchangeError](err)
 	// net/http repeats a request over HTTP/1.1 when the server closed an idle connection (RFC 9112 section 9.3.1).
 	// Over HTTP/2 a server may do so after any of the concurrent requests (RFC 9113 section 6.8).
-	if failed && x.Conn.H2() && what.Form == nil && ctx.Err() == nil && IsCutOff(err) {
+	if failed && x.Conn.H2() && what.repeatable() && ctx.Err() == nil && IsCutOff(err) {
 		return w.send(ctx, p, what)
 	}
 	return a, err
@@ -118,7 +147,7 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 	}
 	c := seen.conn
 	c.served.Add(1)
-	a := &Response{URL: what.URL, From: p.Origin, Status: response.StatusCode, Header: response.Header, Conn: c, Rounds: 1 + seen.cost}
+	a := &Response{URL: what.URL, From: p.Origin, Status: response.StatusCode, Header: response.Header, Conn: c, rounds: 1 + seen.cost}
 	if what.Download != nil && a.Status == http.StatusOK {
 		a.download(response, what.Download)
 		return a, nil

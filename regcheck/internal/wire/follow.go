@@ -44,16 +44,17 @@ func (w *Client) Fetch(ctx context.Context, what Request, crossing bool) (*Respo
 	seen := map[string]bool{}
 	rounds, before := 0, (*url.URL)(nil)
 	for hops := 0; ; hops++ {
-		a, err := w.Exchange(ctx, p, &what)
+		a, err := w.exchange(ctx, p, &what)
 		if err != nil && hops > 0 {
 			return nil, &RedirectError{From: before, To: what.URL, Kind: redirectBroken, Err: err}
 		}
 		if err != nil {
 			return nil, err
 		}
-		a.Rounds += rounds
-		rounds, a.Hops = a.Rounds, hops
+		a.rounds += rounds
+		rounds, a.Hops = a.rounds, hops
 		if a.location() == "" {
+			addRounds(ctx, rounds)
 			return a, nil
 		}
 		seen[what.URL.String()] = true

@@ -33,8 +33,8 @@ digest distribution docker dockerhub endpoint errors exceeded expired failed for
 incorrect internal invalid latest library limits manifest message method missing namespace network object operation organization package
 parameter passwords permission please policy private problem project protected provided public reason refused registries registry rejected
 remote repositories repository requested required resource response result schema scopes secret secure server service session signed storage
-string subject supported system target tenant timeout tokens toomanyrequests unauthorized unavailable unexpected unknown unsupported upstream
-username version workspace`
+string subject supported system target tenant timeout tokens toomanyrequests unauthorized unavailable unexpected unknown unsupported
+upstream username version workspace`
 
 // sentCredentials are the credentials of a definition and those that a check has sent. The zero value is ready for use. It is safe
 // for concurrent use.
@@ -57,6 +57,11 @@ func (t *sentCredentials) Add(authorization string) { t.note(&Request{Authorizat
 // note adds the credentials of a request.
 func (t *sentCredentials) note(c *Request) {
 	t.add(c.Form.Get("refresh_token"))
+	if c.Raw != nil {
+		for _, value := range c.Raw.Secret {
+			t.add(value)
+		}
+	}
 	_, credentials, _ := strings.Cut(c.Authorization, " ")
 	t.add(credentials)
 	if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil {

@@ -60,6 +60,7 @@ func (w *Client) Dial(ctx context.Context, p *Peer) (*Conn, netip.AddrPort, erro
 	if err != nil {
 		return nil, at, err
 	}
+	addRounds(ctx, 1)
 	return newConn(p, raw), at, nil
 }
 
@@ -78,9 +79,9 @@ func (w *Client) Open(ctx context.Context, p *Peer) (*Conn, error) {
 	return c, nil
 }
 
-// Keep makes an open connection available to the next request that needs one. The caller has counted its cost.
+// Keep makes an open connection available to the next request that needs one, which does not count how it was opened.
 func (w *Client) Keep(c *Conn) {
-	c.Cost = 0
+	c.cost = 0
 	select {
 	case c.Peer.ready <- c:
 	default:
@@ -139,7 +140,7 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 			a.wrote.Store(false)
 			switch a.conn = connOf(info.Conn); {
 			case !info.Reused:
-				a.cost = a.conn.Cost
+				a.cost = a.conn.cost
 			case !info.WasIdle && !a.conn.H2():
 				a.cost = 1 // another request ended before a connection of its own was open
 			}

@@ -54,6 +54,8 @@ type Client struct {
 	mu    sync.Mutex
 	peers map[egress.Origin]*Peer
 	hops  []egress.Origin // see TakeHops
+
+	verified []egress.Origin // see ReachVerified
 }
 
 // StepError is the failure of a step of connecting to an origin.
@@ -61,7 +63,7 @@ type StepError struct {
 	Step   step
 	Origin egress.Origin
 	Err    error
-	Seen   *Handshake // of stepTLS
+	Seen   *Handshake // of StepTLS
 }
 
 type step string
@@ -146,6 +148,24 @@ func (w *Client) Reach(ctx context.Context, o egress.Origin) (*Peer, error) {
 	return p, nil
 }
 
+// ReachVerified is Reach for an origin whose certificate is verified although SkipVerify is set: it gets more than the credentials of the
+// registry.
+func (w *Client) ReachVerified(ctx context.Context, o egress.Origin) (*Peer, error) {
+	if o != w.Home {
+		w.mu.Lock()
+		w.verified = append(w.verified, o)
+		w.mu.Unlock()
+	}
+	return w.Reach(ctx, o)
+}
+
+// skipsVerify reports whether the certificate of an origin is not verified.
+func (w *Client) skipsVerify(o egress.Origin) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.SkipVerify && !slices.Contains(w.verified, o)
+}
+
 // maxHops limits TakeHops: a registry can redirect each request to another origin.
 const maxHops = 8
 
@@ -224,7 +244,7 @@ func (w *Client) tlsConfig(p *Peer, c *Conn) *tls.Config {
 			return &tls.Certificate{}, nil
 		},
 	}
-	config.InsecureSkipVerify = w.SkipVerify // as the definition requires; the report warns
+	config.InsecureSkipVerify = w.skipsVerify(p.Origin) // as the definition requires; the report warns
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) > MaxChain {
 			return ErrLongChain

@@ -1,4 +1,4 @@
-package regcheck
+package codes
 
 import "github.com/regwarden/regwarden/regcheck/internal/product"
 
@@ -11,6 +11,7 @@ var (
 	inAPI      = []Stage{StageAPI}
 	inAPIAuth  = []Stage{StageAPI, StageAuth}
 	inAuth     = []Stage{StageAuth}
+	inObtain   = []Stage{StageCredentials, StageAuth}
 	inContent  = []Stage{StageContent}
 	inRequests = []Stage{StageAPI, StageAuth, StageContent}
 )
@@ -80,10 +81,34 @@ var codeTable = []Entry{
 		Hint:     "Set {basePath} to the path of the registry; for Artifactory it is artifactory/api/docker/<repository key>."},
 	{Code: CodeNotOCI, Reason: ReasonClassicHelm, Stages: inAPI, Field: "endpoint",
 		Sentence: "This is a classic Helm repository with an index.yaml, not an OCI registry.",
-		Hint:     "Set {endpoint} to the address of an OCI registry; classic Helm repositories are not supported."},
+		Hint: "Set {endpoint} to the address of an OCI registry, or, if charts are used from here with \"helm repo add\", {kind} to " +
+			"chartRepository."},
 	{Code: CodeNotOCI, Reason: ReasonHTTPSRequired, Stages: inAPI, Field: "endpoint",
 		Sentence: "The server expects HTTPS on this port.",
 		Hint:     "Begin {endpoint} with https://."},
+
+	{Code: CodeNotChartRepository, Stages: inAPI, Field: "endpoint",
+		Sentence: "The endpoint did not respond like a chart repository.",
+		Hint:     "Correct host, port and path in {endpoint}: a chart repository returns 200 and YAML for index.yaml below it."},
+	{Code: CodeNotChartRepository, Reason: ReasonHTML, Stages: inAPI, Field: "endpoint",
+		Sentence: "The endpoint returned a web page instead of the index of a chart repository.",
+		Hint: "Set {endpoint} to the address that \"helm repo add\" takes, not to that of a web console or of a page about the " +
+			"repository. If the page is a login page, set {auth.username} and {auth.password}."},
+	{Code: CodeNotChartRepository, Reason: ReasonNotFound, Stages: inAPI, Field: "endpoint",
+		Sentence: "There is no index.yaml at this address, so it is not a chart repository.",
+		Hint:     "Correct the path in {endpoint}: Helm appends /index.yaml to it."},
+	{Code: CodeNotChartRepository, Reason: ReasonOCIRegistry, Stages: inAPI, Field: "endpoint",
+		Sentence: "This is an OCI registry, not a chart repository with an index.yaml.",
+		Hint:     "Remove {kind}: charts in an OCI registry are used with oci://."},
+	{Code: CodeNotChartRepository, Reason: ReasonHTTPSRequired, Stages: inAPI, Field: "endpoint",
+		Sentence: "The server expects HTTPS on this port.",
+		Hint:     "Begin {endpoint} with https://."},
+	{Code: CodeNotChartRepository, Reason: ReasonIndexInvalid, Stages: inAPI,
+		Sentence: "Helm cannot use the index.yaml of the repository.",
+		Hint:     "Contact the repository operator: generate index.yaml again, for example with \"helm repo index\"."},
+	{Code: CodeNotChartRepository, Reason: ReasonIndexTooLarge, Stages: inAPI,
+		Sentence: "The index.yaml of the repository is too large to be read.",
+		Hint:     "Contact the repository operator: remove old versions from the repository, or divide it."},
 	{Code: CodeUnavailable, Stages: inRequests, Retryable: true,
 		Sentence: "The registry is temporarily unavailable.",
 		Hint:     "Retry later. If the failure persists, contact the registry operator. The definition may be valid."},
@@ -150,7 +175,28 @@ var codeTable = []Entry{
 		Hint:     "Correct the repository or the tag in {baseContentPath}, or push the artifact first."},
 	{Code: CodeContentNotFound, Reason: ReasonDigestUnknown, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The repository does not have a manifest with this digest.",
-		Hint:     "Correct the digest in {baseContentPath}, or push the artifact first; the registry may have deleted a manifest without tags."},
+		Hint: "Correct the digest in {baseContentPath}, or push the artifact first; the registry may have deleted a manifest without " +
+			"tags."},
+	{Code: CodeContentNotFound, Reason: ReasonChartUnknown, Stages: inContent, Field: "baseContentPath",
+		Sentence: "The chart repository does not have this chart.",
+		Hint:     "Correct the name of the chart in {baseContentPath}, or add the chart to the repository."},
+	{Code: CodeContentNotFound, Reason: ReasonVersionUnknown, Stages: inContent, Field: "baseContentPath",
+		Sentence: "The chart repository does not have this version of the chart.",
+		Hint:     "Correct the version in {baseContentPath}, or add it to the repository."},
+	{Code: CodeAccessDenied, Reason: ReasonOtherHost, Stages: inContent,
+		Sentence: "The index names another host for the archive of a chart, and that host denies access.",
+		Hint: "Contact the repository operator: archives must be readable with the credentials of the repository, or without any. " +
+			"To send the credentials to every host that the index names, as Helm can, set {auth.passCredentials} to true."},
+	{Code: CodeContentDamaged, Reason: ReasonArchiveMissing, Stages: inContent,
+		Sentence: "The index names an archive of a chart that does not exist.",
+		Hint: "Contact the repository operator: add the archive again, or generate index.yaml again; the address of the archives in it " +
+			"may be wrong."},
+	{Code: CodeContentDamaged, Reason: ReasonArchiveUnreachable, Stages: inContent,
+		Sentence: "The index names an archive of a chart that cannot be downloaded.",
+		Hint:     "Contact the repository operator: the host of the archives must be reachable from clients."},
+	{Code: CodeContentDamaged, Reason: ReasonArchiveInvalid, Stages: inContent,
+		Sentence: "What the index names as the archive of a chart is none.",
+		Hint:     "Contact the repository operator: the address in the index must return the chart as a .tgz file."},
 	{Code: CodeContentDamaged, Reason: ReasonBlobMissing, Stages: inContent,
 		Sentence: "The registry has the manifest of the artifact, but not all blobs that it names.",
 		Hint: "Push the artifact again. If others are affected, contact the registry operator: the storage has lost blobs, or " +
@@ -214,5 +260,13 @@ var warningTable = []Entry{
 		Hint:     "Correct the name of the field, or remove it."},
 	{Warning: WarnPullQuotaLow, Stages: inContent,
 		Sentence: "Less than a fifth of the registry's pull quota is left.",
-		Hint:     "Use an account with a higher quota, or reduce other pulls with this account. Scheduled checks pull only changed content."},
+		Hint: "Use an account with a higher quota, or reduce other pulls with this account. Scheduled checks pull only changed " +
+			"content."},
+	{Warning: WarnChartNotReadable, Stages: inContent,
+		Sentence: "The archive of a chart cannot be downloaded, while that of another one can.",
+		Hint:     "Contact the repository operator: add the archive again, or remove its version from index.yaml."},
+	{Warning: WarnChartDigestMismatch, Stages: inContent,
+		Sentence: "The archive of a chart does not have the digest that the index names.",
+		Hint: "Contact the repository operator: generate index.yaml again after an archive was replaced. Helm does not compare the " +
+			"digest, others may."},
 }

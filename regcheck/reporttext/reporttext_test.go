@@ -1,4 +1,4 @@
-package regcheck_test
+package reporttext_test
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
-// -update rewrites the golden files and generated pages.
-var update = flag.Bool("update", false, "rewrite golden files and generated pages")
+var update = flag.Bool("update", false, "rewrite golden files")
 
 func sampleReport() *regcheck.Report {
 	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
@@ -59,7 +59,7 @@ func TestTree(t *testing.T) {
 		"valid": {valid, false, 0},
 	} {
 		var out bytes.Buffer
-		if err := row.report.WriteTree(&out, row.color, row.width); err != nil {
+		if err := (&reporttext.Printer{W: &out, Color: row.color, Width: row.width}).Print(row.report); err != nil {
 			t.Fatal(err)
 		}
 		golden := filepath.Join("testdata", "tree-"+name+".txt")
@@ -94,7 +94,7 @@ func TestTreeHasNoPipelineCommands(t *testing.T) {
 			Stages:   []regcheck.StageResult{{Name: regcheck.StageContent, Status: regcheck.OK, Detail: hostile}},
 		}
 		var out bytes.Buffer
-		if err := report.WriteTree(&out, false, 60); err != nil {
+		if err := (&reporttext.Printer{W: &out, Width: 60}).Print(report); err != nil {
 			t.Fatal(err)
 		}
 		if found := command.FindString(out.String()); found != "" || !strings.Contains(out.String(), "stop-commands::x") {
@@ -105,7 +105,8 @@ func TestTreeHasNoPipelineCommands(t *testing.T) {
 
 func TestPrinterReportsWriteErrors(t *testing.T) {
 	broken := errors.New("broken pipe")
-	if err := sampleReport().WriteTree(writerFunc(func([]byte) (int, error) { return 0, broken }), false, 80); !errors.Is(err, broken) {
+	printer := reporttext.Printer{W: writerFunc(func([]byte) (int, error) { return 0, broken })}
+	if err := printer.Print(sampleReport()); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package regcheck_test
+package reporttext_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // A report may come from a server.
@@ -15,7 +16,7 @@ func TestHostileReportControlsNoTerminal(t *testing.T) {
 		Stages:   []regcheck.StageResult{{Name: hostile, Status: hostile, Detail: hostile}},
 		Warnings: []regcheck.Warning{{Code: hostile, Message: hostile}}}
 	var out strings.Builder
-	if err := report.WriteTree(&out, false, 0); err != nil {
+	if err := (&reporttext.Printer{W: &out}).Print(report); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) ||

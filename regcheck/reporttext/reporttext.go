@@ -1,10 +1,12 @@
-package regcheck
+// Package reporttext prints the reports of checks as trees, for terminals.
+package reporttext
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/internal/layout"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -22,7 +24,7 @@ type Printer struct {
 }
 
 const (
-	nameColumn = 9 // the longest stage name and two blanks
+	nameColumn = 9 // the longest name of a stage that every check has, and two blanks
 	timeColumn = 8
 )
 
@@ -32,20 +34,20 @@ func (p *Printer) Start(registry string) {
 }
 
 // Observe writes the line of a stage that ended.
-func (p *Printer) Observe(r StageResult) {
+func (p *Printer) Observe(r regcheck.StageResult) {
 	elapsed, branch := "", layout.Branch
-	if r.Status != Skipped {
+	if r.Status != regcheck.Skipped {
 		elapsed = layout.Duration(r.Duration)
 	}
-	if r.Name == StageContent {
+	if r.Name == regcheck.StageContent {
 		branch = layout.LastBranch
 	}
-	name := fmt.Sprintf("%-*s%*s", nameColumn, layout.Printable(string(r.Name)), timeColumn, elapsed)
+	name := fmt.Sprintf("%-*s%*s", max(nameColumn, len(r.Name)+2), layout.Printable(string(r.Name)), timeColumn, elapsed)
 	p.out().Leaf(branch, layout.Mark(r.Status), name, r.Detail)
 }
 
 // references writes the lines of the references below that of the content stage.
-func (p *Printer) references(all []ReferenceResult) {
+func (p *Printer) references(all []regcheck.ReferenceResult) {
 	for i, r := range all {
 		branch := "   " + layout.Branch
 		if i == len(all)-1 {
@@ -62,7 +64,7 @@ func (p *Printer) references(all []ReferenceResult) {
 	}
 }
 
-func codeAndReason(code Code, reason Reason) string {
+func codeAndReason(code regcheck.Code, reason regcheck.Reason) string {
 	return strings.TrimSuffix(string(code)+" ("+string(reason)+")", " ()")
 }
 
@@ -73,11 +75,12 @@ func (p *Printer) out() *layout.Rows {
 }
 
 // Finish writes result, field, hint and warnings, and returns the first error of a write.
-func (p *Printer) Finish(r *Report) error {
+func (p *Printer) Finish(r *regcheck.Report) error {
 	p.references(r.References)
 	p.out().Line("")
 	if r.Valid {
-		p.out().Line(p.out().Paint(layout.Green+";"+layout.Bold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), layout.Duration(r.Duration)))
+		trips := wire.Counted(r.RoundTrips, "round trip", "round trips")
+		p.out().Line(p.out().Paint(layout.Green+";"+layout.Bold, "valid") + "  " + trips + ", " + layout.Duration(r.Duration))
 	} else {
 		p.notValid(r)
 	}
@@ -88,7 +91,7 @@ func (p *Printer) Finish(r *Report) error {
 }
 
 // notValid writes why a definition is not valid. The details are in the tree already.
-func (p *Printer) notValid(r *Report) {
+func (p *Printer) notValid(r *regcheck.Report) {
 	const result = "not valid  "
 	for i, row := range layout.Wrap(codeAndReason(r.Code, r.Reason), p.out().Columns()-len(result)) {
 		head := p.out().Paint(layout.Red+";"+layout.Bold, result)
@@ -99,7 +102,7 @@ func (p *Printer) notValid(r *Report) {
 	}
 	message := r.Message
 	for _, s := range r.Stages {
-		if s.Status == Failed {
+		if s.Status == regcheck.Failed {
 			message = strings.TrimSuffix(message, " "+s.Detail)
 		}
 	}
@@ -113,9 +116,8 @@ func (p *Printer) notValid(r *Report) {
 	}
 }
 
-// WriteTree writes a whole report, for a check without an observer.
-func (r *Report) WriteTree(w io.Writer, color bool, width int) error {
-	p := &Printer{W: w, Color: color, Width: width}
+// Print prints a whole report, for a check without an observer.
+func (p *Printer) Print(r *regcheck.Report) error {
 	p.Start(r.Registry)
 	for _, s := range r.Stages {
 		p.Observe(s)

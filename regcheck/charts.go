@@ -1,0 +1,181 @@
+package regcheck
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/expiry"
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
+	"github.com/regwarden/regwarden/regcheck/internal/chartrepo"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// checkCharts runs the stages of a chart repository that follow TLS. first is what was requested in the tls stage, nil if nothing was.
+func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) {
+	repository := r.chartRepository()
+	var check *chartrepo.Check
+	r.stage(StageAPI, func() outcome {
+		var anonymous *wire.Response
+		if first != nil {
+			if first.err != nil {
+				return failed(r.explainChart("GET "+r.Base.URL("index.yaml").String(), nil, first.err))
+			}
+			anonymous = first.bare
+		}
+		conn.awaitSpare()
+		var f *failure
+		if check, f = repository.Begin(ctx, anonymous); f != nil {
+			return failed(f)
+		}
+		return ofChart(check.Index(ctx))
+	})
+	r.stage(StageAuth, func() outcome {
+		r.warnOfCredentials()
+		return ofChart(check.Auth(ctx))
+	})
+	r.report.References = notExamined(r.plan)
+	r.stage(StageContent, func() outcome { return r.chartContent(ctx, check) })
+}
+
+func ofChart(o chartrepo.Outcome) outcome {
+	switch {
+	case o.Failure != nil:
+		return failed(o.Failure)
+	case o.Unknown:
+		return outcome{status: Unknown, detail: o.Detail}
+	}
+	return outcome{status: OK, detail: o.Detail}
+}
+
+// warnOfCredentials warns of what can be known of credentials without sending them.
+func (s subject) warnOfCredentials() {
+	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
+		s.warn(WarnPlainHTTPCredentials, "")
+	}
+	if text := expiry.Soon(s.plan.username, s.plan.password+s.plan.token, s.now()); text != "" { // at most one of them is there
+		s.warnAt(WarnCredentialsExpireSoon, s.plan.secretField(), "%s", text)
+	}
+}
+
+// chartContent is the content stage: the charts that the definition names can be downloaded, or any chart if it names none.
+func (r *run) chartContent(ctx context.Context, check *chartrepo.Check) outcome {
+	path := outcome{}
+	charts := len(check.Charts) - len(r.plan.references)
+	switch {
+	case charts > 0:
+		path = ofChart(check.Chart(ctx, 0, "baseContentPath"))
+	case len(r.plan.references) == 0:
+		return ofChart(check.AnyChart(ctx))
+	}
+	c := &contentCheck{exchange: exchange{subject: r.subject}, references: r.report.References}
+	return c.concludeReferences(path, func(i int) outcome {
+		return ofChart(check.Chart(ctx, charts+i, referenceField(i)))
+	})
+}
+
+// chartRepository returns the repository of the definition.
+func (r *run) chartRepository() *chartrepo.Repository {
+	p := r.plan
+	repository := r.chartRepositoryOf()
+	repository.Authority, repository.Login, repository.Explainer = authorityOf(p.endpoint), r.chartLogin(), r.chartExplainer()
+	if p.contentPath != "" {
+		repository.Charts = append(repository.Charts, chartindex.Chart{Name: p.contentPath, Version: p.reference.Tag})
+	}
+	for _, ref := range p.references {
+		repository.Charts = append(repository.Charts, chartindex.Chart{Name: ref.Repository, Version: ref.Tag})
+	}
+	if r.checker.Full {
+		repository.Full = r.limits.Download
+	}
+	return repository
+}
+
+// chartRepositoryOf returns the repository without what is not needed for the first request.
+func (s subject) chartRepositoryOf() *chartrepo.Repository {
+	return &chartrepo.Repository{Wire: s.Wire, Base: s.Base}
+}
+
+// authorityOf returns the host and port of an endpoint as they are written.
+func authorityOf(written string) string {
+	text := strings.TrimSpace(written)
+	if _, after, ok := strings.Cut(text, "://"); ok {
+		text = after
+	}
+	host, _, _ := strings.Cut(text, "/")
+	return host
+}
+
+// chartLogin returns the credentials. Helm sends Basic; a token is tried as a bearer token, and with a username as the password.
+func (r *run) chartLogin() chartrepo.Login {
+	p := r.plan
+	l := chartrepo.Login{Username: p.username, Secret: p.secretField(), User: p.userField(), PassEverywhere: p.passCredentials}
+	switch {
+	case p.auth == Basic, p.auth == Token && p.username != "":
+		l.Headers, l.Control = p.authorizations(), challenge.Basic(r.randomName(), random())
+	case p.auth == Token:
+		l.Headers, l.Control = p.authorizations()[:1], "Bearer "+random()
+	}
+	if r.checker.SkipControl {
+		l.Control = ""
+	}
+	return l
+}
+
+func (r *run) chartExplainer() chartrepo.Explainer {
+	check := r.authCheck(exchange{subject: r.subject})
+	return chartrepo.Explainer{
+		NoResponse:  r.explainChart,
+		TLS:         func(a *wire.Response) *failure { return diagnoseTLS(certs.ExplainResponse(a)) },
+		Unavailable: r.unavailable,
+		Warn: func(code WarningCode, field, format string, args ...any) {
+			r.warnAt(code, field, format, args...)
+		},
+		KnownControl: func() (open, known bool) {
+			if open, known = check.knownControl(); known {
+				r.newControl = r.known
+			}
+			return open, known
+		},
+		RecordControl: check.recordControl,
+	}
+}
+
+// explainChart returns why a request of a chart repository has no response. to is nil for its index.
+func (s explainer) explainChart(what string, to *url.URL, err error) *failure {
+	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
+		return notChartRepository(s.diagnoseRedirect(r))
+	}
+	if to == nil {
+		return notChartRepository(s.diagnoseNoResponse(what, err))
+	}
+	return s.diagnoseOther("The archive of a chart", to, err)
+}
+
+// notChartRepository returns a failure of an OCI registry as that of a chart repository.
+func notChartRepository(f *failure) *failure {
+	if f.Entry.Code != CodeNotOCI {
+		return f
+	}
+	own := fail(CodeNotChartRepository, f.Entry.Reason, "%s", f.Seen)
+	if f.Hint != codes.Lookup(CodeNotOCI, f.Entry.Reason).Hint {
+		own.Hint = f.Hint
+	}
+	return own
+}
+
+// concludeReferences examines the references one after the other.
+func (c *contentCheck) concludeReferences(path outcome, examine func(i int) outcome) outcome {
+	failures := make([]*failure, len(c.references))
+	for i := range c.references {
+		failures[i] = c.noteReference(i, examine(i))
+	}
+	if path.detail == "" && path.failure == nil {
+		path = passed("")
+	}
+	return c.conclusion(path, failures)
+}

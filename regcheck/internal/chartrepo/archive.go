@@ -1,0 +1,206 @@
+package chartrepo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// smallArchive is the size in bytes up to which an archive is downloaded whole. Of a larger one this much is read.
+const smallArchive = 1 << 20
+
+// Chart is the outcome of the chart at a place of Repository.Charts: the index has it, and its archive can be read. field is the one
+// that names the chart.
+func (c *Check) Chart(ctx context.Context, place int, field string) Outcome {
+	want, match := c.Charts[place], c.own.index.Found[place]
+	if match.Version != nil {
+		return c.archive(ctx, *match.Version, field)
+	}
+	shown := wire.CleanText(want.String())
+	if unread := c.own.index.Unread; unread != "" {
+		return unknown("%s is not in the part of index.yaml that was examined: %s", shown, c.Wire.Text(unread))
+	}
+	if !match.Chart {
+		f := codes.Fail(codes.CodeContentNotFound, codes.ReasonChartUnknown, "index.yaml has %s, and not %s.",
+			wire.Counted(c.own.index.Charts, "chart", "charts"), wire.CleanText(want.Name)).At(field)
+		return failed(c.hintSimilar(f, spelling.Prefixes(want.Name, c.own.index.Names), ""))
+	}
+	f := codes.Fail(codes.CodeContentNotFound, codes.ReasonVersionUnknown, "index.yaml has %s of %s, and not %s.",
+		wire.Counted(len(match.Versions), "version", "versions"), wire.CleanText(want.Name), wire.CleanText(want.Version)).At(field)
+	if !chartindex.IsExact(want.Version) {
+		return failed(f.Hinting("Name one version exactly: {program} does not resolve ranges of versions."))
+	}
+	return failed(c.hintSimilar(f, spelling.Prefixes(want.Version, match.Versions), want.Name+":"))
+}
+
+func (c *Check) hintSimilar(f *codes.Failure, names []string, prefix string) *codes.Failure {
+	for i := range names {
+		names[i] = c.Wire.Name(prefix + names[i])
+	}
+	if len(names) == 0 {
+		return f
+	}
+	return f.Hinting("Correct {baseContentPath}; similar names: %s.", strings.Join(names, ", "))
+}
+
+// AnyChart is the outcome of a repository of which no chart is named: the archive of one of the charts that changed last can be read.
+func (c *Check) AnyChart(ctx context.Context) Outcome {
+	var first Outcome
+	for i, v := range c.own.index.Newest {
+		out := c.archive(ctx, v, "")
+		if i == 0 {
+			first = out
+		}
+		if out.Failure == nil {
+			if i > 0 {
+				c.Warn(codes.WarnChartNotReadable, "", "%s", first.Failure.Seen)
+			}
+			return out
+		}
+	}
+	if len(c.own.index.Newest) == 0 {
+		return Outcome{Unknown: true, Detail: "index.yaml has no chart that could be read"}
+	}
+	return first
+}
+
+// archive requests the archive of a version of a chart.
+func (c *Check) archive(ctx context.Context, v chartindex.Version, field string) Outcome {
+	shown := c.Wire.Name(v.String())
+	u, err := c.Resolve(v.URL)
+	switch {
+	case v.URL == "":
+		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has no URL in index.yaml.", shown))
+	case err != nil:
+		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has a URL that cannot be read.", shown))
+	case u.Scheme == "oci":
+		return unknown("%s is in an OCI registry, %s, which is checked with a definition of its own", shown, wire.ShowURL(u))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return unknown("%s has a URL that needs a plugin of Helm: %s", shown, wire.ShowURL(u))
+	case u.User != nil:
+		return unknown("%s has credentials in its URL, which are not used: %s", shown, wire.ShowURL(u))
+	}
+	d := download{c, shown, u, field, sha256.New(), nil, 0}
+	return d.run(ctx, v)
+}
+
+// download is the download of an archive.
+type download struct {
+	*Check
+	shown string
+	url   *url.URL
+	field string
+	hash  hash.Hash
+	head  []byte
+	size  int64
+}
+
+// errEnough ends the download of a large archive.
+var errEnough = errors.New("no more of the archive is needed")
+
+func (d *download) Write(p []byte) (int, error) {
+	d.head = append(d.head, p[:min(len(p), max(0, 4<<10-len(d.head)))]...)
+	d.size += int64(len(p))
+	d.hash.Write(p)
+	if d.Full == 0 && d.size > smallArchive {
+		return 0, errEnough
+	}
+	return len(p), nil
+}
+
+func (d *download) run(ctx context.Context, v chartindex.Version) Outcome {
+	a, err := d.request(ctx)
+	if err != nil {
+		f := d.NoResponse("GET "+wire.ShowURL(d.url), d.url, err)
+		unreachable := codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveUnreachable, "%s: %s", d.shown, f.Seen).Retry(f.Retryable)
+		switch f.Entry.Code {
+		case codes.CodeTLSFailed:
+			unreachable.Hint = f.Hint
+		case codes.CodeAddressForbidden:
+			unreachable.Hint = "If the address is right, ask the operator of {program} to allow it in the egress policy; otherwise " +
+				"contact the repository operator: index.yaml names a wrong address."
+		default: // the hint of the reason
+		}
+		return failed(unreachable)
+	}
+	if f := d.refused(a); f != nil {
+		return failed(f)
+	}
+	if !bytes.HasPrefix(d.head, []byte{0x1f, 0x8b}) {
+		a.Body = d.head
+		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned %s, which is not gzip.",
+			d.shown, a.ShowURL(), a.Summary()))
+	}
+	return d.digest(a, v)
+}
+
+// request sends the credentials only where Helm does.
+func (d *download) request(ctx context.Context) (*wire.Response, error) {
+	origin, err := egress.ReadOrigin(d.url)
+	if err == nil {
+		_, err = d.Wire.Hop(ctx, d.origin(), origin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	what := wire.Request{URL: d.url, Accept: "application/gzip, application/octet-stream, */*",
+		Download: &wire.Download{To: d, Size: max(d.Full, 2*smallArchive)}}
+	if d.sendsTo(d.url) {
+		what.Authorization = d.header
+	}
+	return d.Wire.Fetch(ctx, what, true)
+}
+
+// refused is the failure of a response without an archive.
+func (d *download) refused(a *wire.Response) *codes.Failure {
+	seen := "%s: GET %s returned %s."
+	args := []any{d.shown, a.ShowURL(), a.Summary()}
+	denied := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
+	switch {
+	case a.Status == http.StatusOK && a.Cut != nil && !errors.Is(a.Cut, errEnough):
+		return codes.Fail(codes.CodeUnavailable, "", "%s: GET %s returned 200, and the response ended early or was too slow.", d.shown,
+			a.ShowURL())
+	case a.Status == http.StatusOK && a.Packed:
+		return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned a body that is encoded once more.",
+			d.shown, a.ShowURL())
+	case a.Status == http.StatusOK:
+		return nil
+	case denied && !d.sendsTo(d.url), denied && a.From != d.origin():
+		return codes.Fail(codes.CodeAccessDenied, codes.ReasonOtherHost, seen, args...)
+	case denied && d.header == "":
+		return codes.Fail(codes.CodeAuthRequired, "", seen, args...)
+	case denied:
+		return codes.Fail(codes.CodeAccessDenied, "", "The credentials open index.yaml, but "+seen, args...).At(d.field).
+			Hinting("Grant the user permission to read the archives of the repository.")
+	case a.Status == http.StatusTooManyRequests || a.Status >= 500:
+		return d.Unavailable(d.shown+": GET "+a.ShowURL(), a)
+	}
+	return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, seen, args...)
+}
+
+// digest compares the digest of an archive that was downloaded whole. Helm does not: a difference is a warning.
+func (d *download) digest(a *wire.Response, v chartindex.Version) Outcome {
+	want := strings.TrimPrefix(strings.ToLower(v.Digest), "sha256:")
+	switch {
+	case a.Cut != nil || a.Over:
+		return passed("%s can be downloaded", d.shown)
+	case len(want) != hex.EncodedLen(sha256.Size):
+		return passed("%s was downloaded, %d bytes; index.yaml has no digest of it", d.shown, d.size)
+	case hex.EncodeToString(d.hash.Sum(nil)) != want:
+		d.Warn(codes.WarnChartDigestMismatch, "", "%s: %s.", d.shown, a.ShowURL())
+		return passed("%s was downloaded, %d bytes; its digest differs from that of index.yaml", d.shown, d.size)
+	}
+	return passed("%s was downloaded, %d bytes, with the digest of index.yaml", d.shown, d.size)
+}

@@ -1,0 +1,91 @@
+package regcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/regwarden/regwarden/regcheck/internal/message"
+	"github.com/regwarden/regwarden/regcheck/internal/provider"
+	"github.com/regwarden/regwarden/regcheck/internal/source"
+)
+
+// What definitions are checked with whose credentials are obtained.
+type (
+	CredentialCache = source.Cache
+	Ambient         = source.Ambient
+)
+
+// remembered returns the credentials that an earlier check obtained, with which this check begins.
+func (r *run) remembered() source.Credentials {
+	plan := *r.plan
+	plan.source = source.Bind(plan.source, r.checker.Ambient)
+	r.plan = &plan
+	got := r.checker.Obtained.Get(plan.source, r.now())
+	if got.Remembered {
+		r.use(got)
+	}
+	return got
+}
+
+// use continues as with a definition of type basic.
+func (s *subject) use(got source.Credentials) {
+	plan := *s.plan
+	plan.username, plan.password, plan.auth = got.Username, got.Password.Reveal(), Basic
+	s.plan, s.Login = &plan, plan.login()
+	for _, login := range plan.authorizations() {
+		s.Wire.Sent.Add(login)
+	}
+}
+
+// obtain is the credentials stage: it gets username and password from the provider unless they are remembered.
+func (r *run) obtain(ctx context.Context, x *exchange, got *source.Credentials) outcome {
+	if got.Remembered {
+		return passed("%s", got.Describe())
+	}
+	issued, err := x.plan.source.Obtain(ctx, provider.Over(x.Wire), r.now())
+	if err != nil {
+		return failed(x.diagnoseProvider(err))
+	}
+	r.checker.Obtained.Put(x.plan.source, issued, r.now())
+	*got = issued
+	x.use(issued)
+	x.opened = x.opened.again()
+	return passed("%s", got.Describe())
+}
+
+// auth is the auth stage. Remembered credentials that the registry rejects may have been revoked, and are obtained once more.
+func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (grant, outcome) {
+	given, out := r.authCheck(*x).auth(ctx)
+	if got.Remembered && out.failure != nil && out.failure.Entry.Code == CodeAuthFailed {
+		r.checker.Obtained.Forget(x.plan.source)
+		got.Remembered = false
+		if anew := r.obtain(ctx, x, got); anew.failure != nil {
+			return given, anew
+		}
+		given, out = r.authCheck(*x).auth(ctx)
+	}
+	return given, out.withHintOf(*got)
+}
+
+// withHintOf adds what is known of obtained credentials that the registry rejects.
+func (out outcome) withHintOf(got source.Credentials) outcome {
+	if f := out.failure; f != nil && (f.Entry.Code == CodeAccessDenied || f.Entry.Code == CodeAuthFailed) {
+		f.Hint += got.Hint()
+	}
+	return out
+}
+
+// diagnoseProvider is for credentials that were not obtained. The registry is not the cause.
+func (s explainer) diagnoseProvider(err error) *failure {
+	if x, ok := errors.AsType[*provider.ForbiddenError](err); ok {
+		return s.forbidden(err, x.Host+", which issues the credentials, has an address that must not be contacted").At("")
+	}
+	refusal, ok := errors.AsType[*source.Refusal](err)
+	if !ok {
+		refusal = &source.Refusal{Reason: source.BadResponse, Seen: message.Of("%s", s.Wire.Text(err.Error()))}
+	}
+	f := fail(CodeCredentialSourceFailed, Reason(refusal.Reason), "%s", refusal.Seen).At(refusal.Field).Retry(refusal.Retry)
+	f.Hint = cmp.Or(refusal.Hint, f.Hint)
+	return f
+}
