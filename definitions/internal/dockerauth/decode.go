@@ -132,8 +132,9 @@ func (r Rules) fatal(e *Entry, used bool) bool {
 		return e.Problem == "wrongShape"
 	case Kubelet, Keychain:
 		return true
+	default:
+		return used || e.Problem == "wrongShape"
 	}
-	return used || e.Problem == "wrongShape"
 }
 
 // members are what the consumer reads of an entry.
@@ -147,8 +148,9 @@ func (r Rules) members() []string {
 		return []string{"auth"}
 	case ORAS, Keychain:
 		return []string{"auth", "username", "password", "identitytoken", "registrytoken"}
+	default:
+		return []string{"auth", "username", "password", "identitytoken", "registrytoken", "serveraddress"}
 	}
-	return []string{"auth", "username", "password", "identitytoken", "registrytoken", "serveraddress"}
 }
 
 func (raw rawEntry) decode(rules Rules) *Entry {

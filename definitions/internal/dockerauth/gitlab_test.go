@@ -24,9 +24,12 @@ func TestGitLabRunner(t *testing.T) {
 	}
 	for text, want := range map[string]Choice{
 		`{"auths": {"r.test": {"auth": "dTpw"}}, "credHelpers": {"r.test": "ecr-login"}}`: {Helper: "ecr-login", HelperServer: "r.test"},
-		`{"auths": {"r.test": {"auth": "dTpw"}}, "credsStore": "desktop"}`:                {Helper: "desktop", HelperServer: "r.test", FromStore: true},
-		`{"auths": {"r.test": {"auth": "dTpw"}, "x.test": {"auth": "x"}}}`:                {Rejected: `The entry "x.test" has an auth that is not valid base64.`},
-		`{"auths": {"r.test": {"auth": "OnA="}}}`:                                         {Rejected: `The entry "r.test" has an auth without a username.`},
+		`{"auths": {"r.test": {"auth": "dTpw"}}, "credsStore": "desktop"}`: {Helper: "desktop",
+			HelperServer: "r.test", FromStore: true},
+		`{"auths": {"r.test": {"auth": "dTpw"}, "x.test": {"auth": "x"}}}`: {Rejected: `The entry "x.test" has an auth ` +
+			`that is not valid base64.`},
+		`{"auths": {"r.test": {"auth": "OnA="}}}`: {Rejected: `The entry "r.test" has an auth ` +
+			`without a username.`},
 	} {
 		got := parse(t, text).Lookup(GitLabRunner, "r.test/a")
 		if got.Helper != want.Helper || got.HelperServer != want.HelperServer || got.FromStore != want.FromStore ||

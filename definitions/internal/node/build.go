@@ -1,7 +1,15 @@
 package node
 
+import "slices"
+
 // IsExpression reports whether the value is computed from others, which are not known here, as in HCL.
 func (n *Node) IsExpression() bool { return n.is(expression) }
+
+// HasExpression reports whether a value or a part of it is computed.
+func (n *Node) HasExpression() bool {
+	return n.IsExpression() || slices.ContainsFunc(n.Items(), (*Node).HasExpression) ||
+		slices.ContainsFunc(n.Pairs(), func(p Pair) bool { return p.Value.HasExpression() })
+}
 
 func newScalar(line int, k kind, value string) *Node {
 	return &Node{Line: line, kind: k, size: 1, value: value}
@@ -26,6 +34,17 @@ func (n *Node) addMember(line int, key string, value *Node) {
 	}
 	n.size += value.size
 	n.pairs = append(n.pairs, Pair{key, line, value})
+}
+
+// MoveTo sets the line of all values of a tree that was generated.
+func (n *Node) MoveTo(line int) {
+	n.Line = line
+	for _, p := range n.Pairs() {
+		p.Value.MoveTo(line)
+	}
+	for _, item := range n.Items() {
+		item.MoveTo(line)
+	}
 }
 
 // TextLine returns the line in which a text begins: the one below the node's if it is a block of lines in YAML.

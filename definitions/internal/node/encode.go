@@ -26,11 +26,19 @@ func (n *Node) appendJSON(text []byte, depth int) ([]byte, error) {
 	case n.is(boolean):
 		return fmt.Append(text, n.Bool()), nil
 	}
-	value := jsontext.Value(n.value)
-	if !n.IsText() && value.IsValid() && value.Kind() == '0' {
-		return append(text, value...), nil
+	if n.isNumber() {
+		return append(text, n.value...), nil
 	}
 	return jsontext.AppendQuote(text, n.value)
+}
+
+// isNumber reports whether the value is a number of JSON.
+func (n *Node) isNumber() bool {
+	if n == nil || n.IsText() {
+		return false
+	}
+	value := jsontext.Value(n.value)
+	return value.IsValid() && value.Kind() == '0'
 }
 
 func (n *Node) appendArray(text []byte, depth int) (_ []byte, err error) {

@@ -77,8 +77,9 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 		return newScalar(line, boolean, token.String()), nil
 	case '0':
 		return newScalar(line, number, token.String()), nil
+	default:
+		return newScalar(line, null, ""), nil
 	}
-	return newScalar(line, null, ""), nil
 }
 
 func (r *jsonReader) members(n *Node, depth int) error {

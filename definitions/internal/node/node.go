@@ -138,6 +138,26 @@ func (n *Node) IsObject() bool { return n.is(object) }
 // IsArray reports whether the value is an array.
 func (n *Node) IsArray() bool { return n.is(array) }
 
+// IsNull reports whether the value is null.
+func (n *Node) IsNull() bool { return n.is(null) }
+
+// TypeName returns the type that the value has in JSON, with its article.
+func (n *Node) TypeName() string {
+	switch {
+	case n.IsObject():
+		return "an object"
+	case n.IsArray():
+		return "an array"
+	case n.is(boolean):
+		return "a boolean"
+	case n.isNumber():
+		return "a number"
+	case n == nil || n.IsNull():
+		return "null"
+	}
+	return "a string"
+}
+
 // IsText reports whether the value is a string: not a number, a boolean, null, an object or an array.
 func (n *Node) IsText() bool { return n.is(text) }
 

@@ -2,7 +2,10 @@ package shell_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,15 +24,20 @@ func TestCommands(t *testing.T) {
 		"":                             nil,
 		"# docker login":               nil,
 		"a b#c 'd e' \"f\\\"g\" h\\ i": {{Words: lit("a", "b#c", "d e", `f"g`, "h i")}},
+		`a "b c; d"`:                   {{Words: lit("a", "b c; d")}},
 		"a; b && c || d & (e)":         {{Words: lit("a")}, {Words: lit("b")}, {Words: lit("c")}, {Words: lit("d")}, {Words: lit("e")}},
 		"a \\\n  b\nc":                 {{Words: lit("a", "b")}, {Words: lit("c"), Line: 2}},
 		"sudo -E X=1 a 2>&1 >f b":      {{Words: lit("a", "b")}},
 		"if ! a; then b; fi":           {{Words: lit("a")}, {Words: lit("b")}, {Words: lit("fi")}},
-		"a | b |& c":                   {{Words: lit("a")}, {Words: lit("b"), Input: &shell.Command{Words: lit("a")}}, {Words: lit("c"), Input: &shell.Command{Words: lit("b")}}},
-		"a <<< 'x' b":                  {{Words: lit("a", "b"), HereString: &shell.Word{Text: "x", Literal: true}}},
-		"a < f":                        {{Words: lit("a"), Input: &shell.Command{Words: lit("cat")}}},
-		"a <<-'E'\nb\n\tE\nc":          {{Words: lit("a"), HereString: &shell.Word{}}, {Words: lit("c"), Line: 3}},
-		"a p$X '$X' ${X:-}} $(b $(c) d) `e` ${{ f | g }}h '${{ i }}'": {{Words: []shell.Word{{"a", true}, {"p", false}, {"$X", true}, {"", false},
+		"a | b |& c": {{Words: lit("a")}, {Words: lit("b"), Input: &shell.Command{Words: lit("a")}},
+			{Words: lit("c"), Input: &shell.Command{Words: lit("b")}}},
+		"a <<< 'x' b":         {{Words: lit("a", "b"), HereString: &shell.Word{Text: "x", Literal: true}}},
+		"a < f":               {{Words: lit("a"), Input: &shell.Command{Words: lit("cat")}}},
+		"a <<-'E'\nb\n\tE\nc": {{Words: lit("a"), HereString: &shell.Word{}}, {Words: lit("c"), Line: 3}},
+		"a <<E\n\nE\nc":       {{Words: lit("a"), HereString: &shell.Word{}}, {Words: lit("c"), Line: 3}},
+		"a <<\nb\n\nc":        {{Words: lit("a"), HereString: &shell.Word{}}, {Words: lit("c"), Line: 3}},
+		"a p$X '$X' ${X:-}} $(b $(c) d) `e` ${{ f | g }}h '${{ i }}'": {{Words: []shell.Word{{"a", true}, {"p", false},
+			{"$X", true}, {"", false},
 			{"", false}, {"", false}, {"", false}, {"", false}}}},
 	} {
 		if diff := cmp.Diff(want, slices.Collect(shell.Commands(script))); diff != "" {
@@ -65,7 +73,34 @@ func TestParse(t *testing.T) {
 
 func TestIs(t *testing.T) {
 	command := slices.Collect(shell.Commands("docker login $X"))[0]
-	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || command.Is("docker login x") || (*shell.Command)(nil).Is("a") {
+	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || command.Is("docker login x") ||
+		(*shell.Command)(nil).Is("a") || !command.Is("") {
 		t.Error("the command is not recognized")
+	}
+	if two := slices.Collect(shell.Commands("docker login"))[0]; !two.Is("docker login") {
+		t.Error("a command of two words is not recognized")
+	}
+	for words, known := range map[int]bool{199: true, 200: true, 201: false, 1000: false} {
+		command := slices.Collect(shell.Commands(strings.Repeat("a ", words)))[0]
+		if command.Is("a") != known || len(command.Words) > 201 {
+			t.Errorf("a command of %d words, of which %d are read: %t", words, len(command.Words), !known)
+		}
+	}
+}
+
+// TestAssignments tries every character as the only one of the name of a variable, and of the rest of it.
+func TestAssignments(t *testing.T) {
+	const special = " \t\r\n;&|<>()'\"\\`$#"
+	for c := '!'; c < utf8.RuneSelf; c++ {
+		if strings.ContainsRune(special, c) || c == '-' { // that is an option
+			continue
+		}
+		isName := c == '_' || unicode.IsDigit(c) || unicode.IsLetter(c)
+		for _, assignment := range []string{string(c) + "=1", "X" + string(c) + "=1"} {
+			command := slices.Collect(shell.Commands(assignment + " a"))[0]
+			if command.Is("a") != isName && !(c == '=' && assignment[0] == 'X') {
+				t.Errorf("%s: %v", assignment, command.Words)
+			}
+		}
 	}
 }
