@@ -27,6 +27,7 @@ const (
 	Buildkitd            Format = "buildkitd"
 	K3sRegistries        Format = "k3s-registries"
 	Kubernetes           Format = "kubernetes"
+	Kustomization        Format = "kustomization"
 	HelmRepositories     Format = "helm-repositories"
 	HelmChart            Format = "helm-chart"
 	Helmfile             Format = "helmfile"
@@ -36,7 +37,37 @@ const (
 	Dependabot           Format = "dependabot"
 	GitHubWorkflow       Format = "github-workflow"
 	GitLabCI             Format = "gitlab-ci"
+	Talos                Format = "talos"
+	DockerDaemon         Format = "docker-daemon"
+	Helmwave             Format = "helmwave"
+	Vendir               Format = "vendir"
+	Skaffold             Format = "skaffold"
+	Compose              Format = "compose"
+	Dockerfile           Format = "dockerfile"
+	Pipeline             Format = "pipeline"
+	Script               Format = "script"
 	ArgoCDImageUpdater   Format = "argocd-image-updater"
+	Nomad                Format = "nomad"
+	ECSTask              Format = "ecs-task"
+	CloudFormation       Format = "cloudformation"
+	Copilot              Format = "copilot"
+	AzureContainer       Format = "azure-container"
+	Render               Format = "render"
+	GitLabRunner         Format = "gitlab-runner"
+	CRIO                 Format = "crio"
+	CloudInit            Format = "cloud-init"
+	Butane               Format = "butane"
+	Fleet                Format = "fleet"
+	Helmsman             Format = "helmsman"
+	DevSpace             Format = "devspace"
+	Concourse            Format = "concourse"
+	CircleCI             Format = "circleci"
+	Bitbucket            Format = "bitbucket-pipelines"
+	Drone                Format = "drone"
+	Kamal                Format = "kamal"
+	Distribution         Format = "distribution"
+	Regsync              Format = "regsync"
+	Regctl               Format = "regctl"
 	RegistryDefinition   Format = "regwarden"
 )
 
@@ -86,6 +117,14 @@ func (s Source) InFile() string {
 	return strings.Join(parts, ", ")
 }
 
+// String returns the place as file:line, only the file without a line.
+func (s Source) String() string {
+	if s.Line == 0 {
+		return s.File
+	}
+	return fmt.Sprintf("%s:%d", s.File, s.Line)
+}
+
 // Resolution is whether a definition is complete.
 type Resolution string
 
@@ -106,7 +145,8 @@ type Registry struct {
 	Reason     UnresolvedReason    `json:"reason"` // null if resolved
 	Detail     Detail              `json:"detail"` // what is missing, for people
 	Notices    []Notice            `json:"notices"`
-	Steps      []string            `json:"-"`                    // how the consumer chose the credentials, one sentence per step; only with Options.Explain
+	Secret     *Source             `json:"-"`                    // the object with the credentials, if it is another one
+	Steps      []string            `json:"-"`                    // how the consumer chose the credentials, with Options.Explain
 	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
 	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
 	// DefinitionProblems is why a complete definition cannot be used, such as a line break in a password: it is not valid, and no
@@ -155,6 +195,8 @@ type Result struct {
 	Registries []Registry `json:"registries"`
 	Skipped    []Skipped  `json:"skipped"`
 	Problems   []Problem  `json:"problems"`
+	References []Registry `json:"references,omitempty"` // images and charts that are used without credentials of the files
+	LeftOut    []string   `json:"leftOut,omitempty"`    // directories of test data, documentation and vendored code; the first 1,000
 	Summary    Summary    `json:"summary"`
 }
 
@@ -167,6 +209,23 @@ type Summary struct {
 	Unresolved int `json:"unresolved"`
 	Skipped    int `json:"skipped"`
 	Problems   int `json:"problems"`
+	Excluded   int `json:"excluded,omitempty"` // files and directories that were not read
+	Ignored    int `json:"ignored,omitempty"`  // issues that a comment names; they are not in the result
+	Known      int `json:"known,omitempty"`    // issues of a baseline; they are not in the result
+	References int `json:"references,omitempty"`
+	LeftOut    int `json:"leftOut,omitempty"`  // directories that were not read
+	Unparsed   int `json:"unparsed,omitempty"` // files that cannot be parsed, and are of no known program
+
+	Silent Silent `json:"silent,omitzero"`
+}
+
+// Silent counts the files of a directory that define nothing.
+type Silent struct {
+	Foreign   int `json:"foreign,omitempty"`   // not opened: source code, documentation, pictures and archives by their names
+	Irregular int `json:"irregular,omitempty"` // not opened: links, pipes and devices
+	TooLarge  int `json:"tooLarge,omitempty"`
+	Binary    int `json:"binary,omitempty"`
+	Unrelated int `json:"unrelated,omitempty"` // of no known format
 }
 
 // Validate sets DefinitionProblems of complete definitions, which needs no check, and Summary.
@@ -207,7 +266,10 @@ func (t tlsProblems) problems(d regcheck.Definition) []regcheck.Problem {
 
 // Summarize sets r.Summary from the rest, after reports have been added.
 func (r *Result) Summarize() {
-	r.Summary = Summary{Found: len(r.Registries), Skipped: len(r.Skipped), Problems: len(r.Problems)}
+	s := &r.Summary
+	*s = Summary{Found: len(r.Registries), Skipped: len(r.Skipped), Problems: len(r.Problems),
+		Excluded: s.Excluded, Ignored: s.Ignored, Known: s.Known, References: len(r.References), LeftOut: s.LeftOut, Unparsed: s.Unparsed,
+		Silent: s.Silent}
 	for _, found := range r.Registries {
 		switch {
 		case found.Resolution == Unresolved:
@@ -236,6 +298,8 @@ type Options struct {
 	As Consumer
 	// Helper asks credential helpers. nil: none is started, and definitions whose credentials they have are unresolved.
 	Helper Helper `json:"-"`
+	// All reads the directories of test data, documentation and vendored code too, which a walk of a tree leaves out.
+	All bool
 	// Explain keeps how consumers chose the credentials in the Steps of each Registry.
 	Explain bool
 	// Now is the time against which credentials expire; the zero value means time.Now.
@@ -246,6 +310,8 @@ type Options struct {
 	FileTime time.Duration
 	// MemoryIsFull reports, between entries, that reading has to end as with FileTime. nil: it never has to.
 	MemoryIsFull func() bool `json:"-"`
+	// Versioned reports whether a file, named as in sources, is in a repository: a Secret in plain text has a notice there. nil: none is.
+	Versioned func(file string) bool `json:"-"`
 	// ReadFile reads a file outside of the tree that a scanned file names. nil: such files are not read.
 	ReadFile func(name string) ([]byte, error) `json:"-"`
 }

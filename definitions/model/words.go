@@ -45,6 +45,7 @@ const (
 	SkipNotARegistry      SkipReason = "notARegistry"
 	SkipNotOCI            SkipReason = "notOci"
 	SkipPlaceholder       SkipReason = "placeholder"
+	SkipShadowed          SkipReason = "shadowed"
 	SkipTemplate          SkipReason = "template"
 	SkipUnsupportedScheme SkipReason = "unsupportedScheme"
 	SkipWildcard          SkipReason = "wildcard"
@@ -70,6 +71,7 @@ const (
 
 // Notices.
 const (
+	NoticeAmbientCredentials    NoticeCode = "ambientCredentials"
 	NoticeAmbiguousCredentials  NoticeCode = "ambiguousCredentials"
 	NoticeConflictingEntries    NoticeCode = "conflictingEntries"
 	NoticeDeprecatedKeys        NoticeCode = "deprecatedKeys"
@@ -136,6 +138,7 @@ var wordLists = []WordList{
 		{string(SkipNotARegistry), "The entry is not for a registry."},
 		{string(SkipNotOCI), "The entry is not for an OCI registry."},
 		{string(SkipPlaceholder), "The value is a placeholder of an example."},
+		{string(SkipShadowed), "Another entry takes precedence; the consumer never uses this one."},
 		{string(SkipTemplate), "The address is a template or an expression."},
 		{string(SkipUnsupportedScheme), "No registry is reached with this scheme."},
 		{string(SkipWildcard), "The entry matches several registries by a wildcard."},
@@ -157,6 +160,7 @@ var wordLists = []WordList{
 		{string(ProblemWrongShape), "A value has the wrong type, or the file exceeds a limit."},
 	}},
 	{"Notices", []Word{
+		{string(NoticeAmbientCredentials), "The check uses credentials of the environment instead of the identity of the consumer."},
 		{string(NoticeAmbiguousCredentials), "Several credentials match; the consumer may use another."},
 		{string(NoticeConflictingEntries), "Two entries contradict each other."},
 		{string(NoticeDeprecatedKeys), "The keys are deprecated."},
