@@ -16,8 +16,10 @@ func FuzzDockerConfig(f *testing.F) {
 	consumers := []model.Consumer{model.Docker, model.Podman, model.Kubelet, model.Flux, model.Helm}
 	formats := []model.Format{model.DockerConfig, model.DockerAuthConfigEnv, model.Dockercfg}
 	for _, seed := range []string{
-		`{"auths": {"r.test": {"auth": "dTpodW50ZXIyc2VjcmV0"}, "https://index.docker.io/v1/": {"identitytoken": "hunter2secret"}}, "credHelpers": {"a": "b"}}`,
-		`{"auths": {"*.r.test:5000/a": {"username": "u", "password": "hunter2secret"}, "u:p@r.test/x": {"auth": "eA=="}, "r.test/y": {}}, "credsStore": "c"}`,
+		`{"auths": {"r.test": {"auth": "dTpodW50ZXIyc2VjcmV0"}, "https://index.docker.io/v1/": {"identitytoken": "hunter2secret"}}, ` +
+			`"credHelpers": {"a": "b"}}`,
+		`{"auths": {"*.r.test:5000/a": {"username": "u", "password": "hunter2secret"}, "u:p@r.test/x": {"auth": "eA=="}, "r.test/y": ` +
+			`{}}, "credsStore": "c"}`,
 		`{"r.test": {"auth": "dTpodW50ZXIyc2VjcmV0", "email": ""}}`,
 		"\ufeff{\"auths\": []} x", "",
 	} {

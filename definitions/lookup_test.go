@@ -19,7 +19,8 @@ const ghcr = `{"auths": {
 	"*.io": {"auth": "YTpi"},
 	"bad.test": {"auth": "dTpw"}, "bad.test/a": {"auth": "YTpi"},
 	"half.test": {"username": "u"}, "none.test": {}},
-	"credHelpers": {"h.test": "one", "fails.test": "two", "anonymous.test": "three", "identity.test": "four", "other.test": "five", "path.test": "../six"}}`
+	"credHelpers": {"h.test": "one", "fails.test": "two", "anonymous.test": "three", "identity.test": "four", "other.test": "five",
+	"path.test": "../six"}}`
 
 // helper has credentials for some servers; it fails for two, and five must not be started.
 func helper(program, server string) (string, secret.String, error) {
@@ -47,7 +48,7 @@ func TestLookup(t *testing.T) {
 		{model.Docker, "ghcr.io/acme/charts:1.0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
 		{model.Docker, "ghcr.io/acme/charts@sha256:0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
 		{model.Docker, "ghcr.io", "2 ghcr.io https://ghcr.io  basic u p"},
-		{model.Docker, "localhost:5000", "0  https://localhost:5000  noAuth   noMatchingCredentials"},
+		{model.Docker, "localhost:5000", "0  https://localhost:5000  noAuth   noMatchingCredentials plainHttpFallback"},
 		{model.Helm, "oci://ghcr.io/acme/charts/", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
 		{model.Docker, "nginx:1.25", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
 		{model.Docker, "nginx", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},

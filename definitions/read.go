@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/kubernetes"
 	"github.com/regwarden/regwarden/definitions/internal/projects"
 	"github.com/regwarden/regwarden/definitions/internal/runtimes"
@@ -19,12 +20,29 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// Scanner collects what many files have. Objects of one file may refer to those of another, so that the result is known when all have
-// been added. A Scanner is used by one goroutine at a time.
-type Scanner = scanner.Scanner
+// Scanner collects what many files have, in three passes: each file is read when it is added, what files say of each other is resolved when
+// all have been added, and the result is reported. A Scanner is used by one goroutine at a time.
+type Scanner struct {
+	*scanner.Scanner
+	cluster *kubernetes.Cluster
+}
 
 // NewScanner returns a Scanner without files.
-func NewScanner(o model.Options) *Scanner { return scanner.New(o, formats) }
+func NewScanner(o model.Options) *Scanner {
+	s := &Scanner{Scanner: scanner.New(o)}
+	s.cluster = kubernetes.NewCluster(s.Scanner)
+	s.Formats = formats(s.cluster, runtimes.NewMachines())
+	return s
+}
+
+// Result resolves what was added, and returns it. No slice is nil.
+func (s *Scanner) Result() model.Result {
+	s.Complete(func() {
+		s.cluster.Resolve()
+		s.ApplyInsecure()
+	})
+	return s.Scanner.Result()
+}
 
 // Read returns what the files of fsys have.
 func Read(ctx context.Context, fsys fs.FS, o model.Options) (model.Result, error) {
@@ -40,16 +58,16 @@ func Read(ctx context.Context, fsys fs.FS, o model.Options) (model.Result, error
 // Dockercfg and ContainersAuth; the error is for another one, and for a file that is not JSON. A file that the consumer rejects, and
 // credentials that are not in it, are not an error: the definition is unresolved.
 func Lookup(name string, config []byte, reference string, o model.Options) (model.Registry, []string, error) {
-	return scanner.LookUp(name, config, reference, o)
+	return docker.LookUp(name, config, reference, o)
 }
 
 // ConsumerOf returns who uses a file of credentials: its format is one of those of Lookup.
-func ConsumerOf(format model.Format) model.Consumer { return scanner.ConsumerOf(format) }
+func ConsumerOf(format model.Format) model.Consumer { return docker.ConsumerOf(format) }
 
 // Locations returns where a consumer looks for credentials, in this order. It uses the first location that has an entry for the registry.
 // Consumers whose credentials are in a cluster have no locations.
 func Locations(consumer model.Consumer, e model.Environment) []model.Location {
-	return scanner.Locations(consumer, e)
+	return docker.Locations(consumer, e)
 }
 
 // DefinitionJSON returns a definition that is written as JSON or YAML as the JSON body of the HTTP API. JSON is returned unchanged, so that
@@ -58,14 +76,17 @@ func Locations(consumer model.Consumer, e model.Environment) []model.Location {
 func DefinitionJSON(data []byte) ([]byte, error) { return projects.DefinitionJSON(data) }
 
 // formats lists every format once; more specific ones are first.
-var formats = slices.Concat(scanner.DockerFormats, kubernetes.ImageUpdaterFormats,
-	runtimes.ContainerdFormats, runtimes.RegistriesConfFormats, runtimes.K3sFormats, runtimes.BuildkitdFormats, projects.TerraformFormats, kubernetes.Formats,
-	projects.HelmFormats, projects.HarborFormats, projects.RenovateFormats, projects.DependabotFormats, projects.GitHubFormats, projects.GitLabFormats, projects.RegwardenFormats)
+func formats(cluster *kubernetes.Cluster, machines *runtimes.Machines) []scanner.Reader {
+	return slices.Concat(docker.Formats, cluster.ImageUpdaterFormats(), machines.Formats(), projects.TerraformFormats(cluster),
+		cluster.KustomizeFormats(), cluster.ObjectFormats(), projects.HelmFormats, projects.HarborFormats,
+		projects.RenovateFormats, projects.DependabotFormats, projects.GitHubFormats, projects.GitLabFormats,
+		projects.RegwardenFormats)
+}
 
 // FormatNames lists the names of all formats.
 func FormatNames() []string {
 	var names []string
-	for _, f := range formats {
+	for _, f := range NewScanner(model.Options{}).Formats {
 		if !slices.Contains(names, string(f.Name)) {
 			names = append(names, string(f.Name))
 		}

@@ -64,7 +64,6 @@ const (
 	ProblemNotYAML            ProblemReason = "notYAML"
 	ProblemPlaceholder        ProblemReason = "placeholder"
 	ProblemProgram            ProblemReason = "program"
-	ProblemTemplate           ProblemReason = "template"
 	ProblemUnknownCapability  ProblemReason = "unknownCapability"
 	ProblemWrongShape         ProblemReason = "wrongShape"
 )
@@ -155,7 +154,6 @@ var wordLists = []WordList{
 		{string(ProblemNotYAML), "The file is not valid YAML."},
 		{string(ProblemPlaceholder), "A placeholder is where a value is required."},
 		{string(ProblemProgram), "The file is a program, which is not run."},
-		{string(ProblemTemplate), "The file is a template."},
 		{string(ProblemUnknownCapability), "A host has a capability that containerd does not know."},
 		{string(ProblemWrongShape), "A value has the wrong type, or the file exceeds a limit."},
 	}},

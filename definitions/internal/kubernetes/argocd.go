@@ -73,7 +73,7 @@ func (o *object) argoLabel() string {
 }
 
 // argoCD returns what the Secrets of Argo CD have, which are read once.
-func (c *cluster) argoCD() *argoSecrets {
+func (c *Cluster) argoCD() *argoSecrets {
 	if c.argo != nil {
 		return c.argo
 	}
@@ -172,27 +172,30 @@ func (r *argoSecret) boolean(key string) bool {
 	return value
 }
 
-func resolveArgoUnreadable(s *scanner.Scanner, o *object) {
+func resolveArgoUnreadable(c *Cluster, o *object) {
 	switch {
 	case o.argoLabel() == "":
 	case o.kind == "SealedSecret":
-		s.Skip(o.at(nil), model.SkipEncrypted, "The SealedSecret with a repository of Argo CD is encrypted. %s", readInstead)
+		c.Skip(o.at(nil), model.SkipEncrypted, "The SealedSecret with a repository of Argo CD is encrypted. %s", readInstead)
 	default:
-		s.Skip(o.at(nil), model.SkipTemplate, "The ExternalSecret is a template for a repository of Argo CD, whose values are in another store. %s", readInstead)
+		c.Skip(o.at(nil), model.SkipTemplate,
+			"The ExternalSecret is a template for a repository of Argo CD, whose values are in another store. %s", readInstead)
 	}
 }
 
-func resolveArgoSecret(s *scanner.Scanner, o *object) {
-	r := clusterOf(s).argoCD().bySecret[o]
+func resolveArgoSecret(c *Cluster, o *object) {
+	r := c.argoCD().bySecret[o]
 	if r == nil {
 		return
 	}
 	at := o.at(o.secretValue("url").at)
-	used := &argoUse{argoCD: clusterOf(s).argoCD(), o: o, Repository: r.Repository, from: r, gap: r.gap}
-	if !r.template {
+	used := &argoUse{argoCD: c.argoCD(), o: o, Repository: r.Repository, from: r, gap: r.gap}
+	if r.template {
+		used.Insecure = false // which Argo CD ignores
+	} else {
 		used.inherit()
 	}
-	if !r.isOCI(s, at, used) {
+	if !r.isOCI(c, at, used) {
 		return
 	}
 	e := scanner.Entry{At: at, Address: r.URL}
@@ -204,7 +207,10 @@ func resolveArgoSecret(s *scanner.Scanner, o *object) {
 	if r.write {
 		scanner.AddNotice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this Secret only to push to Git repositories.")
 	}
-	used.add(s, e)
+	if r.Password != "" {
+		e.Notices = append(e.Notices, o.plainNotices(c)...)
+	}
+	used.add(c, e)
 }
 
 func (r *argoSecret) repositoryNotices(e *scanner.Entry, used *argoUse) {
@@ -227,7 +233,12 @@ func (r *argoSecret) repositoryNotices(e *scanner.Entry, used *argoUse) {
 func (r *argoSecret) templateNotices(e *scanner.Entry, a *argoSecrets) {
 	_, count := a.set(r).Template(r.URL, a.place(r.o))
 	if count > 1 {
-		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries, "Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries,
+			"Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+	}
+	if r.o.secretValue("insecure").at != nil {
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
+			"A credential template has no insecure: Argo CD ignores it. Set it in the Secrets of the repositories.")
 	}
 	switch {
 	case count == 0:
@@ -249,63 +260,67 @@ func (a *argoSecrets) set(r *argoSecret) *argorepo.Set {
 	return &a.readers
 }
 
-// isOCI reports whether the Secret is for an OCI registry, and adds why it is not. Argo CD also uses a Helm repository as such whose template
-// does not repeat enableOCI.
-func (r *argoSecret) isOCI(s *scanner.Scanner, at model.Source, used *argoUse) bool {
+// isOCI reports whether the Secret is for an OCI registry, and adds why it is not. Argo CD also uses a Helm repository as such whose
+// template does not repeat enableOCI.
+func (r *argoSecret) isOCI(c *Cluster, at model.Source, used *argoUse) bool {
 	helm, enabled := used.Type == "helm", used.EnableOCI || r.EnableOCI
 	hasScheme := strings.Contains(r.URL, "://")
 	switch {
 	case r.wrong != "":
-		s.Problem(at, model.ProblemWrongShape, "Argo CD cannot read the Secret: the value of %s must be text, such as \"true\" in quotes for a boolean.", r.wrong)
+		c.Problem(at, model.ProblemWrongShape,
+			"Argo CD cannot read the Secret: the value of %s must be text, such as \"true\" in quotes for a boolean.", r.wrong)
 	case r.urlGap != nil && r.urlGap.reason == model.UnresolvedTemplate:
-		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		c.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 	case r.urlGap != nil && r.urlGap.reason == model.UnresolvedEncrypted:
-		s.Skip(at, model.SkipEncrypted, "%s", r.urlGap.detail)
+		c.Skip(at, model.SkipEncrypted, "%s", r.urlGap.detail)
 	case r.urlGap != nil:
-		s.Problem(at, model.ProblemInvalidBase64, "%s", r.urlGap.detail)
+		c.Problem(at, model.ProblemInvalidBase64, "%s", r.urlGap.detail)
 	case r.URL == "":
-		s.Problem(at, model.ProblemNoHost, "The Secret has no url.")
+		c.Problem(at, model.ProblemNoHost, "The Secret has no url.")
 	case strings.HasPrefix(r.URL, "oci://"), helm && enabled && !hasScheme:
 		return true
 	case used.Type == "oci":
-		s.Problem(at, model.ProblemWrongShape, "Argo CD rejects the URL, because that of a repository of type oci must begin with oci://.")
+		c.Problem(at, model.ProblemWrongShape, "Argo CD rejects the URL, because that of a repository of type oci must begin with oci://.")
 	case helm && enabled:
-		s.Problem(at, model.ProblemWrongShape, "Argo CD rejects the URL, because that of a Helm repository with enableOCI must not have a scheme. Remove it, or set type to oci and begin the URL with oci://.")
+		c.Problem(at, model.ProblemWrongShape,
+			"Argo CD rejects the URL, because that of a Helm repository with enableOCI must not have a scheme. Remove it, or set type to "+
+				"oci and begin the URL with oci://.")
 	case helm:
-		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set enableOCI to \"true\".")
+		c.Skip(at, model.SkipClassicHelm,
+			"The repository is a classic Helm repository. If it is an OCI registry, set enableOCI to \"true\".")
 	default:
-		s.Skip(at, model.SkipGit, "The repository is a Git repository, because its type is not oci or helm.")
+		c.Skip(at, model.SkipGit, "The repository is a Git repository, because its type is not oci or helm.")
 	}
 	return false
 }
 
-func resolveApplication(s *scanner.Scanner, o *object) {
-	addArgoSources(s, o, o.node.Get("spec"))
+func resolveApplication(c *Cluster, o *object) {
+	addArgoSources(c, o, o.node.Get("spec"))
 }
 
-func resolveApplicationSet(s *scanner.Scanner, o *object) {
-	addArgoSources(s, o, o.node.Get("spec", "template", "spec"))
+func resolveApplicationSet(c *Cluster, o *object) {
+	addArgoSources(c, o, o.node.Get("spec", "template", "spec"))
 }
 
 // addArgoSources adds what an Application is made of. If it has several sources, the single one is ignored.
-func addArgoSources(s *scanner.Scanner, o *object, spec *node.Node) {
+func addArgoSources(c *Cluster, o *object, spec *node.Node) {
 	sources := spec.Get("sources").Items()
 	if single := spec.Get("source"); len(sources) == 0 && single.IsObject() {
 		sources = []*node.Node{single}
 	}
 	project := spec.Get("project").Text()
 	for _, source := range sources {
-		if !s.Afford(o.at(source), costOfSource+len(project)>>6) {
+		if !c.Afford(o.at(source), costOfSource+len(project)>>6) {
 			return
 		}
-		addArgoSource(s, o, project, source)
+		addArgoSource(c, o, project, source)
 	}
 }
 
 // costOfSource is as many comparisons as a search for the Secrets of a URL.
 const costOfSource = 4
 
-func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.Node) {
+func addArgoSource(c *Cluster, o *object, project string, source *node.Node) {
 	address, chart := source.Get("repoURL").Text(), source.Get("chart").Text()
 	at := o.at(source)
 	if line := source.Get("repoURL"); line != nil {
@@ -314,10 +329,10 @@ func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.N
 	e := scanner.Entry{At: at, Address: address}
 	switch {
 	case scanner.IsTemplate(address + chart):
-		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		c.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		return
 	case address == "":
-		s.Skip(at, model.SkipNoHost, "The source has no repoURL.")
+		c.Skip(at, model.SkipNoHost, "The source has no repoURL.")
 		return
 	case strings.HasPrefix(address, "oci://") && chart != "":
 		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
@@ -326,12 +341,12 @@ func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.N
 	case chart != "" && !strings.Contains(address, "://"):
 		e.Address = strings.TrimSuffix(address, "/") + "/" + chart
 	case chart != "":
-		s.Skip(at, model.SkipClassicHelm, "The source is a classic Helm repository.")
+		c.Skip(at, model.SkipClassicHelm, "The source is a classic Helm repository.")
 		return
 	default:
-		s.Skip(at, model.SkipGit, "The source is a Git repository.")
+		c.Skip(at, model.SkipGit, "The source is a Git repository.")
 		return
 	}
-	used := clusterOf(s).argoCD().repository(o, address, project)
-	used.add(s, e)
+	used := c.argoCD().repository(o, address, project)
+	used.add(c, e)
 }

@@ -16,6 +16,7 @@ type argoUse struct {
 	argoCD *argoSecrets
 	o      *object     // that names the repository
 	from   *argoSecret // the Secret of the repository, nil if there is none
+	secret *object     // that has the credentials
 	gap    *gap
 	notice []model.Notice
 }
@@ -42,6 +43,9 @@ func (u *argoUse) inherit() {
 	if u.gap == nil {
 		u.gap = u.from.unusable()
 	}
+	if u.from != nil {
+		u.secret = u.from.o
+	}
 	if u.gap != nil || u.HasCredentials() {
 		return
 	}
@@ -61,7 +65,7 @@ func (u *argoUse) inherit() {
 			Message: "Argo CD sends the credentials of a template to every host whose name begins like the one in its URL. End the URL " +
 				"of the template with /."})
 	default:
-		u.gap = a.of[template].unusable()
+		u.gap, u.secret = a.of[template].unusable(), a.of[template].o
 		u.Inherit(template)
 	}
 }
@@ -72,15 +76,18 @@ func (a *argoSecrets) place(o *object) argorepo.Place {
 }
 
 // add adds the definition of a repository.
-func (u *argoUse) add(s *scanner.Scanner, e scanner.Entry) {
+func (u *argoUse) add(c *Cluster, e scanner.Entry) {
 	e.Format, e.Consumer = model.Kubernetes, model.ArgoCD
 	e.Definition.Auth = &regcheck.Auth{}
 	e.Notices = append(e.Notices, u.notice...)
 	lacks(&e.Registry, u.gap)
+	if u.secret != nil && u.secret != u.o {
+		e.Secret = u.secret.place()
+	}
 	u.addCredentials(&e)
-	u.addConnection(s, &e)
-	reachedFrom(&e.Registry, argorepo.Host(u.URL))
-	e.Add(s)
+	u.addConnection(c, &e)
+	scanner.ReachedFrom(&e.Registry, argorepo.Host(u.URL))
+	e.Add(c.Scanner)
 }
 
 func (u *argoUse) addCredentials(e *scanner.Entry) {
@@ -110,7 +117,7 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 	}
 }
 
-func (u *argoUse) addConnection(s *scanner.Scanner, e *scanner.Entry) {
+func (u *argoUse) addConnection(c *Cluster, e *scanner.Entry) {
 	tls := &e.Definition.Auth.TLS
 	if u.ForceHTTP {
 		e.Address = "http://" + strings.TrimPrefix(e.Address, "oci://")
@@ -120,8 +127,9 @@ func (u *argoUse) addConnection(s *scanner.Scanner, e *scanner.Entry) {
 		u.addClientCertificate(e)
 		tls.Enabled = *tls != regcheck.TLS{}
 	}
-	if s.Afford(e.At, len(u.NoProxy)>>6) && !u.BypassesProxy() {
-		scanner.AddNotice(&e.Registry, model.NoticeOnlyFromTheCluster, "Argo CD connects through the proxy in its Secret, which the check does not use.")
+	if c.Afford(e.At, len(u.NoProxy)>>6) && !u.BypassesProxy() {
+		scanner.AddNotice(&e.Registry, model.NoticeOnlyFromTheCluster,
+			"Argo CD connects through the proxy in its Secret, which the check does not use.")
 	}
 }
 

@@ -1,25 +1,35 @@
 package kubernetes
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/spelling"
 )
 
-// Formats reads Kubernetes objects.
-var Formats = []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Keys: []string{"apiVersion kind"}, Read: readKubernetes}}
+// NewCluster returns a Cluster without objects, which reports to s.
+func NewCluster(s *scanner.Scanner) *Cluster { return &Cluster{Scanner: s} }
+
+// ObjectFormats returns the readers of Kubernetes objects.
+func (c *Cluster) ObjectFormats() []scanner.Reader {
+	return []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Keys: []string{"apiVersion kind"}, Read: c.read}}
+}
 
 // maxLists limits lists within lists.
 const maxLists = 5
 
+// isKubernetes recognizes objects in files of a walk that may be manifests: a document in a text between lines of - is not one.
 func isKubernetes(f *scanner.File) bool {
+	if f.IsWalked() && !scanner.IsOneOf(f.Extension(), ".yaml", ".yml", ".json", "") {
+		return false
+	}
 	documents, _ := f.Nodes()
 	return slices.ContainsFunc(documents, isObject)
 }
@@ -28,28 +38,31 @@ func isObject(n *node.Node) bool {
 	return n.Get("apiVersion").IsText() && n.Get("kind").IsText()
 }
 
-func readKubernetes(f *scanner.File) {
-	documents, err := f.Nodes()
-	if errors.Is(err, node.ErrLimit) {
-		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+func (c *Cluster) read(f *scanner.File) {
+	for _, document := range f.Readable() {
+		c.AddObject(f, document)
 	}
-	reason := model.ProblemNotYAML
-	if f.LooksLikeJSON() {
-		reason = model.ProblemNotJSON
-	}
-	f.SyntaxProblems(reason, err)
-	for _, document := range documents {
-		if isObject(document) {
-			readObject(f, document, document.Get("apiVersion").Text(), document.Get("kind").Text(), 0)
-		}
+}
+
+// AddObject adds an object that a file of another format has.
+func (c *Cluster) AddObject(f *scanner.File, n *node.Node) {
+	if isObject(n) {
+		c.readObject(f, n, n.Get("apiVersion").Text(), n.Get("kind").Text(), 0)
 	}
 }
 
 // readObject reads an object or a list of objects. The API omits apiVersion and kind in lists of one kind, such as SecretList.
-func readObject(f *scanner.File, n *node.Node, apiVersion, kind string, lists int) {
+func (c *Cluster) readObject(f *scanner.File, n *node.Node, apiVersion, kind string, lists int) {
+	if kind == "ResourceSet" { // of Flux, whose objects may have expressions
+		for _, resource := range n.Get("spec", "resources").Items() {
+			if lists < maxLists && isObject(resource) {
+				c.readObject(f, resource, resource.Get("apiVersion").Text(), resource.Get("kind").Text(), lists+1)
+			}
+		}
+	}
 	items := n.Get("items")
 	if !items.IsArray() || !strings.HasSuffix(kind, "List") {
-		clusterOf(f.Scanner).add(f.Scanner, &object{file: f, node: n, apiVersion: apiVersion, kind: kind,
+		c.add(&object{file: f, node: n, apiVersion: apiVersion, kind: kind,
 			namespace: n.Get("metadata", "namespace").Text(), name: n.Get("metadata", "name").Text()})
 		return
 	}
@@ -60,9 +73,9 @@ func readObject(f *scanner.File, n *node.Node, apiVersion, kind string, lists in
 	for _, item := range items.Items() {
 		switch {
 		case isObject(item):
-			readObject(f, item, item.Get("apiVersion").Text(), item.Get("kind").Text(), lists+1)
+			c.readObject(f, item, item.Get("apiVersion").Text(), item.Get("kind").Text(), lists+1)
 		case item.Get("kind") == nil:
-			readObject(f, item, apiVersion, strings.TrimSuffix(kind, "List"), lists+1)
+			c.readObject(f, item, apiVersion, strings.TrimSuffix(kind, "List"), lists+1)
 		}
 	}
 }
@@ -73,15 +86,20 @@ const (
 	maxClusterBytes  = 128 << 20
 )
 
-// cluster has the Kubernetes objects of all files. References between them are resolved when all are known.
-type cluster struct {
-	objects       []*object
-	named         map[objectName]objects
-	last          *scanner.File // of the objects
-	values, bytes int
-	full          bool
-	charts        map[*object]*fluxSource // of HelmRepositories
-	argo          *argoSecrets            // nil until the first object of Argo CD is resolved
+// Cluster has the Kubernetes objects of all files. References between them are resolved when all are known.
+type Cluster struct {
+	*scanner.Scanner
+	objects        []*object
+	kustomizations []*kustomization
+	named          map[objectName]objects
+	last           *scanner.File // of the objects
+	values, bytes  int
+	full           bool
+	secretNames    map[string][]string     // by namespace; nil until they are needed
+	mounted        map[objectName]bool     // Secrets, by namespace and name; nil until they are needed
+	compared       int                     // of them, with names that do not exist
+	charts         map[*object]*fluxSource // of HelmRepositories
+	argo           *argoSecrets            // nil until the first object of Argo CD is resolved
 }
 
 // object is one Kubernetes object.
@@ -90,7 +108,9 @@ type object struct {
 	node                              *node.Node
 	apiVersion, kind, namespace, name string
 
-	place   string      // as results show it; empty until it is needed
+	unread map[string]*gap // values of a Secret that is generated from files
+
+	shown   string      // as results show it; empty until it is needed
 	read    *secretData // nil until it is needed
 	secrets *[]string   // of a ServiceAccount; nil until they are needed
 }
@@ -105,10 +125,12 @@ type objects struct {
 }
 
 // resolver adds what an object defines. It ignores objects that are not its own.
-type resolver func(*scanner.Scanner, *object)
+type resolver func(*Cluster, *object)
 
 // kinds has what resolves the objects of each kind; the key is group/Kind, or only Kind in the core group. Other kinds are not stored.
-var kinds = joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds)
+var kinds = sync.OnceValue(func() map[string][]resolver {
+	return joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds, fieldKinds())
+})
 
 func joinKinds(lists ...map[string]resolver) map[string][]resolver {
 	joined := map[string][]resolver{}
@@ -126,14 +148,20 @@ func (o *object) at(n *node.Node) model.Source {
 	if n != nil {
 		line = n.Line
 	}
-	if o.place == "" {
+	if o.shown == "" {
 		name := o.kind + " "
 		if o.namespace != "" {
 			name += o.namespace + "/"
 		}
-		o.place = scanner.Short(name + o.name)
+		o.shown = scanner.Short(name + o.name)
 	}
-	return o.file.At(line, o.place)
+	return o.file.At(line, o.shown)
+}
+
+// place returns the place of the object.
+func (o *object) place() *model.Source {
+	at := o.at(nil)
+	return &at
 }
 
 // groupKind returns group/Kind, and only Kind in the core group.
@@ -144,12 +172,9 @@ func (o *object) groupKind() string {
 	return o.kind
 }
 
-// clusterOf returns the objects that a scan has found so far.
-func clusterOf(s *scanner.Scanner) *cluster { return scanner.State[cluster](s) }
-
 // add stores an object if something resolves its kind.
-func (c *cluster) add(s *scanner.Scanner, o *object) {
-	if len(kinds[o.groupKind()]) == 0 || c.full {
+func (c *Cluster) add(o *object) {
+	if len(kinds()[o.groupKind()]) == 0 || c.full {
 		return
 	}
 	if c.last != o.file {
@@ -158,15 +183,16 @@ func (c *cluster) add(s *scanner.Scanner, o *object) {
 	}
 	if c.values += o.node.Size(); c.values > maxClusterValues || c.bytes > maxClusterBytes {
 		c.full = true
-		s.Problem(o.at(nil), model.ProblemWrongShape, "The files have more Kubernetes objects than %d values and %d MiB; the rest is not read. Scan fewer files at once.",
+		c.Problem(o.at(nil), model.ProblemWrongShape,
+			"The files have more Kubernetes objects than %d values and %d MiB; the rest is not read. Scan fewer files at once.",
 			maxClusterValues, maxClusterBytes>>20)
 		return
 	}
-	if c.named == nil {
-		c.named = map[objectName]objects{}
-		s.WhenAllAreRead(func() { c.resolve(s) })
-	}
 	c.objects = append(c.objects, o)
+}
+
+// index makes an object known by its name, if others may refer to it.
+func (c *Cluster) index(o *object) {
 	if !referred[o.groupKind()] {
 		return
 	}
@@ -191,8 +217,9 @@ func (o *object) scopes() []string {
 }
 
 // near returns the object that o refers to: one of the same file, else of the same directory, else
-// of any file. Files of several environments repeat names, and their credentials must not be mixed: ambiguous reports that there are several.
-func (c *cluster) near(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
+// of any file. Files of several environments repeat names, and their credentials must not be mixed: ambiguous reports that there are
+// several.
+func (c *Cluster) near(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
 	for _, within := range o.scopes() {
 		if all := c.named[objectName{kind, namespace, name, within}]; all.count > 0 {
 			return all.last, all.count > 1
@@ -231,7 +258,7 @@ func lacks(r *model.Registry, g *gap) {
 const readInstead = "Scan the Secret that it becomes, such as the output of kubectl get secret -o yaml."
 
 // secret returns the Secret in the namespace of o that o refers to.
-func (c *cluster) secret(o *object, name string) (*object, *gap) {
+func (c *Cluster) secret(o *object, name string) (*object, *gap) {
 	found, ambiguous := c.near(o, "Secret", o.namespace, name)
 	switch {
 	case ambiguous:
@@ -250,20 +277,51 @@ func (c *cluster) secret(o *object, name string) (*object, *gap) {
 			dockerauth.Show(name))
 	}
 	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
-		return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name), dockerauth.Show(other.namespace), o.kind)
+		return nil, gapf(model.UnresolvedReferenceMissing,
+			"The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name),
+			dockerauth.Show(other.namespace), o.kind)
 	}
-	return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was not read.", dockerauth.Show(name))
+	return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was not read.%s", dockerauth.Show(name), c.similarSecret(o.namespace,
+		name))
 }
 
-// resolve adds what the objects define.
-func (c *cluster) resolve(s *scanner.Scanner) {
-	defer func() { *c = cluster{full: c.full} }() // their memory is not needed any more
+// maxCompared limits the comparisons of a name with that of a Secret: files may have many Secrets, and many references to others.
+const maxCompared = 5000
+
+// similarSecret asks for the Secret of the namespace whose name is most similar to one that does not exist.
+func (c *Cluster) similarSecret(namespace, name string) string {
+	if c.secretNames == nil {
+		c.secretNames = map[string][]string{}
+		for _, o := range c.objects {
+			if kind := o.groupKind(); kind == "Secret" || kind == bitnamiSecret || kind == externalSecret {
+				c.secretNames[o.namespace] = append(c.secretNames[o.namespace], o.producedName())
+			}
+		}
+	}
+	known := c.secretNames[namespace]
+	known = known[:min(len(known), maxCompared-c.compared)]
+	c.compared += len(known)
+	near := spelling.Field(name, known)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %q?", dockerauth.Show(near))
+}
+
+// Resolve adds what the objects define, when all files have been read.
+func (c *Cluster) Resolve() {
+	defer func() { *c = Cluster{Scanner: c.Scanner, full: c.full} }() // their memory is not needed any more
+	c.applyKustomizations()
+	c.named = map[objectName]objects{}
 	for _, o := range c.objects {
-		if !s.Afford(o.at(nil), 1) {
+		c.index(o)
+	}
+	for _, o := range c.objects {
+		if !c.Afford(o.at(nil), 1) {
 			return
 		}
-		for _, resolve := range kinds[o.groupKind()] {
-			resolve(s, o)
+		for _, resolve := range kinds()[o.groupKind()] {
+			resolve(c, o)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -25,35 +26,37 @@ var fluxKinds = map[string]resolver{
 
 // fluxSource is an object of Flux that names a registry.
 type fluxSource struct {
-	s          *scanner.Scanner
+	c          *Cluster
 	o          *object
 	spec       *node.Node
 	host, path string
 	r          model.Registry
 }
 
-// newFluxSource reads host and path of an address, which at has without its scheme. It returns nil, and reports why, if there is nothing to check.
-func newFluxSource(s *scanner.Scanner, o *object, at *node.Node, address string) *fluxSource {
+// newFluxSource reads host and path of an address, which at has without its scheme. It returns nil, and reports why, if there is nothing to
+// check.
+func newFluxSource(c *Cluster, o *object, at *node.Node, address string) *fluxSource {
 	if scanner.IsTemplate(at.Text()) {
-		s.Skip(o.at(at), model.SkipTemplate, "The address is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
+		c.Skip(o.at(at), model.SkipTemplate, "The address is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
 		return nil
 	}
-	f := &fluxSource{s: s, o: o, spec: o.node.Get("spec")}
+	f := &fluxSource{c: c, o: o, spec: o.node.Get("spec")}
 	f.host, f.path, _ = strings.Cut(strings.TrimRight(address, "/"), "/")
 	f.r = model.Registry{Sources: []model.Source{o.at(at)}, Format: model.Kubernetes, Consumer: model.Flux}
 	f.r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(f.host), BaseContentPath: f.path, Auth: &regcheck.Auth{}}
 	switch {
 	case f.host == "":
-		s.Problem(o.at(at), model.ProblemNoHost, "The address has no host.")
+		c.Problem(o.at(at), model.ProblemNoHost, "The address has no host.")
 		return nil
 	case strings.Contains(f.host, "@"):
-		s.Problem(o.at(at), model.ProblemWrongShape, "The address has credentials, which Flux does not accept. Move them to a Secret, and refer to it with spec.secretRef.")
+		c.Problem(o.at(at), model.ProblemWrongShape,
+			"The address has credentials, which Flux does not accept. Move them to a Secret, and refer to it with spec.secretRef.")
 		return nil
 	case f.r.Definition.Registry() == "":
-		s.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(at.Text()))
+		c.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(at.Text()))
 		return nil
 	}
-	reachedFrom(&f.r, f.host)
+	scanner.ReachedFrom(&f.r, f.host)
 	f.suspended(o)
 	return f
 }
@@ -64,26 +67,27 @@ func (f *fluxSource) suspended(o *object) {
 	}
 }
 
-func resolveHelmRepository(s *scanner.Scanner, o *object) {
-	if f := newHelmRepository(s, o); f != nil {
-		s.Found(f.r)
+func resolveHelmRepository(c *Cluster, o *object) {
+	if f := newHelmRepository(c, o); f != nil {
+		c.Found(f.r)
 	}
 }
 
 // newHelmRepository returns what a HelmRepository defines. It returns nil, and reports why, if there is nothing to check.
-func newHelmRepository(s *scanner.Scanner, o *object) *fluxSource {
+func newHelmRepository(c *Cluster, o *object) *fluxSource {
 	at := o.node.Get("spec", "url")
 	address, oci := strings.CutPrefix(at.Text(), "oci://")
 	typed := o.node.Get("spec", "type").Text() == "oci"
 	switch {
 	case !typed && !oci:
-		s.Skip(o.at(at), model.SkipClassicHelm, "The HelmRepository is a classic one with an index.yaml. In an OCI registry it has type: oci and a URL with oci://.")
+		c.Skip(o.at(at), model.SkipClassicHelm,
+			"The HelmRepository is a classic one with an index.yaml. In an OCI registry it has type: oci and a URL with oci://.")
 		return nil
 	case !oci && !scanner.IsTemplate(at.Text()):
-		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the HelmRepository: with type: oci, the URL must begin with oci://.")
+		c.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the HelmRepository: with type: oci, the URL must begin with oci://.")
 		return nil
 	}
-	f := newFluxSource(s, o, at, address)
+	f := newFluxSource(c, o, at, address)
 	if f == nil {
 		return nil
 	}
@@ -107,13 +111,15 @@ func (f *fluxSource) addHelmCredentials() {
 		return
 	}
 	f.ignoreProvider("secretRef")
-	found, g := clusterOf(f.s).secret(f.o, name)
+	found, g := f.c.secret(f.o, name)
 	switch {
 	case g != nil:
 		lacks(&f.r, g)
 	case found.secretType() == dockerConfigSecret:
+		f.r.Secret = found.place()
 		f.useDockerConfig(found)
 	default:
+		f.r.Secret = found.place()
 		f.useBasic(found)
 	}
 }
@@ -162,6 +168,7 @@ func (f *fluxSource) useBasic(o *object) {
 			dockerauth.Show(o.name)))
 	default:
 		scanner.SetAuth(&f.r, &regcheck.Auth{Username: username.text, Password: secret.String(password.text)})
+		f.r.Notices = append(f.r.Notices, o.plainNotices(f.c)...)
 	}
 }
 
@@ -198,7 +205,8 @@ func (f *fluxSource) useDockerConfig(o *object) {
 			"The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.",
 			dockerauth.Show(entries[0].Key))
 	default:
-		scanner.Use(&f.r, dockerauth.Credential{Username: entries[0].Credential.Username, Password: entries[0].Credential.Password}, dockerauth.Docker)
+		docker.Use(&f.r, dockerauth.Credential{Username: entries[0].Credential.Username, Password: entries[0].Credential.Password},
+			dockerauth.Docker)
 	}
 }
 
@@ -255,7 +263,7 @@ func (f *fluxSource) addCertificates() {
 	if name == "" {
 		return
 	}
-	found, g := clusterOf(f.s).secret(f.o, name)
+	found, g := f.c.secret(f.o, name)
 	if g == nil {
 		g = f.useCertificates(found)
 	}
@@ -291,17 +299,17 @@ func (f *fluxSource) certificate(o *object, key, old string) string {
 	return v.text
 }
 
-func resolveHelmChart(s *scanner.Scanner, o *object) {
-	addChart(s, o, o.node.Get("spec", "chart"), o.node.Get("spec", "sourceRef"))
+func resolveHelmChart(c *Cluster, o *object) {
+	addChart(c, o, o.node.Get("spec", "chart"), o.node.Get("spec", "sourceRef"))
 }
 
-func resolveHelmRelease(s *scanner.Scanner, o *object) {
+func resolveHelmRelease(c *Cluster, o *object) {
 	template := o.node.Get("spec", "chart", "spec")
-	addChart(s, o, template.Get("chart"), template.Get("sourceRef"))
+	addChart(c, o, template.Get("chart"), template.Get("sourceRef"))
 }
 
 // addChart adds a chart of a HelmRepository. Charts of other sources are those of the source.
-func addChart(s *scanner.Scanner, o *object, chart, reference *node.Node) {
+func addChart(c *Cluster, o *object, chart, reference *node.Node) {
 	name := reference.Get("name").Text()
 	if kind := reference.Get("kind").Text(); kind != "HelmRepository" || chart.Text() == "" {
 		return
@@ -310,35 +318,35 @@ func addChart(s *scanner.Scanner, o *object, chart, reference *node.Node) {
 	if namespace == "" {
 		namespace = o.namespace
 	}
-	repository, ambiguous := clusterOf(s).near(o, helmRepository, namespace, name)
+	repository, ambiguous := c.near(o, helmRepository, namespace, name)
 	switch {
 	case repository == nil:
-		s.Skip(o.at(reference), model.SkipNoHost, "The HelmRepository %q was not read.", dockerauth.Show(name))
+		c.Skip(o.at(reference), model.SkipNoHost, "The HelmRepository %q was not read.", dockerauth.Show(name))
 		return
 	case ambiguous:
-		s.Skip(o.at(reference), model.SkipNoHost, "Several files have the HelmRepository %q. Scan one environment at a time.", dockerauth.Show(name))
+		c.Skip(o.at(reference), model.SkipNoHost, "Several files have the HelmRepository %q. Scan one environment at a time.",
+			dockerauth.Show(name))
 		return
 	case scanner.IsTemplate(chart.Text()):
-		s.Skip(o.at(chart), model.SkipTemplate, "The name of the chart is a placeholder.")
+		c.Skip(o.at(chart), model.SkipTemplate, "The name of the chart is a placeholder.")
 		return
 	}
-	if of := clusterOf(s).helmRepository(s, repository); of != nil {
+	if of := c.helmRepository(repository); of != nil {
 		f := *of
 		auth := *f.r.Definition.Auth
 		f.r.Definition.Auth, f.r.Notices = &auth, slices.Clone(f.r.Notices)
 		f.r.Sources = []model.Source{o.at(chart)}
 		f.r.Definition.BaseContentPath = strings.Trim(f.path+"/"+chart.Text(), "/")
 		f.suspended(o)
-		s.Found(f.r)
+		c.Found(f.r)
 	}
 }
 
 // helmRepository returns what a HelmRepository defines for its charts, nil if there is nothing to check, which is reported with itself.
-func (c *cluster) helmRepository(s *scanner.Scanner, o *object) *fluxSource {
+func (c *Cluster) helmRepository(o *object) *fluxSource {
 	f, known := c.charts[o]
 	if !known {
-		withoutReports := *s
-		f = newHelmRepository(&withoutReports, o)
+		c.WithoutReports(func() { f = newHelmRepository(c, o) })
 		if c.charts == nil {
 			c.charts = map[*object]*fluxSource{}
 		}
@@ -347,14 +355,14 @@ func (c *cluster) helmRepository(s *scanner.Scanner, o *object) *fluxSource {
 	return f
 }
 
-func resolveOCIRepository(s *scanner.Scanner, o *object) {
+func resolveOCIRepository(c *Cluster, o *object) {
 	at := o.node.Get("spec", "url")
 	address, oci := strings.CutPrefix(at.Text(), "oci://")
 	if !oci && !scanner.IsTemplate(at.Text()) {
-		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the OCIRepository: its URL must begin with oci://.")
+		c.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the OCIRepository: its URL must begin with oci://.")
 		return
 	}
-	f := newRepositorySource(s, o, at, address)
+	f := newRepositorySource(c, o, at, address)
 	if f == nil {
 		return
 	}
@@ -367,7 +375,7 @@ func resolveOCIRepository(s *scanner.Scanner, o *object) {
 	} else {
 		f.addProvider()
 	}
-	s.Found(f.r)
+	c.Found(f.r)
 }
 
 // addInsecure adds what spec.insecure of an OCIRepository means.
@@ -383,13 +391,14 @@ func (f *fluxSource) addInsecure() {
 		"Flux connects without TLS if the registry has none, because spec.insecure is true.")
 }
 
-func resolveImageRepository(s *scanner.Scanner, o *object) {
+func resolveImageRepository(c *Cluster, o *object) {
 	at := o.node.Get("spec", "image")
 	if scheme, _, found := strings.Cut(at.Text(), "://"); found && !scanner.IsTemplate(at.Text()) {
-		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the ImageRepository: its image must not begin with %q.", dockerauth.Show(scheme)+"://")
+		c.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the ImageRepository: its image must not begin with %q.",
+			dockerauth.Show(scheme)+"://")
 		return
 	}
-	f := newRepositorySource(s, o, at, at.Text())
+	f := newRepositorySource(c, o, at, at.Text())
 	if f == nil {
 		return
 	}
@@ -403,20 +412,22 @@ func resolveImageRepository(s *scanner.Scanner, o *object) {
 		scanner.AddNotice(&f.r, model.NoticeIgnoredField,
 			"Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
 	}
-	s.Found(f.r)
+	c.Found(f.r)
 }
 
 // newRepositorySource is newFluxSource for the name of one repository, which is written as for docker but without a tag.
-func newRepositorySource(s *scanner.Scanner, o *object, at *node.Node, address string) *fluxSource {
+func newRepositorySource(c *Cluster, o *object, at *node.Node, address string) *fluxSource {
 	host, path := scanner.SplitReference(address)
 	if rest := strings.TrimPrefix(address, host); !scanner.IsTemplate(address) && strings.ContainsAny(rest, ":@") {
-		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the %s: %q must not have a tag or digest. spec.ref of an OCIRepository and an ImagePolicy have tags.", o.kind, dockerauth.Show(at.Text()))
+		c.Problem(o.at(at), model.ProblemWrongShape,
+			"Flux rejects the %s: %q must not have a tag or digest. spec.ref of an OCIRepository and an ImagePolicy have tags.", o.kind,
+			dockerauth.Show(at.Text()))
 		return nil
 	}
 	if address != "" {
 		address = host + "/" + path
 	}
-	f := newFluxSource(s, o, at, address)
+	f := newFluxSource(c, o, at, address)
 	if f != nil && f.spec.Get("proxySecretRef", "name").Text() != "" {
 		scanner.AddNotice(&f.r, model.NoticeIgnoredField,
 			"Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
@@ -432,7 +443,7 @@ func (f *fluxSource) addKeyring() bool {
 		all = append(all, name)
 	}
 	if account := f.spec.Get("serviceAccountName").Text(); account != "" {
-		found, ambiguous := clusterOf(f.s).near(f.o, "ServiceAccount", f.o.namespace, account)
+		found, ambiguous := f.c.near(f.o, "ServiceAccount", f.o.namespace, account)
 		switch {
 		case found == nil:
 			lacks(&f.r, gapf(model.UnresolvedReferenceMissing, "The ServiceAccount %q was not read.", dockerauth.Show(account)))
@@ -447,7 +458,7 @@ func (f *fluxSource) addKeyring() bool {
 	if len(all) == 0 {
 		return false
 	}
-	switch k, ok := newKeyring(f.s, f.o, all); {
+	switch k, ok := newKeyring(f.c, f.o, all); {
 	case !ok: // which is a problem of the result
 	case k.missing != nil:
 		lacks(&f.r, k.missing)
@@ -460,7 +471,7 @@ func (f *fluxSource) addKeyring() bool {
 // useFirst uses the most specific entry, and no other, as go-containerregistry does.
 func (f *fluxSource) useFirst(k keyring) {
 	reference := f.host + "/" + f.path
-	m, ok := k.match(f.s, f.r.Sources[0], reference)
+	m, ok := k.match(f.c, f.r.Sources[0], reference)
 	switch {
 	case !ok: // which is a problem of the result
 	case m.rejected != "":
@@ -472,6 +483,7 @@ func (f *fluxSource) useFirst(k keyring) {
 			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", m.count,
 				dockerauth.Show(m.first.Key))
 		}
-		f.s.UseFirst(&f.r, dockerauth.Kubelet, m.first, 1)
+		f.r.Secret = k.only()
+		docker.UseFirst(&f.r, dockerauth.Kubelet, m.first, 1)
 	}
 }

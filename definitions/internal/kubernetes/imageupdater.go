@@ -14,8 +14,11 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// ImageUpdaterFormats reads registries.conf of Argo CD Image Updater, as a file or in its ConfigMap.
-var ImageUpdaterFormats = []scanner.Reader{{Name: model.ArgoCDImageUpdater, Is: isUpdaterFile, Keys: []string{"registries api_url"}, Read: readUpdaterFile}}
+// ImageUpdaterFormats returns the readers of registries.conf of Argo CD Image Updater, as a file or in its ConfigMap.
+func (c *Cluster) ImageUpdaterFormats() []scanner.Reader {
+	return []scanner.Reader{{Name: model.ArgoCDImageUpdater, Is: isUpdaterFile, Keys: []string{"registries api_url"},
+		Read: c.readUpdaterFile}}
+}
 
 // updaterFile is the kind by which the file is among the objects of the cluster, because it refers to Secrets of other files.
 const updaterFile = "registries.conf"
@@ -33,7 +36,7 @@ var (
 
 // updater reads the entries of one registries.conf.
 type updater struct {
-	*scanner.Scanner
+	*Cluster
 	o      *object // the ConfigMap or file that has it
 	format model.Format
 	at     func(n *node.Node, name string) model.Source
@@ -52,16 +55,16 @@ func isUpdaterFile(f *scanner.File) bool {
 		func(n *node.Node) bool { return n.Get("api_url").IsText() })
 }
 
-func readUpdaterFile(f *scanner.File) {
+func (c *Cluster) readUpdaterFile(f *scanner.File) {
 	if f.Root() == nil {
 		f.Unrecognized()
 		return
 	}
-	clusterOf(f.Scanner).add(f.Scanner, &object{file: f, node: f.Root(), kind: updaterFile})
+	c.add(&object{file: f, node: f.Root(), kind: updaterFile})
 }
 
-func resolveUpdaterFile(s *scanner.Scanner, o *object) {
-	u := updater{Scanner: s, o: o, format: model.ArgoCDImageUpdater}
+func resolveUpdaterFile(c *Cluster, o *object) {
+	u := updater{Cluster: c, o: o, format: model.ArgoCDImageUpdater}
 	u.at = func(n *node.Node, name string) model.Source {
 		return o.file.At(n.Line, strings.TrimSpace("registry "+name))
 	}
@@ -69,17 +72,17 @@ func resolveUpdaterFile(s *scanner.Scanner, o *object) {
 }
 
 // resolveUpdaterConfig reads the text in the ConfigMap of Image Updater, which is YAML within YAML.
-func resolveUpdaterConfig(s *scanner.Scanner, o *object) {
+func resolveUpdaterConfig(c *Cluster, o *object) {
 	text := o.node.Get("data", updaterFile)
 	if o.name != "argocd-image-updater-config" || text == nil {
 		return
 	}
 	documents, err := node.YAML([]byte(text.Text()))
 	if err != nil {
-		s.Problem(o.at(text), model.ProblemNotYAML, "The text in registries.conf is not valid YAML: %v.", err)
+		c.Problem(o.at(text), model.ProblemNotYAML, "The text in registries.conf is not valid YAML: %v.", err)
 		return
 	}
-	u := updater{Scanner: s, o: o, format: model.Kubernetes}
+	u := updater{Cluster: c, o: o, format: model.Kubernetes}
 	u.at = func(n *node.Node, _ string) model.Source {
 		at := o.at(text)
 		if first := text.TextLine(); first > text.Line { // otherwise all is on one line
@@ -154,7 +157,7 @@ func (u *updater) addRegistry(n *node.Node, at model.Source) {
 	e.Definition.Auth = &regcheck.Auth{}
 	u.addTrust(&e, n)
 	u.addCredentials(&e, n.Get("credentials").Text(), apiURL)
-	reachedFrom(&e.Registry, argorepo.Host(apiURL))
+	scanner.ReachedFrom(&e.Registry, argorepo.Host(apiURL))
 	e.Add(u.Scanner)
 }
 
@@ -167,7 +170,7 @@ func (u *updater) addTrust(e *scanner.Entry, n *node.Node) {
 			lacks(&e.Registry, gapf(model.UnresolvedConfigFile,
 				"The CA certificates are in the file of ca_file, in the container of Image Updater. Set ca_data instead."))
 		case u.o.kind == "ConfigMap":
-			use := argoUse{argoCD: clusterOf(u.Scanner).argoCD(), o: u.o, Repository: argorepo.Repository{URL: e.Address}}
+			use := argoUse{argoCD: u.Cluster.argoCD(), o: u.o, Repository: argorepo.Repository{URL: e.Address}}
 			use.addCA(e)
 		}
 		tls.CA += u.pem(n.Get("ca_data"))
@@ -231,7 +234,7 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 			"Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:."))
 		return
 	}
-	o, g := clusterOf(u.Scanner).secret(&object{file: u.o.file, kind: "credentials", namespace: namespace}, name)
+	o, g := u.Cluster.secret(&object{file: u.o.file, kind: "credentials", namespace: namespace}, name)
 	if g != nil {
 		lacks(&e.Registry, g)
 		return

@@ -3,11 +3,10 @@ package kubernetes
 
 import (
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -35,65 +34,123 @@ var coreKinds = map[string]resolver{
 
 func (o *object) secretType() string { return o.node.Get("type").Text() }
 
-func resolveSecret(s *scanner.Scanner, o *object) {
+func resolveSecret(c *Cluster, o *object) {
 	_, docker := dockerKeys[o.secretType()]
 	switch {
 	case o.isEncrypted():
 		if docker || isSOPS(o.node.Get("type")) {
-			s.Skip(o.at(nil), model.SkipEncrypted, "SOPS encrypted the Secret. "+readInstead)
+			c.Skip(o.at(nil), model.SkipEncrypted, "SOPS encrypted the Secret. "+readInstead)
 		}
 	case docker:
-		addPullSecret(s, o)
+		addPullSecret(c, o)
 	case o.namespace == "zarf" && o.name == "zarf-state":
-		addZarfState(s, o)
+		addZarfState(c, o)
+	case o.secretType() == "kubernetes.io/basic-auth":
+		addTektonLogin(c, o)
 	default:
-		reportWrongType(s, o)
+		reportWrongType(c, o)
 	}
 }
 
-// reportWrongType reports a Secret that has a key of a pull Secret, but another type. It is not decoded.
-func reportWrongType(s *scanner.Scanner, o *object) {
+// addTektonLogin adds the registries that annotations of a Secret name: Tekton logs in there in each step.
+func addTektonLogin(c *Cluster, o *object) {
+	for _, annotation := range o.node.Get("metadata", "annotations").Pairs() {
+		if !strings.HasPrefix(annotation.Key, "tekton.dev/docker-") {
+			continue
+		}
+		username, password := o.secretValue("username"), o.secretValue("password")
+		e := scanner.Entry{At: o.at(annotation.Value), Address: annotation.Value.Text(), Path: scanner.PathIgnored}
+		e.Format, e.Consumer, e.Notices = model.Kubernetes, model.Docker, o.plainNotices(c)
+		lacks(&e.Registry, username.gap)
+		lacks(&e.Registry, password.gap)
+		e.Definition.Auth = scanner.BasicAuth(username.text, password.text)
+		e.Add(c.Scanner)
+	}
+}
+
+// reportWrongType reports a Secret that has a key of a pull Secret, but another type. It is decoded only if a pod mounts it: then it is the
+// docker config of a program such as kaniko.
+func reportWrongType(c *Cluster, o *object) {
+	if c.mounts(o) && addMounted(c, o) {
+		return
+	}
 	for secretType, key := range dockerKeys {
 		for _, member := range []string{"data", "stringData"} {
 			if n := o.node.Get(member, key); n != nil {
-				s.Problem(o.at(n), model.ProblemWrongShape, "The Secret has the key %s, but not the type %s, without which kubelet and Flux ignore the key. Delete the Secret and create it with this type.", key, secretType)
+				c.Problem(o.at(n), model.ProblemWrongShape,
+					"The Secret has the key %s, but not the type %s, without which kubelet and Flux ignore the key. Delete the Secret "+
+						"and create it with this type.", key, secretType)
 				return
 			}
 		}
 	}
 }
 
-func addPullSecret(s *scanner.Scanner, o *object) {
+func addPullSecret(c *Cluster, o *object) {
 	key := dockerKeys[o.secretType()]
 	d := o.readDockerFile()
 	config, v := d.config, d.value
 	switch {
 	case v.at == nil:
-		s.Problem(o.at(nil), model.ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
+		c.Problem(o.at(nil), model.ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
 		return
 	case v.gap != nil && v.gap.reason == model.UnresolvedTemplate:
-		s.Skip(o.at(v.at), model.SkipTemplate, "The value %s is a placeholder. %s", key, readInstead)
+		c.Skip(o.at(v.at), model.SkipTemplate, "The value %s is a placeholder. %s", key, readInstead)
+		return
+	case v.gap != nil && v.gap.reason == model.UnresolvedEncrypted:
+		c.Skip(o.at(v.at), model.SkipEncrypted, "%s", v.gap.detail)
+		return
+	case v.gap != nil && v.gap.reason == model.UnresolvedConfigFile:
+		c.Skip(o.at(v.at), model.SkipTemplate, "%s", v.gap.detail)
 		return
 	case v.gap != nil:
-		s.Problem(o.at(v.at), model.ProblemInvalidBase64, "Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
+		c.Problem(o.at(v.at), model.ProblemInvalidBase64,
+			"Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
 		return
 	case d.err != nil:
-		s.Problem(o.at(v.at), model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
+		c.Problem(o.at(v.at), model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
 		return
 	}
 	if hint := shapeHint(o.secretType(), v.text, config); hint != "" {
-		s.Problem(o.at(v.at), model.ProblemWrongShape, "%s", hint)
+		c.Problem(o.at(v.at), model.ProblemWrongShape, "%s", hint)
 		return
 	}
-	consumer := s.Consumer(model.Kubelet)
-	rules := scanner.RulesOf(consumer, model.Kubernetes)
-	s.AddCredentials(scanner.CredentialFile{Config: config, Reader: model.Kubernetes, Consumer: consumer, Rules: rules, At: func(int, string) model.Source { return o.at(v.at) }})
+	consumer := c.Consumer(model.Kubelet)
+	rules := docker.RulesOf(consumer, model.Kubernetes)
+	docker.CredentialFile{Config: config, Reader: model.Kubernetes, Consumer: consumer, Rules: rules, Cluster: true,
+		Notices: o.plainNotices(c),
+		At:      func(int, string) model.Source { return o.at(v.at) }}.Add(c.Scanner)
 	if len(config.Entries(rules)) == 0 && config.Store == "" && len(config.Helpers) == 0 && config.Rejected(rules) == nil {
-		s.Skip(o.at(v.at), model.SkipEmptyEntry, "The Secret has no entries.")
+		c.Skip(o.at(v.at), model.SkipEmptyEntry, "The Secret has no entries.")
 	}
 	if rules == dockerauth.Kubelet && (config.Store != "" || len(config.Helpers) > 0) && !hasCredentials(config) {
-		s.Problem(o.at(v.at), model.ProblemAuthMissing, "The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the Secret with kubectl create secret docker-registry.")
+		c.Problem(o.at(v.at), model.ProblemAuthMissing,
+			"The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the "+
+				"Secret with kubectl create secret docker-registry.")
 	}
+}
+
+// addMounted adds the docker config of a Secret that a pod mounts, and reports whether it has one.
+func addMounted(c *Cluster, o *object) bool {
+	for _, key := range []string{".dockerconfigjson", "config.json"} {
+		v := o.secretValue(key)
+		if v.at == nil || v.gap != nil {
+			continue
+		}
+		file, err := docker.NewCredentialFile(c.Scanner, []byte(v.text), model.DockerConfig, func(int,
+			string) model.Source {
+			return o.at(v.at)
+		})
+		if err != nil {
+			continue
+		}
+		file.Reader, file.Cluster = model.Kubernetes, true
+		file.Notices = append(o.plainNotices(c), model.Notice{Code: model.NoticeNotUsedByConsumer,
+			Message: "kubelet pulls no image with this Secret, because of its type. The pods that mount it use it."})
+		file.Add(c.Scanner)
+		return true
+	}
+	return false
 }
 
 // shapeHint returns what is wrong with a value that has the entries of the other type.
@@ -113,15 +170,16 @@ func hasCredentials(config *dockerauth.Config) bool {
 	return slices.ContainsFunc(config.Entries(dockerauth.Kubelet), func(e *dockerauth.Entry) bool { return !e.Empty() })
 }
 
-func resolveBitnamiSecret(s *scanner.Scanner, o *object) {
+func resolveBitnamiSecret(c *Cluster, o *object) {
 	if _, docker := dockerKeys[o.node.Get("spec", "template", "type").Text()]; docker {
-		s.Skip(o.at(nil), model.SkipEncrypted, "The SealedSecret is encrypted. "+readInstead)
+		c.Skip(o.at(nil), model.SkipEncrypted, "The SealedSecret is encrypted. "+readInstead)
 	}
 }
 
-func resolveExternalSecret(s *scanner.Scanner, o *object) {
+func resolveExternalSecret(c *Cluster, o *object) {
 	if _, docker := dockerKeys[o.node.Get("spec", "target", "template", "type").Text()]; docker {
-		s.Skip(o.at(nil), model.SkipTemplate, "The ExternalSecret is a template for a Secret, whose values are in another store. "+readInstead)
+		c.Skip(o.at(nil), model.SkipTemplate,
+			"The ExternalSecret is a template for a Secret, whose values are in another store. "+readInstead)
 	}
 }
 
@@ -129,15 +187,15 @@ func resolveExternalSecret(s *scanner.Scanner, o *object) {
 const zarfPort = 31999
 
 // addZarfState adds the registry of Zarf. Nodes pull from it with one user, and Zarf pushes to it with another.
-func addZarfState(s *scanner.Scanner, o *object) {
+func addZarfState(c *Cluster, o *object) {
 	v := o.secretValue("state")
 	if v.at == nil || v.gap != nil {
-		s.Problem(o.at(v.at), model.ProblemWrongShape, "Zarf needs the key state with the state in JSON.")
+		c.Problem(o.at(v.at), model.ProblemWrongShape, "Zarf needs the key state with the state in JSON.")
 		return
 	}
 	root, err := node.JSON([]byte(v.text))
 	if err != nil {
-		s.Problem(o.at(v.at), model.ProblemNotJSON, "Zarf cannot read its state: the value is not valid JSON.")
+		c.Problem(o.at(v.at), model.ProblemNotJSON, "Zarf cannot read its state: the value is not valid JSON.")
 		return
 	}
 	info := root.Get("registryInfo")
@@ -146,34 +204,16 @@ func addZarfState(s *scanner.Scanner, o *object) {
 		address = fmt.Sprintf("127.0.0.1:%d", zarfPort)
 	}
 	for _, user := range []string{"pull", "push"} {
-		c := dockerauth.Credential{Username: info.Get(user + "Username").Text(), Password: secret.String(info.Get(user + "Password").Text())}
-		if c == (dockerauth.Credential{}) {
+		login := dockerauth.Credential{Username: info.Get(user + "Username").Text(),
+			Password: secret.String(info.Get(user + "Password").Text())}
+		if login == (dockerauth.Credential{}) {
 			continue
 		}
 		r := model.Registry{Sources: []model.Source{o.at(v.at)}, Format: model.Kubernetes, Consumer: model.Kubelet}
 		host, path, _ := strings.Cut(address, "/")
 		r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: path, ProviderType: regcheck.Zarf}
-		reachedFrom(&r, host)
-		scanner.Use(&r, c, dockerauth.Kubelet)
-		s.Found(r)
-	}
-}
-
-// reachedFrom adds notices about hosts that only a node or the cluster reaches. containerd, which pulls for kubelet, connects to the node
-// itself without TLS.
-func reachedFrom(r *model.Registry, host string) {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	address, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	switch {
-	case name == "localhost" || err == nil && address.IsLoopback():
-		scanner.AddNotice(r, model.NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
-		if r.Consumer == model.Kubelet {
-			scanner.SetPlainHTTP(r, "containerd")
-		}
-	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
-		scanner.AddNotice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
+		scanner.ReachedFrom(&r, host)
+		docker.Use(&r, login, dockerauth.Kubelet)
+		c.Found(r)
 	}
 }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
@@ -87,6 +88,9 @@ func (o *object) secretValue(key string) secretValue {
 }
 
 func (o *object) readValue(key string) secretValue {
+	if g := o.unread[key]; g != nil {
+		return secretValue{at: o.node, gap: g}
+	}
 	if n := o.secret().stringData[key]; n != nil {
 		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
 	}
@@ -101,7 +105,19 @@ func (o *object) readValue(key string) secretValue {
 	if g := o.placeholder(key, n.Text()); g != nil {
 		return secretValue{"", n, g}
 	}
-	return secretValue{"", n, gapf(model.UnresolvedIncomplete, "The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
+	return secretValue{"", n, gapf(model.UnresolvedIncomplete,
+		"The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
+}
+
+// plainNotices returns the notice for a Secret with a password that is in plain text under version control.
+func (o *object) plainNotices(c *Cluster) []model.Notice {
+	if c.Options.Versioned == nil || !c.Options.Versioned(o.file.Name) {
+		return nil
+	}
+	return []model.Notice{{Code: model.NoticeSecretInRepository,
+		Message: fmt.Sprintf("The Secret %q is not encrypted, and everyone who can read the repository can use it. "+
+			"Encrypt it with SOPS or as a SealedSecret, or create it by an ExternalSecret. Then replace the "+
+			"password.", dockerauth.Show(o.name))}}
 }
 
 // placeholder returns a gap for a value that is replaced before Kubernetes reads it: by Helm, Flux, envsubst, or Argo CD's Vault plugin.

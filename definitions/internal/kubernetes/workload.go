@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -35,20 +36,22 @@ var workloadKinds = func() map[string]resolver {
 // keyring has the pull Secrets of a pod or of an object of Flux.
 type keyring struct {
 	files   []*dockerFile
-	missing *gap     // the first Secret that was not read
-	ignored []string // names of Secrets that have another type
+	at      model.Source // of the last one
+	missing *gap         // the first Secret that was not read
+	ignored []string     // names of Secrets that have another type
 }
 
 // costOfSecret is as many comparisons as a search for a Secret.
 const costOfSecret = 4
 
-// newKeyring reads the Secrets that o refers to. A Secret that Kubernetes rejects is reported where it is. It returns false if they are too many.
-func newKeyring(s *scanner.Scanner, o *object, names []string) (k keyring, ok bool) {
-	if !s.Afford(o.at(nil), len(names)*costOfSecret) {
+// newKeyring reads the Secrets that o refers to. A Secret that Kubernetes rejects is reported where it is. It returns false if they are too
+// many.
+func newKeyring(c *Cluster, o *object, names []string) (k keyring, ok bool) {
+	if !c.Afford(o.at(nil), len(names)*costOfSecret) {
 		return k, false
 	}
 	for _, name := range names {
-		found, g := clusterOf(s).secret(o, name)
+		found, g := c.secret(o, name)
 		if g == nil && dockerKeys[found.secretType()] == "" {
 			if len(k.ignored) < maxIgnored {
 				k.ignored = append(k.ignored, name)
@@ -58,7 +61,7 @@ func newKeyring(s *scanner.Scanner, o *object, names []string) (k keyring, ok bo
 		if g == nil {
 			d := found.dockerFile()
 			if g = d.usable(found); g == nil {
-				k.files = append(k.files, d)
+				k.files, k.at = append(k.files, d), found.at(nil)
 			}
 		}
 		if k.missing == nil {
@@ -66,6 +69,14 @@ func newKeyring(s *scanner.Scanner, o *object, names []string) (k keyring, ok bo
 		}
 	}
 	return k, true
+}
+
+// only returns the place of the Secret with the credentials if there is one Secret.
+func (k keyring) only() *model.Source {
+	if len(k.files) == 1 {
+		return &k.at
+	}
+	return nil
 }
 
 // matches are the entries that match a reference, in kubelet's order, or why kubelet rejects one of the Secrets, and with it all.
@@ -77,14 +88,14 @@ type matches struct {
 }
 
 // match compares a reference with the entries of all Secrets. It returns false if too many have been compared.
-func (k keyring) match(s *scanner.Scanner, at model.Source, reference string) (m matches, ok bool) {
+func (k keyring) match(c *Cluster, at model.Source, reference string) (m matches, ok bool) {
 	var all []*dockerauth.SamePattern
 	for _, d := range k.files {
 		if rejected := d.index().Rejected; rejected != nil {
 			return matches{rejected: rejected.Message}, true
 		}
 		found, comparisons := d.index().Find(reference)
-		if !s.Afford(at, comparisons) {
+		if !c.Afford(at, comparisons) {
 			return m, false
 		}
 		all = append(all, found...)
@@ -116,40 +127,58 @@ func names(list *node.Node) []string {
 }
 
 // resolveServiceAccount reports pull Secrets that were not read. What they are for is reported with the pods of the account.
-func resolveServiceAccount(s *scanner.Scanner, o *object) {
+func resolveServiceAccount(c *Cluster, o *object) {
 	for _, reference := range o.node.Get("imagePullSecrets").Items() {
 		name := reference.Get("name").Text()
-		if _, g := clusterOf(s).secret(o, name); g != nil && g.reason == model.UnresolvedReferenceMissing {
-			s.Skip(o.at(reference), model.SkipNoHost, "%s kubelet ignores pull Secrets that do not exist.", g.detail)
+		if _, g := c.secret(o, name); g != nil && g.reason == model.UnresolvedReferenceMissing {
+			c.Skip(o.at(reference), model.SkipNoHost, "%s kubelet ignores pull Secrets that do not exist.", g.detail)
 		}
 	}
 }
 
-// resolveWorkload adds the images of an object that has pull Secrets. Images of others need no credentials, and are not reported.
-func resolveWorkload(s *scanner.Scanner, o *object) {
+// mounts reports whether a pod mounts the Secret.
+func (c *Cluster) mounts(secret *object) bool {
+	if c.mounted == nil {
+		c.mounted = map[objectName]bool{}
+		for _, o := range c.objects {
+			for _, volume := range o.node.Get(podSpecs[o.groupKind()]...).Get("volumes").Items() {
+				if name := volume.Get("secret", "secretName").Text(); name != "" {
+					c.mounted[objectName{namespace: o.namespace, name: name}] = true
+				}
+			}
+		}
+	}
+	return c.mounted[objectName{namespace: secret.namespace, name: secret.name}]
+}
+
+// resolveWorkload adds the images of an object that has pull Secrets. Images of others are references.
+func resolveWorkload(c *Cluster, o *object) {
 	spec := o.node.Get(podSpecs[o.groupKind()]...)
 	secrets := names(spec.Get("imagePullSecrets"))
 	if len(secrets) == 0 {
-		secrets = accountSecrets(s, o, spec)
+		secrets = accountSecrets(c, o, spec)
 	}
 	if len(secrets) == 0 {
+		for _, image := range images(spec) {
+			c.Reference(o.at(image), model.Kubernetes, model.Kubelet, image.Text())
+		}
 		return
 	}
-	k, ok := newKeyring(s, o, secrets)
+	k, ok := newKeyring(c, o, secrets)
 	for _, image := range images(spec) {
-		if ok = ok && addImage(s, o, image, k); !ok {
+		if ok = ok && addImage(c, o, image, k); !ok {
 			return
 		}
 	}
 }
 
 // accountSecrets returns the pull Secrets of the ServiceAccount, which Kubernetes adds to pods that have none.
-func accountSecrets(s *scanner.Scanner, o *object, spec *node.Node) []string {
+func accountSecrets(c *Cluster, o *object, spec *node.Node) []string {
 	account := spec.Get("serviceAccountName").Text()
 	if account == "" {
 		account = "default"
 	}
-	found, ambiguous := clusterOf(s).near(o, "ServiceAccount", o.namespace, account)
+	found, ambiguous := c.near(o, "ServiceAccount", o.namespace, account)
 	if found == nil || ambiguous {
 		return nil
 	}
@@ -187,20 +216,21 @@ func images(spec *node.Node) []*node.Node {
 }
 
 // addImage returns false if the pull Secrets have too many entries.
-func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) bool {
+func addImage(c *Cluster, o *object, image *node.Node, k keyring) bool {
 	if scanner.IsTemplate(image.Text()) {
-		s.Skip(o.at(image), model.SkipTemplate, "The image is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
+		c.Skip(o.at(image), model.SkipTemplate, "The image is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
 		return true
 	}
 	host, content := scanner.SplitReference(image.Text())
 	r := model.Registry{Sources: []model.Source{o.at(image)}, Format: model.Kubernetes, Consumer: model.Kubelet}
 	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: content}
 	if r.Definition.Registry() == "" {
-		s.Problem(o.at(image), model.ProblemNoHost, "The image %q does not name a registry that kubelet can connect to.", dockerauth.Show(image.Text()))
+		c.Problem(o.at(image), model.ProblemNoHost, "The image %q does not name a registry that kubelet can connect to.",
+			dockerauth.Show(image.Text()))
 		return true
 	}
-	reachedFrom(&r, host)
-	m, ok := k.match(s, r.Sources[0], host+"/"+content)
+	scanner.ReachedFrom(&r, host)
+	m, ok := k.match(c, r.Sources[0], host+"/"+content)
 	switch {
 	case !ok:
 		return false
@@ -208,7 +238,8 @@ func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) bool {
 		scanner.SetUnresolved(&r, model.UnresolvedIncomplete,
 			"%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", m.rejected)
 	case m.first != nil:
-		s.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
+		r.Secret = k.only()
+		docker.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
 	case k.missing != nil:
 		lacks(&r, k.missing)
 		if r.Reason == model.UnresolvedReferenceMissing {
@@ -219,7 +250,7 @@ func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) bool {
 	default:
 		k.noMatch(&r, host+"/"+content, "kubelet")
 	}
-	s.Found(r)
+	c.Found(r)
 	return true
 }
 

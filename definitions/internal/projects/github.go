@@ -11,7 +11,10 @@ import (
 )
 
 // GitHubFormats reads GitHub workflows and composite actions.
-var GitHubFormats = []scanner.Reader{{Name: model.GitHubWorkflow, Is: isWorkflow, Keys: []string{"runs using", "on jobs"}, Read: readWorkflow}}
+var GitHubFormats = []scanner.Reader{{Name: model.GitHubWorkflow,
+	Names: []string{".github/workflows/*.yml", ".github/workflows/*.yaml", "action.yml",
+		"action.yaml"}, Is: isWorkflow, Keys: []string{"runs using", "on jobs"},
+	Read: readWorkflow}}
 
 func isWorkflow(f *scanner.File) bool {
 	root := f.Root()
@@ -45,7 +48,7 @@ func workflow(f *scanner.File, root *node.Node) {
 func isExpression(text string) bool { return strings.Contains(text, "${{") }
 
 // workflowAuth sets the credentials of a registry in a workflow.
-func workflowAuth(f *scanner.File, e *scanner.Entry, username, password string) {
+func workflowAuth(e *scanner.Entry, username, password string) {
 	e.Definition.Auth = scanner.BasicAuth(username, password)
 	switch {
 	case isExpression(username + password):
@@ -60,13 +63,19 @@ func workflowAuth(f *scanner.File, e *scanner.Entry, username, password string) 
 	}
 }
 
-// containerCredentials reads a container that is pulled with credentials. Without credentials it is not a registry of the user.
+// containerCredentials reads a container. Without credentials it is a reference.
 func containerCredentials(f *scanner.File, container *node.Node, object string) {
 	credentials := container.Get("credentials")
+	image := container.Get("image").Text()
 	if !credentials.IsObject() {
+		if container.IsText() {
+			image = container.Text()
+		}
+		if container != nil {
+			f.Scanner.Reference(f.At(container.Line, object), model.GitHubWorkflow, model.Docker, image)
+		}
 		return
 	}
-	image := container.Get("image").Text()
 	e := scanner.Entry{At: f.At(credentials.Line, object)}
 	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
 	if isExpression(image) {
@@ -75,7 +84,7 @@ func containerCredentials(f *scanner.File, container *node.Node, object string) 
 	}
 	host, path := scanner.SplitReference(strings.TrimPrefix(image, "docker://"))
 	e.Address = host + "/" + path
-	workflowAuth(f, &e, credentials.Get("username").Text(), credentials.Get("password").Text())
+	workflowAuth(&e, credentials.Get("username").Text(), credentials.Get("password").Text())
 	e.Add(f.Scanner)
 }
 
@@ -123,19 +132,20 @@ func loginStep(f *scanner.File, step *node.Node, object string, inputs *loginInp
 	with := step.Get("with")
 	list := with.Get("registry-auth")
 	if list == nil {
-		login(f, with, f.At(step.Get("uses").Line, object), inputs)
+		login(f, with, f.At(step.Get("uses").Line, object), inputs, step.Get("env", "DOCKERHUB_OIDC_CONNECTIONID") != nil)
 		return
 	}
 	documents, _ := node.YAML([]byte(list.Text()))
 	for _, document := range documents {
 		for _, item := range document.Items() {
-			login(f, item, f.At(list.TextLine()+item.Line-1, object), inputs)
+			login(f, item, f.At(list.TextLine()+item.Line-1, object), inputs, false)
 		}
 	}
 }
 
-// login reads what logs in at one registry, without a name at Docker Hub.
-func login(f *scanner.File, with *node.Node, at model.Source, inputs *loginInputs) {
+// login reads what logs in at one registry, without a name at Docker Hub. byIdentity is whether the action gets the password for the
+// identity of the job.
+func login(f *scanner.File, with *node.Node, at model.Source, inputs *loginInputs, byIdentity bool) {
 	e := scanner.Entry{At: at, Address: with.Get(inputs.registry).Text(), Path: scanner.PathIgnored}
 	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
 	switch {
@@ -145,8 +155,11 @@ func login(f *scanner.File, with *node.Node, at model.Source, inputs *loginInput
 	case e.Address == "":
 		e.Address = scanner.DockerHub
 	}
-	workflowAuth(f, &e, with.Get(inputs.username).Text(), with.Get(inputs.password).Text())
-	if e.Reason == "" && e.Definition.Auth.Password == "" {
+	workflowAuth(&e, with.Get(inputs.username).Text(), with.Get(inputs.password).Text())
+	switch {
+	case byIdentity && e.Definition.Auth.Password == "":
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Docker Hub gives the password to the identity of the job (OpenID Connect)."
+	case e.Reason == "" && e.Definition.Auth.Password == "":
 		e.Reason, e.Detail = model.UnresolvedIncomplete, "The step has no username and no password."
 	}
 	e.Add(f.Scanner)
@@ -178,7 +191,9 @@ func ecrLoginStep(f *scanner.File, step *node.Node, object, region string) {
 }
 
 // DependabotFormats reads the private registries of dependabot.yml.
-var DependabotFormats = []scanner.Reader{{Name: model.Dependabot, Is: isDependabot, Read: readDependabot, Keys: []string{"updates version registries"}}}
+var DependabotFormats = []scanner.Reader{{Name: model.Dependabot, Names: []string{".github/dependabot.yml", ".github/dependabot.yaml"},
+	Is: isDependabot, Read: readDependabot,
+	Keys: []string{"updates version registries"}}}
 
 func isDependabot(f *scanner.File) bool {
 	root := f.Root()
@@ -220,7 +235,7 @@ func dependabotRegistry(f *scanner.File, registry node.Pair) {
 	} else {
 		e.Consumer = model.Docker
 	}
-	workflowAuth(f, &e, n.Get("username").Text(), n.Get("password").Text())
+	workflowAuth(&e, n.Get("username").Text(), n.Get("password").Text())
 	if role := n.Get("aws-role-name"); role != nil || n.Get("tenant-id") != nil {
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Dependabot gets the password with its identity at a cloud provider."
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -11,7 +12,9 @@ import (
 )
 
 // GitLabFormats reads .gitlab-ci.yml.
-var GitLabFormats = []scanner.Reader{{Name: model.GitLabCI, Is: isGitLabCI, Read: readGitLabCI, Keys: append(scriptKeys, "DOCKER_AUTH_CONFIG")}}
+var GitLabFormats = []scanner.Reader{{Name: model.GitLabCI, Names: []string{".gitlab-ci.yml"}, Is: isGitLabCI, Read: readGitLabCI,
+	Keys: append(scriptKeys,
+		"DOCKER_AUTH_CONFIG")}}
 
 // scriptKeys are the keys of a job whose values are scripts.
 var scriptKeys = []string{"before_script", "script", "after_script"}
@@ -43,7 +46,7 @@ func readGitLabCI(f *scanner.File) {
 }
 
 // gitlabJob reads a job, or the defaults of all jobs. It returns the credentials for images, which the job may have from the defaults.
-func gitlabJob(f *scanner.File, job *node.Node, object string, config *scanner.CredentialFile) *scanner.CredentialFile {
+func gitlabJob(f *scanner.File, job *node.Node, object string, config *docker.CredentialFile) *docker.CredentialFile {
 	for _, key := range scriptKeys {
 		readScript(f, model.GitLabCI, job.Get(key), object, "Use a masked variable of the project with --password-stdin.")
 	}
@@ -54,16 +57,14 @@ func gitlabJob(f *scanner.File, job *node.Node, object string, config *scanner.C
 	if variable != nil {
 		config = dockerAuthConfig(f, variable, object)
 	}
-	if config != nil {
-		for _, image := range append([]*node.Node{job.Get("image")}, job.Get("services").Items()...) {
-			gitlabImage(f, image, object, config)
-		}
+	for _, image := range append([]*node.Node{job.Get("image")}, job.Get("services").Items()...) {
+		gitlabImage(f, image, object, config)
 	}
 	return config
 }
 
 // dockerAuthConfig adds the credentials that the runner uses for images, and returns them, nil if they cannot be used.
-func dockerAuthConfig(f *scanner.File, variable *node.Node, object string) *scanner.CredentialFile {
+func dockerAuthConfig(f *scanner.File, variable *node.Node, object string) *docker.CredentialFile {
 	place := func(line int, key string) model.Source {
 		return f.At(variable.TextLine()+max(line-1, 0), strings.TrimSpace(object+" DOCKER_AUTH_CONFIG "+dockerauth.Show(key)))
 	}
@@ -71,33 +72,40 @@ func dockerAuthConfig(f *scanner.File, variable *node.Node, object string) *scan
 		f.Scanner.Skip(place(0, ""), model.SkipTemplate, "The value of DOCKER_AUTH_CONFIG has variables, whose values are not in the file.")
 		return nil
 	}
-	c, err := f.Scanner.NewCredentialFile([]byte(variable.Text()), model.GitLabCI, place)
+	c, err := docker.NewCredentialFile(f.Scanner, []byte(variable.Text()), model.GitLabCI, place)
 	if err != nil {
 		f.Scanner.Problem(place(0, ""), model.ProblemNotJSON, "The value of DOCKER_AUTH_CONFIG is not valid JSON.")
 		return nil
 	}
 	c.Config = c.Config.Only(c.Rules)
 	c.Notices = []model.Notice{scanner.SecretNotice("Define DOCKER_AUTH_CONFIG as a masked variable of the project.")}
-	f.Scanner.AddCredentials(c)
+	c.Add(f.Scanner)
 	if c.Config.Rejected(c.Rules) != nil {
 		return nil
 	}
 	return &c
 }
 
-// gitlabImage adds the image of a job for which there are credentials. Others are not registries of the user.
-func gitlabImage(f *scanner.File, image *node.Node, object string, c *scanner.CredentialFile) {
+// gitlabImage adds the image of a job. Without credentials it is a reference.
+func gitlabImage(f *scanner.File, image *node.Node, object string, c *docker.CredentialFile) {
 	if name := image.Get("name"); name != nil {
 		image = name
 	}
 	if !image.IsText() || strings.Contains(image.Text(), "$") {
 		return
 	}
+	at := f.At(image.Line, strings.TrimSpace(object+" image"))
+	if c == nil {
+		f.Scanner.Reference(at, model.GitLabCI, model.Docker, image.Text())
+		return
+	}
 	host, path := scanner.SplitReference(image.Text())
-	r := model.Registry{Sources: []model.Source{f.At(image.Line, strings.TrimSpace(object+" image"))}, Format: model.GitLabCI, Consumer: c.Consumer}
+	r := model.Registry{Sources: []model.Source{at}, Format: model.GitLabCI,
+		Consumer: c.Consumer}
 	r.Definition.Endpoint, r.Definition.BaseContentPath = scanner.EndpointOf(host), path
-	choice := f.Scanner.Choose(&r, c.Config, c.Rules, host+"/"+path)
+	choice := docker.Choose(f.Scanner, &r, c.Config, c.Rules, host+"/"+path)
 	if r.Definition.Registry() == "" || choice.FromStore || choice.Helper == "" && len(choice.Entries) == 0 {
+		f.Scanner.Reference(at, model.GitLabCI, model.Docker, image.Text())
 		return
 	}
 	r.Notices = append(r.Notices, c.Notices...)

@@ -2,9 +2,11 @@ package projects
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -16,9 +18,13 @@ import (
 
 // HelmFormats reads Helm's repositories.yaml, the dependencies of charts (Chart.yaml, Chart.lock, requirements.yaml), and helmfile.
 var HelmFormats = []scanner.Reader{
-	{Name: model.HelmRepositories, Is: isHelmRepositories, Keys: []string{"repositories generated", "repositories apiVersion"}, Read: readHelmRepositories},
-	{Name: model.HelmChart, Is: isHelmChart, Keys: []string{"apiVersion name version", "dependencies repository name"}, Read: readHelmChart},
-	{Name: model.Helmfile, Is: isHelmfile, Keys: []string{"releases chart name", "repositories url name"}, Read: readHelmfile},
+	{Name: model.HelmRepositories, Is: isHelmRepositories, Keys: []string{"repositories generated", "repositories apiVersion"},
+		Read: readHelmRepositories},
+	{Name: model.HelmChart, Names: []string{"Chart.yaml", "requirements.yaml"}, Is: isHelmChart, Keys: []string{"apiVersion name version",
+		"dependencies repository name"},
+		Read: readHelmChart},
+	{Name: model.Helmfile, Names: helmfileNames, Is: isHelmfile, Keys: []string{"releases chart name", "repositories url name"},
+		Read: readHelmfile},
 }
 
 func isHelmRepositories(f *scanner.File) bool {
@@ -75,7 +81,9 @@ func helmDependency(f *scanner.File, n *node.Node) {
 	case scheme == "oci" && strings.Trim(repository, "/") == "oci:":
 		s.Skip(at, model.SkipNoHost, "%s", scanner.AddressMessages[model.SkipNoHost])
 	case scheme == "oci":
-		scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm, Notices: []model.Notice{helmAnonymous}}, At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name}.Add(s)
+		scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm,
+			Notices: []model.Notice{scanner.HelmAnonymous}},
+			At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name}.Add(s)
 	case scheme == "http" || scheme == "https":
 		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository.")
 	case hasScheme:
@@ -86,8 +94,6 @@ func helmDependency(f *scanner.File, n *node.Node) {
 				"repository with @.")
 	}
 }
-
-var helmAnonymous = model.Notice{Code: model.NoticeNoMatchingCredentials, Message: "Helm takes the credentials of a chart from its own configuration (helm registry login), which is not part of this file. The check connects without credentials."}
 
 // helmfileTemplate matches the text of a helmfile that is YAML only after its template has been rendered.
 var helmfileTemplate = lazyregexp.New(`(?m)^(repositories|releases|helmDefaults):`)
@@ -108,9 +114,19 @@ type chartRepository struct {
 	name    string
 	address string
 	oci     bool
+
+	repeated bool // whether another has the same name
 }
 
+// helmfileNames are the names that helmfile looks for, and those that its users give to other states.
+var helmfileNames = []string{"helmfile.yaml", "helmfile.yml", "*helmfile*.yaml", "*helmfile*.yml", "helmfile.d/*.yaml", "helmfile.d/*.yml",
+	"*helmfile*.gotmpl", "helmfile.d/*.gotmpl"}
+
+// isHelmfile recognizes a file by its name and content. One that the user gave may have any name.
 func isHelmfile(f *scanner.File) bool {
+	if f.IsWalked() && !f.HasName(helmfileNames...) {
+		return false
+	}
 	documents, err := f.Nodes()
 	if err != nil {
 		return bytes.Contains(f.Data, []byte("{{")) && helmfileTemplate.Get().Match(f.Data)
@@ -127,12 +143,12 @@ func hasItemWith(list *node.Node, key string) bool {
 
 func readHelmfile(f *scanner.File) {
 	documents, err := f.Nodes()
-	if err != nil && !bytes.Contains(f.Data, []byte("{{")) {
+	if errors.Is(err, node.ErrLimit) || err != nil && !bytes.Contains(f.Data, []byte("{{")) {
 		f.Unrecognized()
 		return
 	}
 	if err != nil {
-		f.Scanner.Problem(f.At(0, ""), model.ProblemTemplate, "The helmfile is a template. Scan the output of: helmfile build")
+		f.Template(0, "The helmfile is a template. Scan the output of: helmfile build")
 		return
 	}
 	h := helmfile{File: f, byName: map[string]*chartRepository{}, logins: map[string]*chartRepository{},
@@ -143,7 +159,7 @@ func readHelmfile(f *scanner.File) {
 				"insecureSkipTLSVerify": defaults.Get("insecureSkipTLSVerify").Bool()}
 		}
 		for _, n := range document.Get("repositories").Items() {
-			h.index(&chartRepository{n, n.Get("name").Text(), n.Get("url").Text(), n.Get("oci").Bool()})
+			h.index(&chartRepository{node: n, name: n.Get("name").Text(), address: n.Get("url").Text(), oci: n.Get("oci").Bool()})
 		}
 	}
 	for _, r := range h.repositories {
@@ -160,6 +176,8 @@ func (h *helmfile) index(r *chartRepository) {
 	h.repositories = append(h.repositories, r)
 	if h.byName[r.name] == nil {
 		h.byName[r.name] = r
+	} else {
+		r.repeated = true
 	}
 	if r.logsIn() {
 		endpoint, _, _ := scanner.ReadAddress(r.address)
@@ -185,6 +203,10 @@ func (h *helmfile) addRepository(r *chartRepository) {
 	case !r.oci:
 		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set oci to true.")
 		return
+	}
+	if r.repeated {
+		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries,
+			"Another repository has the name %s: releases use the first of them. Rename one.", scanner.Shown(r.name))
 	}
 	h.add(e, r, nil)
 }
@@ -246,7 +268,7 @@ func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
 	endpoint, _, _ := scanner.ReadAddress(e.Address)
 	login := h.logins[endpoint]
 	if login == nil {
-		e.Notices = append(e.Notices, helmAnonymous)
+		e.Notices = append(e.Notices, scanner.HelmAnonymous)
 		return
 	}
 	if own != nil && own != login && own.logsIn() {
@@ -277,7 +299,7 @@ func (h *helmfile) useRegistryConfig(e *scanner.Entry, r *chartRepository) {
 		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
 		return
 	}
-	h.Scanner.Choose(&e.Registry, config, dockerauth.ORAS, strings.TrimPrefix(e.Address, "oci://"))
+	docker.Choose(h.Scanner, &e.Registry, config, dockerauth.ORAS, strings.TrimPrefix(e.Address, "oci://"))
 }
 
 // text returns a field of the repository.

@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -108,33 +105,22 @@ func readDefinition(f *scanner.File, n *node.Node) {
 	if name := metadata.Get("name").Text(); name != "" {
 		at.Object = "registry " + dockerauth.Show(name)
 	}
-	var sent api.OCIRegistryRequestSpec
-	body, err := spec.EncodeJSON()
-	if err != nil {
+	if _, err := spec.EncodeJSON(); err != nil {
 		f.Scanner.Problem(at, model.ProblemWrongShape, "The definition cannot be read: %v.", err)
 		return
 	}
-	wrong, err := strictjson.Decode(body, &sent)
-	if err != nil || len(wrong) > 0 {
-		f.Scanner.Problem(at, model.ProblemWrongShape, "The definition has values of the wrong type%s.", fieldList(wrong))
+	sent := readOwnDefinition(spec)
+	if len(sent.wrong) > 0 {
+		f.Scanner.Problem(at, model.ProblemWrongShape, "The definition has values of the wrong type: %s.", strings.Join(sent.wrong, "; "))
 		return
 	}
 	if metadata == nil {
-		sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
+		sent.NoteUnknown(sent.unknown, sent.known())
 	}
 	foundDefinition(f, at, sent)
 }
 
-func fieldList(wrong []fault.Field) (text string) {
-	separator := ": "
-	for _, field := range wrong {
-		text += separator + field.Field + " " + field.Problem
-		separator = "; "
-	}
-	return text
-}
-
-func foundDefinition(f *scanner.File, at model.Source, sent api.OCIRegistryRequestSpec) {
+func foundDefinition(f *scanner.File, at model.Source, sent *ownDefinition) {
 	r := model.Registry{Sources: []model.Source{at}, Format: model.RegistryDefinition, Definition: sent.Definition}
 	if strings.TrimSpace(sent.Endpoint) == "" {
 		f.Scanner.Problem(at, model.ProblemNoHost, "The definition has no endpoint.")
@@ -159,8 +145,9 @@ func foundDefinition(f *scanner.File, at model.Source, sent api.OCIRegistryReque
 		strings.Join(sent.References, "")):
 		r.Reason, r.Detail = model.UnresolvedTemplate, "A value is a template. Read the file in which it is filled in."
 	case scanner.IsMask(auth.Password.Reveal()) || scanner.IsMask(auth.Token.Reveal()) || scanner.IsMask(auth.TLS.Key.Reveal()):
-		r.Reason, r.Detail = model.UnresolvedMasked, "The API masks stored secrets. Set the secret itself, or check the stored registry with its uid."
-	case secret == "" && auth.Kind() != regcheck.NoAuth && sent.RegistryUID != "":
+		r.Reason, r.Detail = model.UnresolvedMasked, "The API masks stored secrets. Set the secret itself, or check the stored registry "+
+			"with its uid."
+	case secret == "" && auth.Kind() != regcheck.NoAuth && sent.registryUID != "":
 		r.Reason, r.Detail = model.UnresolvedReferenceMissing, "The service has the secret of the stored registry in registryUid."
 	case secret == "" && auth.Kind() != regcheck.NoAuth:
 		r.Reason, r.Detail = model.UnresolvedIncomplete, "The definition has no password or token. Set it, or set auth.type to noAuth."

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"maps"
+	neturl "net/url"
 	"slices"
 	"strings"
 
@@ -22,16 +23,32 @@ var RenovateFormats = []scanner.Reader{{Name: model.Renovate, Is: isRenovate, Ke
 // maxHostRules limits the rules, each of which is compared with all others.
 const maxHostRules = 1000
 
+// Names of Renovate's configurations, and of those that are programs.
+var (
+	renovateNames    = []string{"renovate.json", "renovate.json5", ".renovaterc", ".renovaterc.json", ".renovaterc.json5"}
+	renovatePrograms = []string{"renovate*.js", "config.js"}
+)
+
+// isRenovate recognizes a file by its name, and others in JSON by rules that have a host or a type.
 func isRenovate(f *scanner.File) bool {
-	if !bytes.Contains(f.Data, []byte("hostRules")) {
+	switch {
+	case !bytes.Contains(f.Data, []byte("hostRules")):
+		return false
+	case isRenovateProgram(f), f.HasName(renovateNames...):
+		return true
+	case f.IsWalked() && !scanner.IsOneOf(f.Extension(), ".json", ".json5"):
 		return false
 	}
-	return isRenovateProgram(f.Data) || renovateRules(f).IsArray()
+	rules := renovateRules(f)
+	return rules.IsArray() && (!f.IsWalked() || slices.ContainsFunc(rules.Items(), func(rule *node.Node) bool {
+		return rule.Get("matchHost") != nil || rule.Get("hostType") != nil
+	}))
 }
 
 // isRenovateProgram reports whether a file is a configuration in JavaScript.
-func isRenovateProgram(data []byte) bool {
-	return bytes.Contains(data, []byte("module.exports")) || bytes.Contains(data, []byte("export default"))
+func isRenovateProgram(f *scanner.File) bool {
+	return (!f.IsWalked() || f.HasName(renovatePrograms...)) && !f.LooksLikeJSON() &&
+		(bytes.Contains(f.Data, []byte("module.exports")) || bytes.Contains(f.Data, []byte("export default")))
 }
 
 // renovateRules returns the host rules of renovate.json or of package.json, nil if there are none.
@@ -47,8 +64,9 @@ func renovateRules(f *scanner.File) *node.Node {
 }
 
 func readRenovate(f *scanner.File) {
-	if isRenovateProgram(f.Data) && !f.LooksLikeJSON() {
-		f.Scanner.Problem(f.At(0, ""), model.ProblemProgram, "The configuration is a program, which is not run. Write its host rules as JSON, or read the JSON that the program exports.")
+	if isRenovateProgram(f) {
+		f.Scanner.Problem(f.At(0, ""), model.ProblemProgram,
+			"The configuration is a program, which is not run. Write its host rules as JSON, or read the JSON that the program exports.")
 		return
 	}
 	if _, err := node.JSON5(f.Data); err != nil {
@@ -138,9 +156,11 @@ func (r *hostRule) matches(url, host string) bool {
 	return host == r.matchHost || strings.HasSuffix(host, r.suffix)
 }
 
-// notRegistry recognizes hosts for which rules without a type are common, and which are not OCI registries: those of Git, and package indexes by
-// the name of their language.
-var notRegistry = lazyregexp.New(`^((api\.)?github\.com|raw\.githubusercontent\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$|\b(npm|npmjs|pypi|maven|nuget|rubygems|packagist|crates)\b`)
+// notRegistry recognizes hosts for which rules without a type are common, and which are not OCI registries: those of Git, and package
+// indexes by the name of their language.
+var notRegistry = lazyregexp.New(
+	`^((api\.)?github\.com|raw\.githubusercontent\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$` +
+		`|\b(npm|npmjs|pypi|maven|nuget|rubygems|packagist|crates)\b`)
 
 // skipHostRule skips what is not a rule for one registry with credentials.
 func skipHostRule(f *scanner.File, r hostRule) bool {
@@ -191,6 +211,11 @@ func hostRuleEntry(f *scanner.File, r hostRule, sorted []hostRule) {
 			maps.Copy(merged, rule.members)
 		}
 	}
+	if u, err := neturl.Parse(r.matchHost); err == nil && u.Host != "" && u.Path == "" && strings.Contains(r.node.Get("matchHost").Text(),
+		"://") {
+		scanner.AddNotice(&e.Registry, model.NoticePrefixWithoutBoundary,
+			"Renovate sends the credentials to every host whose name begins like this one. End matchHost with /, or remove the scheme.")
+	}
 	if !r.matches(url, host) {
 		e.Reason, e.Detail = model.UnresolvedNoMatchingEntry, "Renovate requests URLs that begin with the host and /v2/, which do not "+
 			"begin with this matchHost. Set matchHost to the host alone."
@@ -220,8 +245,9 @@ func hostRuleAuth(e *scanner.Entry, rule map[string]*node.Node) {
 	e.Definition.Auth = auth
 	text := auth.Username + auth.Password.Reveal() + auth.Token.Reveal()
 	switch {
-	case scanner.IsECR(e.Address):
-		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Renovate gets a password from AWS, with the rule as its keys. Check the registry with a password of AWS."
+	case scanner.IsECR(e.Address) && auth.Username != "AWS": // with which the password is that of the registry
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Renovate gets a password from AWS, with the rule as its keys. Check the "+
+			"registry with a password of AWS."
 	case rule["encrypted"] != nil:
 		e.Reason, e.Detail = model.UnresolvedEncrypted, "Only Renovate's server can decrypt the values in encrypted. Check the registry "+
 			"with the values themselves."

@@ -15,8 +15,9 @@ var loginCommands = []struct {
 	words    string
 	consumer model.Consumer
 }{
-	{"docker login", model.Docker}, {"nerdctl login", model.Docker}, {"podman login", model.Podman}, {"buildah login", model.Podman}, {"skopeo login", model.Podman},
-	{"helm registry login", model.Helm}, {"oras login", ""}, {"crane auth login", ""},
+	{"docker login", model.Docker}, {"nerdctl login", model.Docker}, {"podman login", model.Podman}, {"buildah login",
+		model.Podman}, {"skopeo login", model.Podman},
+	{"helm registry login", model.Helm}, {"oras login", ""}, {"crane auth login", ""}, {"regctl registry login", ""}, {"cosign login", ""},
 }
 
 // readScript adds the logins of a script, which is a text or a list of texts. instead is what to use instead of a literal password.
@@ -24,11 +25,18 @@ func readScript(f *scanner.File, format model.Format, script *node.Node, object,
 	for _, line := range script.Items() {
 		readScript(f, format, line, object, instead)
 	}
-	if !script.IsText() || !strings.Contains(script.Text(), "login") {
+	if script.IsText() {
+		readScriptText(f, format, script.Text(), script.TextLine(), object, instead)
+	}
+}
+
+// readScriptText is readScript for a text that begins in a line.
+func readScriptText(f *scanner.File, format model.Format, text string, line int, object, instead string) {
+	if !strings.Contains(text, "login") {
 		return
 	}
-	for command := range shell.Commands(script.Text()) {
-		e := scanner.Entry{At: f.At(script.TextLine()+command.Line, object), Path: scanner.PathIgnored}
+	for command := range shell.Commands(text) {
+		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = format
 		if command.Is("az acr login") {
 			azureLogin(f, e, command)

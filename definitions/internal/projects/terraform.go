@@ -1,9 +1,11 @@
 package projects
 
 import (
-	"bytes"
+	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/docker"
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/kubernetes"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
@@ -12,16 +14,22 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// TerraformFormats reads terraform show -json, terraform.tfstate and .tf.
-var TerraformFormats = []scanner.Reader{{Name: model.Terraform, Is: isTerraform, Read: readTerraform, Keys: []string{
-	"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
+// TerraformFormats returns the readers of terraform show -json, terraform.tfstate and .tf. Manifests in them are objects of the cluster.
+func TerraformFormats(cluster *kubernetes.Cluster) []scanner.Reader {
+	return []scanner.Reader{{Name: model.Terraform, Is: isTerraform, Read: terraform{cluster}.read, Keys: []string{
+		"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
+}
+
+type terraform struct{ cluster *kubernetes.Cluster }
 
 // terraformFile matches the beginning of a block that defines a registry.
-var terraformFile = lazyregexp.New(`(?m)^[ \t]*(resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry)"?[ \t]|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
+var terraformFile = lazyregexp.New(`(?m)^[ \t]*(` +
+	`resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry|helm_release|kubernetes_secret(_v1)?|kubernetes_manifest)"?[ \t]` +
+	`|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
 
 func isTerraform(f *scanner.File) bool {
 	if !f.LooksLikeJSON() {
-		return bytes.Contains(f.Data, []byte("registr")) && terraformFile.Get().Match(f.Data)
+		return (!f.IsWalked() || f.Extension() == ".tf") && terraformFile.Get().Match(f.Data)
 	}
 	root := f.Root()
 	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {
@@ -31,33 +39,33 @@ func isTerraform(f *scanner.File) bool {
 		root.Get("resource_changes") != nil)
 }
 
-func readTerraform(f *scanner.File) {
+func (t terraform) read(f *scanner.File) {
 	if !f.LooksLikeJSON() {
-		readHCL(f)
+		t.readHCL(f)
 		return
 	}
 	for _, root := range f.Readable() {
-		readTerraformJSON(f, root)
+		t.readJSON(f, root)
 	}
 }
 
-func readTerraformJSON(f *scanner.File, root *node.Node) {
+func (t terraform) readJSON(f *scanner.File, root *node.Node) {
 	for _, resource := range root.Get("resources").Items() { // terraform.tfstate
 		address := stateAddress(resource)
 		for _, instance := range resource.Get("instances").Items() {
-			terraformResource(f, resource, tfValues{values: instance.Get("attributes")}, address+stateIndex(instance))
+			t.resource(f, resource, tfValues{values: instance.Get("attributes")}, address+stateIndex(instance))
 		}
 	}
-	terraformModule(f, root.Get("values", "root_module"))
+	t.module(f, root.Get("values", "root_module"))
 	changes := root.Get("resource_changes").Items()
 	for _, resource := range changes {
 		change := resource.Get("change")
 		if after := change.Get("after"); after.IsObject() { // null if it will be deleted
-			terraformResource(f, resource, tfValues{values: after, unknown: change.Get("after_unknown")}, resource.Get("address").Text())
+			t.resource(f, resource, tfValues{values: after, unknown: change.Get("after_unknown")}, resource.Get("address").Text())
 		}
 	}
 	if len(changes) == 0 {
-		terraformModule(f, root.Get("planned_values", "root_module"))
+		t.module(f, root.Get("planned_values", "root_module"))
 	}
 	for _, config := range root.Get("configuration", "provider_config").Pairs() {
 		terraformProvider(f, config.Value.Get("name").Text(), config.Value.Get("expressions"), "provider "+config.Key, nil)
@@ -88,29 +96,87 @@ func stateIndex(instance *node.Node) string {
 	return ""
 }
 
-// terraformModule reads the resources of a module and its child modules. The depth of the file is limited.
-func terraformModule(f *scanner.File, module *node.Node) {
+// module reads the resources of a module and its child modules. The depth of the file is limited.
+func (t terraform) module(f *scanner.File, module *node.Node) {
 	for _, resource := range module.Get("resources").Items() {
-		terraformResource(f, resource, tfValues{values: resource.Get("values")}, resource.Get("address").Text())
+		t.resource(f, resource, tfValues{values: resource.Get("values")}, resource.Get("address").Text())
 	}
 	for _, child := range module.Get("child_modules").Items() {
-		terraformModule(f, child)
+		t.module(f, child)
 	}
 }
 
-// terraformResource reads a resource of Terraform's JSON. Data sources have no credentials.
-func terraformResource(f *scanner.File, resource *node.Node, v tfValues, address string) {
-	if read := terraformResources[resource.Get("type").Text()]; read != nil && resource.Get("mode").Text() != "data" {
-		read(f, v, address)
+// resource reads a resource of Terraform's JSON. Data sources have no credentials.
+func (t terraform) resource(f *scanner.File, resource *node.Node, v tfValues, address string) {
+	if resource.Get("mode").Text() != "data" {
+		t.known(f, resource.Get("type").Text(), v, address)
 	}
 }
 
-var terraformResources = map[string]func(f *scanner.File, v tfValues, address string){
-	"spectrocloud_registry_oci": spectrocloudRegistry,
-	"harbor_registry":           harborResource,
+// known reads a resource of a type that defines a registry.
+func (t terraform) known(f *scanner.File, name string, v tfValues, address string) {
+	switch strings.TrimSuffix(name, "_v1") {
+	case "spectrocloud_registry_oci":
+		spectrocloudRegistry(f, v, address)
+	case "harbor_registry":
+		harborResource(f, v, address)
+	case "helm_release":
+		helmRelease(f, v, address)
+	case "kubernetes_secret":
+		kubernetesSecret(f, v, address)
+	case "kubernetes_manifest":
+		if manifest := v.get("manifest"); manifest.IsObject() && !manifest.HasExpression() {
+			t.cluster.AddObject(f, manifest)
+		}
+	}
 }
 
-func readHCL(f *scanner.File) {
+// helmRelease adds the chart of a release in an OCI registry, with the credentials of the release.
+func helmRelease(f *scanner.File, v tfValues, address string) {
+	attribute, chart := "repository", v.text("chart")
+	e := scanner.Entry{At: v.at(f, attribute, address), Address: strings.TrimSuffix(v.text(attribute), "/") + "/" + chart}
+	if strings.HasPrefix(chart, "oci://") {
+		attribute, e.Address = "chart", chart
+		e.At = v.at(f, attribute, address)
+	}
+	if !strings.HasPrefix(e.Address, "oci://") {
+		return // a classic repository, a directory, or an expression
+	}
+	e.Consumer = model.Helm
+	e.Definition.Auth = scanner.BasicAuth(v.text("repository_username"), v.text("repository_password"))
+	if v.get("repository_username") == nil && v.get("repository_password") == nil {
+		e.Notices = append(e.Notices, scanner.HelmAnonymous)
+	}
+	v.entry(f, e, attribute, "chart", "repository_username", "repository_password")
+}
+
+// kubernetesSecret adds the entries of a pull Secret, whose values are not in base64 here.
+func kubernetesSecret(f *scanner.File, v tfValues, address string) {
+	key := map[string]string{"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}[v.text("type")]
+	value := v.get("data").Get(key)
+	switch {
+	case key == "" || v.get("data") == nil:
+		return
+	case !value.IsText():
+		f.Scanner.Skip(v.at(f, "data", address), model.SkipTemplate,
+			"The data of the pull Secret are an expression. Read the output of terraform show -json instead.")
+		return
+	}
+	at := v.at(f, "data", address)
+	c, err := docker.NewCredentialFile(f.Scanner, []byte(value.Text()), model.DockerConfig, func(int, string) model.Source { return at })
+	if err != nil {
+		f.Scanner.Problem(at, model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
+		return
+	}
+	c.Reader, c.Consumer, c.Cluster = model.Terraform, f.Scanner.Consumer(model.Kubelet), true
+	c.Rules = docker.RulesOf(c.Consumer, model.Kubernetes)
+	if v.literal != nil {
+		c.Notices = []model.Notice{*v.literal}
+	}
+	c.Add(f.Scanner)
+}
+
+func (t terraform) readHCL(f *scanner.File) {
 	root, err := node.HCL(f.Data)
 	if err != nil {
 		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is not in Terraform's language: %v.", err)
@@ -124,9 +190,7 @@ func readHCL(f *scanner.File) {
 				terraformProvider(f, first.Key, first.Value, "provider."+first.Key, &inRepository)
 			case "resource":
 				for _, resource := range first.Value.Pairs() {
-					if read := terraformResources[first.Key]; read != nil {
-						read(f, tfValues{values: resource.Value, literal: &inRepository}, first.Key+"."+resource.Key)
-					}
+					t.known(f, first.Key, tfValues{values: resource.Value, literal: &inRepository}, first.Key+"."+resource.Key)
 				}
 			}
 		}
@@ -240,6 +304,9 @@ func (v tfValues) entry(f *scanner.File, e scanner.Entry, address string, needed
 	if e.Reason == "" {
 		e.Reason, e.Detail = v.missing(needed...)
 	}
+	if e.Reason == model.UnresolvedTemplate && scanner.IsECR(e.Address) {
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Terraform gets the password from AWS when it runs."
+	}
 	if auth := e.Definition.Auth; v.literal != nil && auth != nil && auth.Password+auth.Token != "" {
 		e.Notices = append(e.Notices, *v.literal)
 	}
@@ -260,8 +327,7 @@ func spectrocloudRegistry(f *scanner.File, v tfValues, address string) {
 		auth.TLS = regcheck.TLS{}
 	}
 	if v.text("type") == "ecr" {
-		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Palette uses the AWS credentials of the resource to get a password. Check the registry with a password of AWS."
-		v.entry(f, e, "endpoint")
+		spectrocloudECR(f, v, credentials, e)
 		return
 	}
 	if e.Reason, e.Detail = credentials.missing("credential_type", "username", "password"); e.Reason == "" {
@@ -275,6 +341,23 @@ func spectrocloudRegistry(f *scanner.File, v tfValues, address string) {
 		}
 	}
 	v.entry(f, e, "endpoint", "type", "endpoint_suffix", "base_content_path", "provider_type")
+}
+
+// spectrocloudECR adds a registry for which Palette obtains a password from AWS: with a key of the resource, or by a role.
+func spectrocloudECR(f *scanner.File, v, credentials tfValues, e scanner.Entry) {
+	key := &regcheck.AWSKey{AccessKey: credentials.text("access_key"), SecretKey: secret.String(credentials.text("secret_key"))}
+	e.Reason, e.Detail = credentials.missing("credential_type", "access_key", "secret_key")
+	switch {
+	case e.Reason != "":
+	case credentials.text("credential_type") == "secret" && key.AccessKey != "" && key.SecretKey != "":
+		e.Definition.Auth.Type, e.Definition.Auth.AWS = regcheck.ECR, key
+		if v.literal != nil {
+			e.Notices = append(e.Notices, *v.literal)
+		}
+	default:
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Palette uses a role of AWS to get a password."
+	}
+	v.entry(f, e, "endpoint")
 }
 
 // dockerProvider follows the provider docker: a username takes precedence over the configuration in the block, and that over a file.
@@ -298,12 +381,12 @@ func dockerProvider(f *scanner.File, v tfValues, address string) {
 
 // dockerProviderContent chooses the credentials of a file that is in a text.
 func dockerProviderContent(f *scanner.File, e *scanner.Entry, content, address string) {
-	c, err := f.Scanner.NewCredentialFile([]byte(content), model.DockerConfig, nil)
+	c, err := docker.NewCredentialFile(f.Scanner, []byte(content), model.DockerConfig, nil)
 	if err != nil {
 		e.Reason, e.Detail = model.UnresolvedIncomplete, "The text in config_file_content is not valid JSON."
 		return
 	}
-	f.Scanner.Choose(&e.Registry, c.Config, c.Rules, scanner.HostOf(address))
+	docker.Choose(f.Scanner, &e.Registry, c.Config, c.Rules, scanner.HostOf(address))
 }
 
 // helmProvider follows the provider helm, which logs in to the host of the URL.

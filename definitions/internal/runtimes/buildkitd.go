@@ -10,8 +10,8 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// BuildkitdFormats reads buildkitd.toml.
-var BuildkitdFormats = []scanner.Reader{{Name: model.Buildkitd, Is: isBuildkitd, Read: readBuildkitd}}
+// buildkitdFormats reads buildkitd.toml.
+var buildkitdFormats = []scanner.Reader{{Name: model.Buildkitd, Is: isBuildkitd, Read: readBuildkitd}}
 
 // buildkitRegistry is one registry of buildkitd.toml. Settings of a mirror are in the table of the mirror's host.
 type buildkitRegistry struct {

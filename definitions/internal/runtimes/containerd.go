@@ -17,17 +17,35 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// ContainerdFormats reads containerd: hosts.toml, config.toml, and certs.d of docker and podman.
-var ContainerdFormats = []scanner.Reader{
-	{Name: model.ContainerdHosts, Is: isHosts, Read: readHosts},
-	{Name: model.ContainerdConfig, Is: isContainerdConfig, Read: readContainerdConfig},
+// Machines is what the configurations of machines have in common: that of one may be in several files.
+type Machines struct {
+	certificates map[string]bool              // directories that have been read
+	lastSettings map[string]map[string]string // the file that sets each prefix last, by directory of registries.conf
+}
+
+// NewMachines returns Machines of which no file has been read.
+func NewMachines() *Machines {
+	return &Machines{certificates: map[string]bool{}, lastSettings: map[string]map[string]string{}}
+}
+
+// Formats returns the readers of all formats.
+func (m *Machines) Formats() []scanner.Reader {
+	return slices.Concat(m.containerdFormats(), m.registriesConfFormats(), k3sFormats, buildkitdFormats)
+}
+
+// containerdFormats returns the readers of containerd: hosts.toml, config.toml, and certs.d of docker and podman.
+func (m *Machines) containerdFormats() []scanner.Reader {
+	return []scanner.Reader{
+		{Name: model.ContainerdHosts, Is: isHosts, Read: m.readHosts},
+		{Name: model.ContainerdConfig, Is: isContainerdConfig, Read: readContainerdConfig},
+	}
 }
 
 func isHosts(f *scanner.File) bool { return isCertsDirectory(f) || isHostsFile(f) }
 
-func readHosts(f *scanner.File) {
+func (m *Machines) readHosts(f *scanner.File) {
 	if isCertsDirectory(f) {
-		readCertsDirectory(f)
+		m.readCertsDirectory(f)
 	} else {
 		readHostsFile(f)
 	}
@@ -116,7 +134,13 @@ func (r hostsReader) mirror(name string, line int, n *node.Node) {
 			`containerd reads hosts only from tables with their own header. Write [host.%s].`, scanner.Shown(name))
 	}
 	if r.hosts.SkipVerify != nil && *r.hosts.SkipVerify && table.SkipVerify == nil {
-		scanner.AddNotice(found, model.NoticeIgnoredField, "skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
+		scanner.AddNotice(found, model.NoticeIgnoredField,
+			"skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
+	}
+	if len(r.hosts.Header) > 0 && len(table.Header) == 0 {
+		scanner.AddNotice(found, model.NoticeIgnoredField,
+			"header at the top of the file is for the server only: containerd does not send it to this host. Set it in the table of the "+
+				"host.")
 	}
 	r.Scanner.Found(*found)
 }

@@ -90,7 +90,7 @@ type criReader struct {
 // belowConfigPath returns the hosts in the hosts.toml files below config_path, as far as they are in the tree. They have the TLS settings
 // that belong to the credentials of this file.
 func (r criReader) belowConfigPath() map[string]model.Registry {
-	inside := scanner.New(r.Scanner.Options, nil)
+	inside := scanner.New(r.Scanner.Options)
 	inside.Referenced = r.Scanner.Referenced
 	for _, root := range strings.FieldsFunc(r.plugin.Registry.ConfigPath, func(c rune) bool { return c == ':' }) {
 		for _, directory := range r.InTree(root) {
@@ -176,7 +176,8 @@ func (r criReader) config(host string, line int) {
 		return
 	}
 	if below, ok := r.hosts[host]; ok {
-		found.Definition, found.Notices, found.Reason, found.Detail = below.Definition, slices.Clone(below.Notices), below.Reason, below.Detail
+		found.Definition, found.Notices = below.Definition, slices.Clone(below.Notices)
+		found.Reason, found.Detail = below.Reason, below.Detail
 		found.Definition.Auth = &regcheck.Auth{TLS: below.Definition.Auth.TLS}
 		u.Scheme, _, _ = strings.Cut(below.Definition.Endpoint, "://")
 	}

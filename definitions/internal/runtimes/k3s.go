@@ -13,8 +13,10 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// K3sFormats reads registries.yaml of k3s and RKE2.
-var K3sFormats = []scanner.Reader{{Name: model.K3sRegistries, Is: isK3sRegistries, Keys: []string{"mirrors", "configs"}, Read: readK3sRegistries}}
+// k3sFormats reads registries.yaml of k3s and RKE2.
+var k3sFormats = []scanner.Reader{{Name: model.K3sRegistries,
+	Names: []string{"k3s/registries.yaml", "rke2/registries.yaml"}, Is: isK3sRegistries, Keys: []string{"mirrors", "configs"},
+	Read: readK3sRegistries}}
 
 func isK3sRegistries(f *scanner.File) bool {
 	root := f.Root()
@@ -52,6 +54,7 @@ type k3sReader struct {
 type k3sSettings struct {
 	auth    *readAuth
 	hasAuth bool
+	token   bool // whether auth has one
 	tls     *model.Registry
 }
 
@@ -261,6 +264,9 @@ func (r k3sReader) apply(found *model.Registry, key string, u *url.URL, at model
 	} else {
 		setTLS(found, settings.tls)
 	}
+	if settings.token {
+		scanner.AddNotice(found, model.NoticeIgnoredField, "k3s and RKE2 know no token in auth, and ignore it. Set identity_token.")
+	}
 	if key == "docker.io" && settings.hasAuth {
 		keyMatchesHost(found, key, u)
 	}
@@ -287,6 +293,7 @@ func (r k3sReader) read(config *node.Node) *k3sSettings {
 	return &k3sSettings{
 		auth:    runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.read(),
 		hasAuth: auth != nil,
+		token:   auth.Get("token") != nil,
 		tls: sharedTLS(func(to *model.Registry) {
 			criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(),
 				tls.Get("insecure_skip_verify").Bool()}.apply(r.File, to)

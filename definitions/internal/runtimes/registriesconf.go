@@ -12,8 +12,10 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// RegistriesConfFormats reads registries.conf of containers/image.
-var RegistriesConfFormats = []scanner.Reader{{Name: model.ContainersRegistries, Is: isRegistriesConf, Read: readRegistriesConf}}
+// registriesConfFormats returns the readers of registries.conf of containers/image.
+func (m *Machines) registriesConfFormats() []scanner.Reader {
+	return []scanner.Reader{{Name: model.ContainersRegistries, Is: isRegistriesConf, Read: m.readRegistriesConf}}
+}
 
 func isRegistriesConf(f *scanner.File) bool {
 	if path.Base(f.Path) == "registries.conf" || isDropIn(f.Path) {
@@ -47,7 +49,7 @@ type confReader struct {
 	lastIn   map[string]string // the file that sets a prefix last
 }
 
-func readRegistriesConf(f *scanner.File) {
+func (m *Machines) readRegistriesConf(f *scanner.File) {
 	conf, err := runtimeconf.DecodeRegistries(f.Data)
 	if err != nil {
 		f.TomlProblem(confRejected, err)
@@ -58,7 +60,7 @@ func readRegistriesConf(f *scanner.File) {
 		r.Scanner.Problem(r.At(p.Line, ""), model.ProblemReason(p.Kind), "%s", p.Text+confRejected)
 		return
 	}
-	r.lastIn = r.lastSettings()
+	r.lastIn = r.lastSettings(m)
 	if i := slices.IndexFunc(conf.CredentialHelpers, func(helper string) bool { return helper != "containers-auth.json" }); i >= 0 {
 		r.helper = conf.CredentialHelpers[i]
 	}
@@ -83,11 +85,8 @@ const confRejected = " podman, buildah, skopeo and CRI-O refuse to use any regis
 // search is the key of unqualified-search-registries in confReader.lastIn: no prefix is empty.
 const search = ""
 
-// sharedSettings has the file that sets each prefix last, by directory of registries.conf.
-type sharedSettings struct{ last map[string]map[string]string }
-
 // lastSettings returns which file sets each prefix last: registries.conf is first, then come the files of registries.conf.d by name.
-func (r confReader) lastSettings() map[string]string {
+func (r confReader) lastSettings(m *Machines) map[string]string {
 	directory, key := path.Dir(r.Path), path.Dir(r.Name)
 	switch {
 	case isDropIn(r.Path):
@@ -95,15 +94,11 @@ func (r confReader) lastSettings() map[string]string {
 	case path.Base(r.Path) != "registries.conf":
 		return nil
 	}
-	shared := scanner.State[sharedSettings](r.Scanner)
-	if last, ok := shared.last[key]; ok {
+	if last, ok := m.lastSettings[key]; ok {
 		return last
 	}
-	if shared.last == nil {
-		shared.last = map[string]map[string]string{}
-	}
 	last := map[string]string{}
-	shared.last[key] = last
+	m.lastSettings[key] = last
 	names := []string{path.Join(directory, "registries.conf")}
 	for _, entry := range r.List(path.Join(directory, "registries.conf.d")) {
 		names = append(names, path.Join(directory, "registries.conf.d", entry.Name()))
@@ -204,16 +199,18 @@ func (r confReader) version1() {
 	blocked, insecure := setOf(r.conf.Lists.Block.Registries), setOf(r.conf.Lists.Insecure.Registries)
 	for _, name := range []string{"block", "insecure", "search"} {
 		for _, n := range r.root.Get("registries", name, "registries").Items() {
-			location := n.Text()
+			location := strings.TrimRight(n.Text(), "/")
 			at := r.At(n.Line, "registries."+name)
 			switch {
 			case name == "block":
 				r.Scanner.Skip(at, model.SkipBlocked, "Images of %s cannot be pulled.", scanner.Shown(location))
 			case blocked[location] || name == "search" && insecure[location]:
 			default:
-				r.location(at, runtimeconf.Endpoint{Location: strings.TrimRight(location, "/"), Insecure: name == "insecure"}, func(found *model.Registry) {
-					scanner.AddNotice(found, model.NoticeDeprecatedKeys, "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
-				})
+				r.location(at, runtimeconf.Endpoint{Location: location, Insecure: name == "insecure"},
+					func(found *model.Registry) {
+						scanner.AddNotice(found, model.NoticeDeprecatedKeys,
+							"Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
+					})
 			}
 		}
 	}
@@ -222,7 +219,7 @@ func (r confReader) version1() {
 func setOf(list []string) map[string]bool {
 	set := map[string]bool{}
 	for _, text := range list {
-		set[text] = true
+		set[strings.TrimRight(text, "/")] = true
 	}
 	return set
 }

@@ -80,20 +80,13 @@ func isCertificate(name string) bool {
 	return slices.Contains([]string{".crt", ".cert", ".key"}, path.Ext(name))
 }
 
-// directoriesRead are the directories of certificates that have been read.
-type directoriesRead map[string]bool
-
 // readCertsDirectory reads a directory of certificates when its first file is read. With hosts.toml, the directory is containerd's.
-func readCertsDirectory(f *scanner.File) {
+func (m *Machines) readCertsDirectory(f *scanner.File) {
 	directory := path.Dir(f.Name)
-	read := scanner.State[directoriesRead](f.Scanner)
-	if (*read)[directory] || f.Tree == nil {
+	if m.certificates[directory] || f.Tree == nil {
 		return
 	}
-	if *read == nil {
-		*read = directoriesRead{}
-	}
-	(*read)[directory] = true
+	m.certificates[directory] = true
 	if _, err := fs.Stat(f.Tree, path.Join(path.Dir(f.Path), "hosts.toml")); err == nil {
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -30,7 +29,9 @@ type File struct {
 	Tree    fs.FS  // nil if it is in none
 	Path    string // in tree
 
-	found bool // in a directory, and not named itself
+	found    bool // in a directory, and not named itself
+	embedded bool // in a text of another file
+	before   int  // lines of that file before the text
 
 	parsed    bool
 	documents []*node.Node
@@ -54,6 +55,9 @@ func Short(name string) string {
 // At returns a place in the file.
 func (f *File) At(line int, object string) model.Source {
 	f.Scanner.limits.check()
+	if line > 0 {
+		line += f.before
+	}
 	return model.Source{File: f.Name, Line: line, Object: Short(object)}
 }
 
@@ -72,6 +76,9 @@ func (f *File) Nodes() ([]*node.Node, error) {
 	}
 	return f.documents, f.err
 }
+
+// DropNodes frees the documents, for a reader that parses the file itself.
+func (f *File) DropNodes() { f.documents = nil }
 
 // Root returns the first document of a YAML or JSON file, nil if there is none.
 func (f *File) Root() *node.Node {
@@ -181,7 +188,7 @@ func (f *File) TomlProblem(consequence string, err error) {
 	reason := model.ProblemNotTOML
 	switch {
 	case f.LooksLikeTemplate():
-		f.Scanner.Skip(at, model.SkipTemplate, "The file is a template. Scan what is rendered from it.")
+		f.Template(at.Line, "The file is a template. Scan what is rendered from it.")
 		return
 	case errors.Is(err, node.ErrType), errors.Is(err, node.ErrLimit):
 		reason = model.ProblemWrongShape
@@ -192,12 +199,16 @@ func (f *File) TomlProblem(consequence string, err error) {
 // Reader is how to recognize and read one kind of file.
 type Reader struct {
 	Name model.Format
-	// is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
+	// Names are patterns of path.Match for the last elements of the path of a file that is certainly of this format.
+	Names []string
+	// Is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
 	Is func(f *File) bool
+	// Files are patterns like Names; in files of other names, Keys mean nothing.
+	Files []string
 	// Keys are the keys without which Is is false for JSON and YAML, separated by blanks: all of at least one text. They find files
 	// that have too many values to be parsed, among those that are not for this program.
 	Keys []string
-	// read adds what the file has to f.scanner.
+	// Read adds what the file has to f.Scanner.
 	Read func(f *File)
 }
 
@@ -206,6 +217,10 @@ func (s *Scanner) add(f *File) {
 	defer func() { f.Data, f.documents, f.tomlRoot = nil, nil, nil }()
 	if len(f.Data) > maxFile {
 		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
+		return
+	}
+	if f.found && f.isBinary() {
+		s.result.Summary.Silent.Binary++
 		return
 	}
 	s.bytes += len(f.Data)
@@ -218,7 +233,11 @@ func (s *Scanner) add(f *File) {
 }
 
 func (s *Scanner) read(f *File) {
-	for _, candidate := range s.formats {
+	if f.isIrrelevant() {
+		s.result.Summary.Silent.Unrelated++
+		return
+	}
+	for _, candidate := range s.Formats {
 		s.limits.check()
 		if s.Options.Format == candidate.Name || s.Options.Format == "" && candidate.Is(f) {
 			candidate.Read(f)
@@ -228,40 +247,45 @@ func (s *Scanner) read(f *File) {
 	f.Unrecognized()
 }
 
-// Unrecognized reports a file that cannot be read although its name says what it should be, or that has no name: then the user gave it,
-// such as the output of a command. Other files are not for this program.
+// Unrecognized reports a file that cannot be read although it is certain that a known program reads it, or that the user gave: by its name,
+// or on standard input, such as the output of a command. Other files are not for this program.
 func (f *File) Unrecognized() {
 	documents, err := f.Nodes()
-	switch extension := path.Ext(f.Path); {
-	case extension == ".toml":
+	switch {
+	case f.found && errors.Is(err, node.ErrLimit):
+		if f.mayBeKnown() {
+			f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+		}
+	case f.found && err == nil:
+		f.Scanner.result.Summary.Silent.Unrelated++
+	case f.found:
+		f.SyntaxProblems(f.language(), err)
+	case isForeign(f.Path) && !errors.Is(err, node.ErrLimit):
+	case f.Extension() == ".toml":
 		if _, err := node.TOML(f.Data); err != nil {
 			f.TomlProblem("", err)
 		}
-	case f.found && errors.Is(err, node.ErrValues) && !f.mayBeKnown():
-	case errors.Is(err, node.ErrLimit):
-		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
-	case f.Path == "" && f.Toml() == nil:
+	case errors.Is(err, node.ErrLimit) || f.Toml() == nil:
 		f.Readable()
 		f.textProblem(documents)
-	case err == nil:
-	case extension == ".json":
-		f.SyntaxProblems(model.ProblemNotJSON, err)
-	case slices.Contains([]string{".yaml", ".yml"}, extension):
-		f.SyntaxProblems(model.ProblemNotYAML, err)
 	}
+}
+
+// language returns the problem of a text that cannot be parsed, which depends on how it begins.
+func (f *File) language() model.ProblemReason {
+	if f.LooksLikeJSON() {
+		return model.ProblemNotJSON
+	}
+	return model.ProblemNotYAML
 }
 
 // Readable returns the documents of a YAML or JSON file, and reports those that cannot be read.
 func (f *File) Readable() []*node.Node {
 	documents, err := f.Nodes()
-	reason := model.ProblemNotYAML
-	if f.LooksLikeJSON() {
-		reason = model.ProblemNotJSON
-	}
 	if errors.Is(err, node.ErrLimit) {
 		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
 	}
-	f.SyntaxProblems(reason, err)
+	f.SyntaxProblems(f.language(), err)
 	return documents
 }
 
@@ -278,16 +302,23 @@ func (f *File) textProblem(documents []*node.Node) {
 	}
 }
 
-// SyntaxProblems reports every document of the file that cannot be read.
+// SyntaxProblems reports every document of the file that cannot be read. Of a file that was found in a directory these are only documents
+// that a known program certainly reads; a template is one more of its directory.
 func (f *File) SyntaxProblems(reason model.ProblemReason, err error) {
 	broken, _ := errors.AsType[node.SyntaxErrors](err)
-	template := len(broken) > 0 && bytes.Contains(f.Data, []byte("{{"))
+	if len(broken) > 0 && f.LooksLikeTemplate() {
+		f.Template(broken[0].Line, "The file is a template. Scan what is rendered from it, such as the output of helm template.")
+		return
+	}
+	language := map[model.ProblemReason]string{model.ProblemNotJSON: "JSON", model.ProblemNotYAML: "YAML"}[reason]
 	for _, e := range broken {
-		if template {
-			f.Scanner.Skip(f.At(e.Line, ""), model.SkipTemplate, "The file is a template. Scan what is rendered from it, such as the output of helm template.")
+		if f.isProven(e.Line) {
+			f.Scanner.Problem(f.At(e.Line, ""), reason, "The text is not valid %s: %s.", language, e.Message)
+		} else {
+			if f.isData() {
+				f.Scanner.result.Summary.Unparsed++
+			}
 			return
 		}
-		language := map[model.ProblemReason]string{model.ProblemNotJSON: "JSON", model.ProblemNotYAML: "YAML"}[reason]
-		f.Scanner.Problem(f.At(e.Line, ""), reason, "The text is not valid %s: %s.", language, e.Message)
 	}
 }

@@ -9,8 +9,9 @@ import (
 // mayBeKnown reports whether the text has all keys by which a reader recognizes a file, without parsing it.
 func (f *File) mayBeKnown() bool {
 	text := bytes.ToLower(bytes.ReplaceAll(f.Data, []byte{0}, nil)) // UTF-16 has zeros
-	return slices.ContainsFunc(f.Scanner.formats, func(r Reader) bool {
-		return slices.ContainsFunc(r.Keys, func(keys string) bool { return hasKeys(text, keys) })
+	return slices.ContainsFunc(f.Scanner.Formats, func(r Reader) bool {
+		return (r.Files == nil || f.HasName(r.Files...)) &&
+			slices.ContainsFunc(r.Keys, func(keys string) bool { return hasKeys(text, keys) })
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 // A small file can have many entries, and each of them has a message.
 func TestResultIsLimited(t *testing.T) {
-	s := New(model.Options{}, nil)
+	s := New(model.Options{})
 	s.bytes = maxFile
 	for i := range maxEntries + 10 {
 		s.Skip(model.Source{File: "a", Line: i}, model.SkipGit, "skipped")

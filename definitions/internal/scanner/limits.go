@@ -58,15 +58,10 @@ func (s *Scanner) readWithin(f *File) {
 	s.problemOf(f.Name, exceeded)
 }
 
-// resolve completes what files say of each other. It may take the time that the files have left, and at least a quarter of that of one, so
-// that a file whose time is over has a result.
-func (s *Scanner) resolve() {
-	exceeded := s.limits.run(max(s.limits.left, s.Options.FileTime/4), s.Options.MemoryIsFull, func() {
-		for _, resolve := range s.atEnd {
-			resolve()
-		}
-	})
-	s.atEnd = nil
+// Complete calls resolve, which completes what files say of each other, when all have been read. It may take the time that the files have
+// left, and at least a quarter of that of one, so that a file whose time is over has a result.
+func (s *Scanner) Complete(resolve func()) {
+	exceeded := s.limits.run(max(s.limits.left, s.Options.FileTime/4), s.Options.MemoryIsFull, resolve)
 	s.problemOf(s.only, exceeded)
 }
 

@@ -12,6 +12,11 @@ import (
 
 const fileTime = 20 * time.Millisecond
 
+func withFormats(s *Scanner, formats ...Reader) *Scanner {
+	s.Formats = formats
+	return s
+}
+
 // use computes for this processor time.
 func use(d time.Duration) {
 	for end := cputime.Used() + d; cputime.Used() < end; {
@@ -28,7 +33,7 @@ var slow = Reader{Name: "slow", Is: func(*File) bool { return true }, Read: func
 
 // A file whose time is over has a problem and what was found until then. The next one has all of its time.
 func TestFileTime(t *testing.T) {
-	s := New(model.Options{FileTime: fileTime}, []Reader{slow})
+	s := withFormats(New(model.Options{FileTime: fileTime}), slow)
 	for _, name := range []string{"slow1", "fast", "slow2"} {
 		if err := s.AddReader(name, strings.NewReader("text")); err != nil {
 			t.Fatal(err)
@@ -52,14 +57,15 @@ func TestFileTime(t *testing.T) {
 // Resolving may take what the files have left. A single file is named.
 func TestResolveTime(t *testing.T) {
 	for files, name := range map[int]string{1: "file0", 20: ""} {
-		s := New(model.Options{FileTime: fileTime}, []Reader{{Name: "quick", Is: func(*File) bool { return true }, Read: func(*File) {}}})
+		s := withFormats(New(model.Options{FileTime: fileTime}), Reader{Name: "quick", Is: func(*File) bool { return true },
+			Read: func(*File) {}})
 		for i := range files {
 			if err := s.AddReader(fmt.Sprintf("file%d", i), strings.NewReader("text")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		resolved, began := 0, cputime.Used()
-		s.WhenAllAreRead(func() {
+		s.Complete(func() {
 			for ; ; resolved++ {
 				use(time.Millisecond)
 				s.Skip(model.Source{}, model.SkipGit, "skipped")
@@ -77,10 +83,26 @@ func TestResolveTime(t *testing.T) {
 	}
 }
 
+// Reading without reports ends too when the time is over, and reports are not lost afterwards.
+func TestWithoutReports(t *testing.T) {
+	s := New(model.Options{FileTime: fileTime})
+	s.Complete(func() {
+		s.WithoutReports(func() {
+			for {
+				use(time.Millisecond)
+				s.Skip(model.Source{}, model.SkipGit, "skipped")
+			}
+		})
+	})
+	if result := s.Result(); len(result.Skipped) != 0 || len(result.Problems) != 1 {
+		t.Errorf("%+v", result)
+	}
+}
+
 // A file that fills the memory ends as one whose time is over.
 func TestMemoryIsFull(t *testing.T) {
 	entries := 0
-	s := New(model.Options{MemoryIsFull: func() bool { entries++; return entries > 3 }}, []Reader{slow})
+	s := withFormats(New(model.Options{MemoryIsFull: func() bool { entries++; return entries > 3 }}), slow)
 	if err := s.AddReader("slow", strings.NewReader("text")); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +120,7 @@ func TestPanicWithinFileTime(t *testing.T) {
 			t.Errorf("recovered %v", cause)
 		}
 	}()
-	s := New(model.Options{FileTime: time.Hour}, []Reader{{Name: "broken", Is: func(*File) bool { panic("broken") }}})
+	s := withFormats(New(model.Options{FileTime: time.Hour}), Reader{Name: "broken", Is: func(*File) bool { panic("broken") }})
 	_ = s.AddReader("file", strings.NewReader("text"))
 	t.Error("no panic")
 }

@@ -47,7 +47,7 @@ func TestFilesOutsideOfTheTree(t *testing.T) {
 			if allowed {
 				o.ReadFile = outside
 			}
-			f := &File{Scanner: New(o, nil), Name: "dir/sub/a.toml", Tree: tree, Path: "sub/a.toml"}
+			f := &File{Scanner: New(o), Name: "dir/sub/a.toml", Tree: tree, Path: "sub/a.toml"}
 			if data, err := f.OnMachine(tt.path); string(data) != want || (err == nil) != (want != "") {
 				t.Errorf("%s, allowed %t: %q %v, want %q", tt.name, allowed, data, err, want)
 			}
@@ -56,7 +56,7 @@ func TestFilesOutsideOfTheTree(t *testing.T) {
 	if want := []string{"out.pem", "/etc/out.pem"}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
-	alone := &File{Scanner: New(model.Options{}, nil), Name: "standard input"}
+	alone := &File{Scanner: New(model.Options{}), Name: "standard input"}
 	if _, err := alone.OnMachine("in.pem"); err == nil || errors.Is(err, errTooLarge) {
 		t.Errorf("a file without a tree: %v", err)
 	}
@@ -64,8 +64,9 @@ func TestFilesOutsideOfTheTree(t *testing.T) {
 
 // A pipe that a file names, or the user, is not opened: reading it would not end.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
-	tree := fstest.MapFS{"a.toml": {Data: []byte("a")}, "pipe": {Mode: fs.ModeNamedPipe}, "link": {Mode: fs.ModeSymlink, Data: []byte("pipe")}}
-	s := New(model.Options{}, nil)
+	tree := fstest.MapFS{"a.toml": {Data: []byte("a")}, "pipe": {Mode: fs.ModeNamedPipe}, "link": {Mode: fs.ModeSymlink,
+		Data: []byte("pipe")}}
+	s := New(model.Options{})
 	for _, name := range []string{"pipe", "link"} {
 		f := &File{Scanner: s, Name: "a.toml", Tree: tree, Path: "a.toml"}
 		if data, err := f.OnMachine(name); err == nil {

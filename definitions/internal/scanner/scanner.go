@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -19,12 +20,18 @@ import (
 // been added. A Scanner is used by one goroutine at a time.
 type Scanner struct {
 	Options model.Options
-	formats []Reader
-	result  model.Result         // but the registries
-	found   []*model.Registry    // not one slice: growing it would need its memory twice
-	known   map[identity]int32   // index in found
-	states  map[reflect.Type]any // of families of readers
-	atEnd   []func()
+	Formats []Reader // more specific ones are first
+
+	result model.Result       // but the registries
+	found  []*model.Registry  // not one slice: growing it would need its memory twice
+	known  map[identity]int32 // index in found
+	muted  bool               // by WithoutReports
+
+	insecure            insecure
+	references          map[string]int        // index in the result, by what identifies one
+	templates           map[string]*templates // by directory
+	templateDirectories []string              // in order
+
 	budget  *budget
 	noticed map[credentials][]model.Notice
 
@@ -37,13 +44,12 @@ type Scanner struct {
 	only   string // name of the file if there is one; empty if there are several
 }
 
-// New returns a Scanner without files. More specific formats are first.
-func New(o model.Options, formats []Reader) *Scanner {
+// New returns a Scanner without formats and files.
+func New(o model.Options) *Scanner {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return &Scanner{Options: o, formats: formats, known: map[identity]int32{}, states: map[reflect.Type]any{},
-		budget: new(budget), noticed: map[credentials][]model.Notice{}}
+	return &Scanner{Options: o, known: map[identity]int32{}, budget: new(budget), noticed: map[credentials][]model.Notice{}}
 }
 
 // AddReader adds one file, such as standard input, that refers to no other. name is shown as the file of its sources. The error is the
@@ -57,9 +63,9 @@ func (s *Scanner) AddReader(name string, r io.Reader) error {
 	return nil
 }
 
-// Result resolves what was added, and returns it. No slice is nil.
+// Result returns what was found. No slice is nil.
 func (s *Scanner) Result() model.Result {
-	s.resolve()
+	s.addTemplates()
 	r := s.result
 	r.Registries = make([]model.Registry, len(s.found))
 	for i, found := range s.found {
@@ -72,21 +78,24 @@ func (s *Scanner) Result() model.Result {
 	return r
 }
 
-// State returns what the readers of a family share during a scan: at first the zero value of T, a type of the family's own.
-func State[T any](s *Scanner) *T {
-	key := reflect.TypeFor[T]()
-	if s.states[key] == nil {
-		s.states[key] = new(T)
-	}
-	return s.states[key].(*T)
+// WithoutReports calls read for what it returns. What it skips, and its problems, were or will be reported by another call.
+func (s *Scanner) WithoutReports(read func()) {
+	s.muted = true
+	defer func() { s.muted = false }()
+	read()
 }
 
-// WhenAllAreRead calls resolve when all files have been added, for what files say of each other.
-func (s *Scanner) WhenAllAreRead(resolve func()) { s.atEnd = append(s.atEnd, resolve) }
+// CheckLimits ends reading if it takes too much. It is for loops that call no other method.
+func (s *Scanner) CheckLimits() { s.limits.check() }
 
 // Found adds a definition. Reason, Resolution and the empty auth are filled in.
 func (s *Scanner) Found(r model.Registry) {
 	s.limits.check()
+	if host := HostOf(r.Definition.Endpoint); isPlaceholder(host) {
+		s.Skip(r.Sources[0], model.SkipPlaceholder, "The host %s is a placeholder. Scan the file in which it is replaced.",
+			dockerauth.Show(host))
+		return
+	}
 	if r.Definition.Auth == nil {
 		r.Definition.Auth = &regcheck.Auth{}
 	}
@@ -97,6 +106,7 @@ func (s *Scanner) Found(r model.Registry) {
 	if r.Reason == "" {
 		s.noteCredentials(&r)
 	}
+	noteHost(&r)
 	if !s.Options.Explain {
 		r.Steps = nil // hostile files have many
 	}
@@ -134,8 +144,7 @@ type identity [sha256.Size]byte
 
 func identityOf(r model.Registry) identity {
 	r.Sources = nil
-	a := r.Definition.Auth
-	text, err := json.Marshal([]any{r, a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
+	text, err := json.Marshal([]any{r, model.Secrets(r.Definition.Auth)})
 	if err != nil {
 		panic(err) // no type of a Registry fails to marshal
 	}
@@ -178,6 +187,9 @@ const (
 // Add adds the registry, or what its address is instead of one.
 func (e Entry) Add(s *Scanner) {
 	endpoint, path, reason := ReadAddress(e.Address)
+	if strings.Contains(e.Address, "%s") {
+		reason = model.SkipTemplate
+	}
 	if reason != "" {
 		s.Skip(e.At, reason, "%s", AddressMessages[reason])
 		return
@@ -189,6 +201,7 @@ func (e Entry) Add(s *Scanner) {
 		e.Definition.BaseContentPath = joinPath(path, e.Definition.BaseContentPath)
 	case PathOfAPI:
 		e.Definition.BasePath = joinPath(path, e.Definition.BasePath)
+	case PathIgnored:
 	}
 	if e.Definition.Auth == nil {
 		e.Definition.Auth = &regcheck.Auth{}
@@ -230,8 +243,11 @@ func (s *Scanner) mostEntries() int {
 // full reports whether the result can have no more, which is one more problem of the result.
 func (s *Scanner) full() bool {
 	s.limits.check()
+	if s.muted {
+		return true
+	}
 	r, most := &s.result, s.mostEntries()
-	switch n := len(s.found) + len(r.Skipped) + len(r.Problems); {
+	switch n := len(s.found) + len(r.Skipped) + len(r.Problems) + len(r.References); {
 	case s.isFull && n <= most: // another file was added
 		s.isFull = false
 	case n < most:

@@ -2,6 +2,8 @@ package scanner
 
 import (
 	"encoding/pem"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +17,11 @@ import (
 
 const maxPEM = 256 << 10
 
-var variablePattern = lazyregexp.New(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
+var variablePattern = lazyregexp.New(`^\$[A-Za-z_][A-Za-z0-9_]*$|%[sdvq]`)
 
 // IsTemplate reports whether another program puts in the value before the file is used.
 func IsTemplate(text string) bool {
-	for _, opening := range []string{"{{", "{%", "<%", "${", "$("} {
+	for _, opening := range []string{"{{", "{%", "<%", "<<", "${", "$("} {
 		if strings.Contains(text, opening) {
 			return true
 		}
@@ -101,3 +103,73 @@ func PemBlocks(text []byte) (certificates, keys string) {
 
 // Shown quotes a text of a file for a message.
 func Shown(text string) string { return strconv.Quote(dockerauth.Show(text)) }
+
+// SetAuth sets the credentials; TLS stays as it is.
+func SetAuth(r *model.Registry, auth *regcheck.Auth) {
+	if r.Definition.Auth != nil {
+		auth.TLS = r.Definition.Auth.TLS
+	}
+	r.Definition.Auth = auth
+}
+
+// SetUnresolved sets what is missing. The first reason stays.
+func SetUnresolved(r *model.Registry, reason model.UnresolvedReason, format string, args ...any) {
+	if r.Reason == "" {
+		r.Reason, r.Detail = reason, model.Detail(fmt.Sprintf(format, args...))
+	}
+}
+
+// AddNotice adds a notice to a definition.
+func AddNotice(r *model.Registry, code model.NoticeCode, format string, args ...any) {
+	r.Notices = append(r.Notices, model.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// ReachedFrom adds a notice about a host that is each node of a cluster. containerd, which pulls for kubelet, connects to it without TLS.
+func ReachedFrom(r *model.Registry, host string) {
+	if !isLoopback(hostname(host)) {
+		return // Found notes Services
+	}
+	AddNotice(r, model.NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
+	if r.Consumer == model.Kubelet {
+		SetPlainHTTP(r, "containerd")
+	}
+}
+
+// noteHost adds what follows from the host for every format: docker treats the machine itself as a registry that may have no TLS, and
+// Services are reached from their cluster only.
+func noteHost(r *model.Registry) {
+	host, isTLS := HostOf(r.Definition.Endpoint), strings.HasPrefix(r.Definition.Endpoint, "https://")
+	switch name := hostname(host); {
+	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
+		AddNotice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
+	case isTLS && r.Consumer == model.Docker && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}):
+		withoutTLS(r, "docker verifies no certificate of the machine itself, and connects without TLS if the registry has none.")
+	}
+}
+
+// isPlaceholder reports whether a host is one of capital letters, such as HOSTNAME:5000, which some program replaces.
+func isPlaceholder(host string) bool {
+	name := hostname(host)
+	return strings.ToUpper(name) == name && strings.ToLower(name) != name && !strings.Contains(name, ":")
+}
+
+// hostname returns a host without its port and without the brackets of IPv6.
+func hostname(host string) string {
+	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
+		host = host[:colon]
+	}
+	return strings.Trim(host, "[]")
+}
+
+func isLoopback(name string) bool {
+	if !strings.HasPrefix(name, "127.") && !strings.HasPrefix(name, ":") {
+		return name == "localhost"
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.IsLoopback()
+}
+
+// HelmAnonymous is for a chart, whose credentials Helm has.
+var HelmAnonymous = model.Notice{Code: model.NoticeNoMatchingCredentials,
+	Message: "Helm takes the credentials of a chart from its own configuration (helm registry login), which is not part of this file. " +
+		"The check connects without credentials."}

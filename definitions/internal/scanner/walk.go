@@ -7,18 +7,15 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-var skippedDirectories = []string{".git", "node_modules", "vendor"}
-
-// AddTree adds all files of a file system. name is put before their paths in sources, as the user named the directory. Symbolic links,
-// devices and pipes are not opened; files over 8 MiB, .git, node_modules and vendor are skipped. Files and directories that may
+// AddTree adds the files of a file system. name is put before their paths in sources, as the user named the directory. Symbolic links,
+// devices and pipes are not opened; files over 8 MiB, .git, and what Options.All describes are skipped. Files and directories that may
 // not be read are problems, not an error.
 func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
-	files := 0
+	w := s.newWalk(name, fsys)
 	return fs.WalkDir(fsys, ".", func(p string, entry fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -26,12 +23,18 @@ func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
 		case err != nil:
 			s.Problem(model.Source{File: path.Join(name, p)}, model.ProblemWrongShape, "The file cannot be read: %v.", errors.Unwrap(err))
 			return nil
-		case entry.IsDir() && slices.Contains(skippedDirectories, entry.Name()):
+		case entry.IsDir() && w.skips(p):
 			return fs.SkipDir
+		case entry.IsDir():
+			return nil
 		case !entry.Type().IsRegular():
+			s.result.Summary.Silent.Irregular++
+			return nil
+		case isForeign(p):
+			s.result.Summary.Silent.Foreign++
 			return nil
 		}
-		if files++; files > maxFiles {
+		if w.files++; w.files > maxFiles {
 			return fmt.Errorf("%s has more than %d files; give the directories with definitions", path.Join(name, "."), maxFiles)
 		}
 		s.addFile(name, fsys, p, true)
@@ -59,6 +62,7 @@ func (s *Scanner) addFile(name string, fsys fs.FS, p string, found bool) {
 	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p, found: found}
 	var err error
 	if f.Data, err = readFile(fsys, p); errors.Is(err, errTooLarge) {
+		s.result.Summary.Silent.TooLarge++
 		return
 	}
 	if err != nil {

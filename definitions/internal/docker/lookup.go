@@ -1,4 +1,4 @@
-package scanner
+package docker
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -20,8 +21,8 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 		return model.Registry{}, nil, fmt.Errorf("format %q has no entries to choose from; use docker-config, docker-auth-config-env, "+
 			"dockercfg or containers-auth", o.Format)
 	}
-	s := New(o, nil)
-	c, err := s.NewCredentialFile(config, o.Format, func(line int, key string) model.Source {
+	s := scanner.New(o)
+	c, err := NewCredentialFile(s, config, o.Format, func(line int, key string) model.Source {
 		return model.Source{File: name, Line: line, Object: dockerauth.Show(key)}
 	})
 	if err != nil {
@@ -29,13 +30,13 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 	}
 	host, content := splitWritten(reference)
 	r := model.Registry{Sources: []model.Source{{File: name}}, Format: c.Reader, Consumer: c.Consumer}
-	r.Definition = regcheck.Definition{Endpoint: EndpointOf(host), BaseContentPath: content}
-	choice := s.Choose(&r, c.Config, c.Rules, dockerauth.Reference(c.Rules, host, content))
+	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: content}
+	choice := Choose(s, &r, c.Config, c.Rules, dockerauth.Reference(c.Rules, host, content))
 	if len(choice.Entries) > 0 {
 		r.Sources = []model.Source{c.At(choice.Entries[0].Line, choice.Entries[0].Key)}
 	}
 	s.Found(r)
-	return *s.found[0], choice.Steps, nil
+	return s.Result().Registries[0], choice.Steps, nil
 }
 
 // splitWritten splits a reference as users write it: also with the scheme that Helm and skopeo need, and a host alone.
@@ -47,27 +48,29 @@ func splitWritten(reference string) (host, path string) {
 	if !strings.Contains(reference, "/") && (strings.Contains(name, ".") || name == "localhost") {
 		return reference, ""
 	}
-	host, path = SplitReference(reference)
+	host, path = scanner.SplitReference(reference)
 	return host, strings.Trim(path, "/")
 }
 
 // Choose sets the credentials that a consumer uses for a reference (host[:port][/path], without tag and digest), with notices, or why
 // they are not known.
-func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules dockerauth.Rules, reference string) dockerauth.Choice {
-	s.limits.check()
+func Choose(s *scanner.Scanner, r *model.Registry, config *dockerauth.Config, rules dockerauth.Rules, reference string) dockerauth.Choice {
+	s.CheckLimits()
 	choice := config.Lookup(rules, reference)
 	r.Steps = choice.Steps
 	switch {
 	case choice.Rejected != "":
-		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
 	case choice.Helper != "":
-		s.useHelper(r, rules, &choice)
+		useHelper(s, r, rules, &choice)
 	case len(choice.Entries) == 0:
-		AddNotice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.", dockerauth.Show(reference), rules)
+		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.",
+			dockerauth.Show(reference),
+			rules)
 	case choice.Ambiguous:
-		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
+		scanner.SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
 	default:
-		s.UseFirst(r, rules, choice.Entries[0], len(choice.Entries))
+		UseFirst(r, rules, choice.Entries[0], len(choice.Entries))
 	}
 	return choice
 }
@@ -79,20 +82,23 @@ func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 }
 
 // UseFirst sets the first of the entries that a consumer tries, and notes that there are others. count is the number of all.
-func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, first *dockerauth.Entry, count int) {
+func UseFirst(r *model.Registry, rules dockerauth.Rules, first *dockerauth.Entry, count int) {
 	if len(r.Steps) == 0 {
 		r.Steps = []string{fmt.Sprintf("The key %q matches.", dockerauth.Show(first.Key))}
 	}
 	if count > 1 {
-		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", count, rules, dockerauth.Show(first.Key))
+		scanner.AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.",
+			count,
+			rules, dockerauth.Show(first.Key))
 	}
 	switch {
 	case rules.Fails(first):
-		SetUnresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
 	case first.Problem != "":
-		AddNotice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
+		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
 	case first.Empty():
-		AddNotice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
+		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.",
+			dockerauth.Show(first.Key), rules)
 	default:
 		Use(r, first.Credential, rules)
 	}
@@ -115,25 +121,17 @@ func Use(r *model.Registry, c dockerauth.Credential, rules dockerauth.Rules) {
 	case c.IdentityToken != "":
 		auth.Token = c.IdentityToken
 	case c.Username == "":
-		SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a password and no username.")
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a password and no username.")
 	case c.Password == "":
-		SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a username and no password that %s uses.", rules)
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a username and no password that %s uses.", rules)
 	default:
 		auth.Username, auth.Password = c.Username, c.Password
 	}
-	SetAuth(r, auth)
-}
-
-// SetAuth sets the credentials; TLS stays as it is.
-func SetAuth(r *model.Registry, auth *regcheck.Auth) {
-	if r.Definition.Auth != nil {
-		auth.TLS = r.Definition.Auth.TLS
-	}
-	r.Definition.Auth = auth
+	scanner.SetAuth(r, auth)
 }
 
 // useHelper asks the credential helper of a choice, if that is allowed.
-func (s *Scanner) useHelper(r *model.Registry, rules dockerauth.Rules, choice *dockerauth.Choice) {
+func useHelper(s *scanner.Scanner, r *model.Registry, rules dockerauth.Rules, choice *dockerauth.Choice) {
 	reason := model.UnresolvedCredentialHelper
 	if choice.FromStore {
 		reason = model.UnresolvedCredentialsStore
@@ -146,26 +144,16 @@ func (s *Scanner) useHelper(r *model.Registry, rules dockerauth.Rules, choice *d
 	username, password, err := ask(program, choice.HelperServer)
 	switch {
 	case errors.Is(err, model.ErrHelperNotAllowed):
-		SetUnresolved(r, reason, "The credentials are in %s, which was not started.", dockerauth.Show(program))
+		scanner.SetUnresolved(r, reason, "The credentials are in %s, which was not started.", dockerauth.Show(program))
 	case err != nil:
-		SetUnresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
+		scanner.SetUnresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
 	case username == "" && password == "":
-		AddNotice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.", dockerauth.Show(program), dockerauth.Show(choice.HelperServer), rules)
+		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.",
+			dockerauth.Show(program),
+			dockerauth.Show(choice.HelperServer), rules)
 	case username == "<token>":
 		Use(r, dockerauth.Credential{IdentityToken: password}, rules)
 	default:
 		Use(r, dockerauth.Credential{Username: username, Password: password}, rules)
 	}
-}
-
-// SetUnresolved sets what is missing. The first reason stays.
-func SetUnresolved(r *model.Registry, reason model.UnresolvedReason, format string, args ...any) {
-	if r.Reason == "" {
-		r.Reason, r.Detail = reason, model.Detail(fmt.Sprintf(format, args...))
-	}
-}
-
-// AddNotice adds a notice to a definition.
-func AddNotice(r *model.Registry, code model.NoticeCode, format string, args ...any) {
-	r.Notices = append(r.Notices, model.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
 }

@@ -1,4 +1,4 @@
-package scanner
+package docker
 
 import (
 	"fmt"
@@ -13,8 +13,9 @@ func ConsumerOf(format model.Format) model.Consumer {
 	switch format {
 	case model.ContainersAuth, model.Dockercfg: // docker no longer reads .dockercfg
 		return model.Podman
+	default:
+		return model.Docker
 	}
-	return model.Docker
 }
 
 // Locations is described at definitions.Locations.
@@ -39,8 +40,9 @@ func Locations(consumer model.Consumer, e model.Environment) []model.Location {
 				Format: model.DockerConfig},
 			{Path: "/.docker/config.json", Format: model.DockerConfig}, {Path: "/var/lib/kubelet/.dockercfg", Format: model.Dockercfg},
 			{Path: path.Join(e.Home, ".dockercfg"), Format: model.Dockercfg}, {Path: "/.dockercfg", Format: model.Dockercfg}}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func podmanLocations(e model.Environment, docker model.Location) []model.Location {

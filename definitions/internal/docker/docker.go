@@ -1,4 +1,6 @@
-package scanner
+// Package docker reads docker's and podman's files of credentials, which other files contain, and chooses among their entries as the
+// consumer does.
+package docker
 
 import (
 	"fmt"
@@ -8,24 +10,34 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// DockerFormats reads docker's and podman's files of credentials. They have the same shape: names distinguish them, and otherwise a
+// Formats reads docker's and podman's files of credentials. They have the same shape: names distinguish them, and otherwise a
 // file is docker's.
-var DockerFormats = []Reader{
-	{Name: model.ContainersAuth, Is: func(f *File) bool { return path.Base(f.Name) == "auth.json" && f.isDockerConfig() }, Keys: dockerKeys, Read: readerOfCredentials(model.ContainersAuth)},
-	{Name: model.DockerAuthConfigEnv, Is: func(f *File) bool { return path.Base(f.Name) == "DOCKER_AUTH_CONFIG" && f.isDockerConfig() }, Keys: dockerKeys, Read: readerOfCredentials(model.DockerAuthConfigEnv)},
-	{Name: model.DockerConfig, Is: (*File).isDockerConfig, Keys: dockerKeys, Read: readerOfCredentials(model.DockerConfig)},
-	{Name: model.Dockercfg, Is: (*File).isDockercfg, Keys: []string{"auth", "password"}, Read: readerOfCredentials(model.Dockercfg)},
+var Formats = []scanner.Reader{
+	format(model.ContainersAuth, isNamed("auth.json"), dockerKeys, "containers/auth.json"),
+	format(model.DockerAuthConfigEnv, isNamed("DOCKER_AUTH_CONFIG"), dockerKeys, "DOCKER_AUTH_CONFIG"),
+	format(model.DockerConfig, isDockerConfig, dockerKeys, ".docker/config.json", "kubelet/config.json", ".dockerconfigjson"),
+	format(model.Dockercfg, isDockercfg, []string{"auth", "password"}, ".dockercfg"),
+}
+
+func format(name model.Format, is func(*scanner.File) bool, keys []string, files ...string) scanner.Reader {
+	return scanner.Reader{Name: name, Names: files, Is: is, Keys: keys, Read: readerOfCredentials(name)}
+}
+
+// isNamed recognizes a docker config of this name.
+func isNamed(name string) func(*scanner.File) bool {
+	return func(f *scanner.File) bool { return path.Base(f.Name) == name && isDockerConfig(f) }
 }
 
 // dockerKeys are the members of which docker's configuration has at least one.
 var dockerKeys = []string{"auths", "credHelpers", "credsStore"}
 
 // isDockerConfig also recognizes files that consumers reject, such as those with a byte order mark.
-func (f *File) isDockerConfig() bool {
+func isDockerConfig(f *scanner.File) bool {
 	if !f.LooksLikeJSON() {
 		return false
 	}
@@ -43,7 +55,7 @@ func (f *File) isDockerConfig() bool {
 }
 
 // isDockercfg reports whether the file is an object of entries, of which at least one has credentials.
-func (f *File) isDockercfg() bool {
+func isDockercfg(f *scanner.File) bool {
 	if !f.LooksLikeJSON() {
 		return false
 	}
@@ -70,6 +82,7 @@ type CredentialFile struct {
 	Rules    dockerauth.Rules
 	At       func(line int, key string) model.Source // place of an entry, by its line in the config
 	Notices  []model.Notice                          // of every entry with a secret
+	Cluster  bool                                    // whether a cluster uses it, from which other hosts are reached
 }
 
 // RulesOf returns by which rules a consumer chooses entries. containerd gets credentials from kubelet, and Argo CD runs Helm.
@@ -83,45 +96,51 @@ func RulesOf(consumer model.Consumer, format model.Format) dockerauth.Rules {
 		return dockerauth.Keychain
 	case model.Helm, model.ArgoCD:
 		return dockerauth.ORAS
+	default: // docker chooses by the format
 	}
 	switch format {
 	case model.DockerAuthConfigEnv:
 		return dockerauth.DockerEnv
 	case model.GitLabCI:
 		return dockerauth.GitLabRunner
+	default:
+		return dockerauth.Docker
 	}
-	return dockerauth.Docker
 }
 
 // NewCredentialFile parses a file of credentials.
-func (s *Scanner) NewCredentialFile(data []byte, format model.Format, at func(line int, key string) model.Source) (CredentialFile, error) {
+func NewCredentialFile(s *scanner.Scanner, data []byte, format model.Format, at func(line int, key string) model.Source) (CredentialFile,
+	error) {
 	config, err := dockerauth.Parse(data, format == model.Dockercfg)
 	consumer := s.Consumer(ConsumerOf(format))
 	return CredentialFile{Config: config, Reader: format, Consumer: consumer, Rules: RulesOf(consumer, format), At: at}, err
 }
 
-func readerOfCredentials(format model.Format) func(*File) {
-	return func(f *File) {
-		f.documents = nil // not needed twice
-		c, err := f.Scanner.NewCredentialFile(f.Data, format, func(line int, key string) model.Source { return f.At(line, dockerauth.Show(key)) })
+func readerOfCredentials(format model.Format) func(*scanner.File) {
+	return func(f *scanner.File) {
+		f.DropNodes()
+		c, err := NewCredentialFile(f.Scanner, f.Data, format, func(line int, key string) model.Source {
+			return f.At(line,
+				dockerauth.Show(key))
+		})
 		if err != nil {
 			f.Scanner.Problem(f.At(0, ""), model.ProblemNotJSON, "The file is not valid JSON: %v.", err)
 			return
 		}
 		c.Config = c.Config.Only(c.Rules)
-		f.Scanner.AddCredentials(c)
+		c.Add(f.Scanner)
 	}
 }
 
-// AddCredentials adds every entry as a definition. Of a file that its consumer rejects there are problems only, since none of its
+// Add adds every entry as a definition. Of a file that its consumer rejects there are problems only, since none of its
 // credentials is ever used.
-func (s *Scanner) AddCredentials(c CredentialFile) {
+func (c CredentialFile) Add(s *scanner.Scanner) {
 	if c.Config.Incomplete {
 		s.Problem(c.At(0, ""), model.ProblemWrongShape, "There are more entries than %d; the others were not read.",
 			len(c.Config.Entries(c.Rules))+len(c.Config.Helpers))
 	}
 	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
-		s.addRejected(c, rejected)
+		c.addRejected(s, rejected)
 		return
 	}
 	l := lister{scanner: s, CredentialFile: c, choices: map[string]*dockerauth.Choice{}, helpers: map[string]string{}}
@@ -131,7 +150,7 @@ func (s *Scanner) AddCredentials(c CredentialFile) {
 	l.addHelpers()
 }
 
-func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) {
+func (c CredentialFile) addRejected(s *scanner.Scanner, rejected *dockerauth.Rejection) {
 	named := false
 	for _, e := range c.Config.Entries(c.Rules) {
 		if e.Problem != "" {
@@ -147,7 +166,7 @@ func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) 
 
 // lister adds the entries of one file.
 type lister struct {
-	scanner *Scanner
+	scanner *scanner.Scanner
 	CredentialFile
 	choices map[string]*dockerauth.Choice // by reference, of several entries
 	helpers map[string]string             // that were added, by reference
@@ -160,25 +179,34 @@ func (l *lister) add(e *dockerauth.Entry) {
 	}
 	key := dockerauth.ReadKey(l.Rules, e.Key, l.Config.Legacy())
 	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer}
-	r.Definition = regcheck.Definition{Endpoint: EndpointOf(key.Host), BaseContentPath: strings.Trim(key.Path, "/")}
+	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(key.Host), BaseContentPath: strings.Trim(key.Path, "/")}
 	switch {
 	case key.Host == "":
 		l.scanner.Skip(at, model.SkipNoHost, "The key %q has no host.", dockerauth.Show(e.Key))
 		return
-	case strings.ContainsAny(key.Host, "*?[") && !l.matchesPatterns():
+	case isPattern(key.Host) && !l.matchesPatterns():
 		l.scanner.Skip(at, model.SkipWildcard, "%s has no patterns, and never uses the key %q.", l.Rules, dockerauth.Show(e.Key))
 		return
-	case strings.ContainsAny(key.Host, "*?["):
-		l.scanner.Skip(at, model.SkipWildcard, "The key %q is a pattern for several registries. Check a reference that it matches.", dockerauth.Show(e.Key))
+	case isPattern(key.Host):
+		l.scanner.Skip(at, model.SkipWildcard, "The key %q is a pattern for several registries. Check a reference that it matches.",
+			dockerauth.Show(e.Key))
 		return
 	case r.Definition.Registry() == "":
 		l.scanner.Skip(at, model.SkipNotARegistry, "The key %q is not the host of a registry.", dockerauth.Show(e.Key))
 		return
 	}
 	l.addKeyNotices(&r, e, key)
+	if l.Cluster {
+		scanner.ReachedFrom(&r, key.Host)
+	}
 	if l.setCredentials(&r, e, key) {
 		l.scanner.Found(r)
 	}
+}
+
+// isPattern reports whether a host stands for several. An IPv6 address has brackets too.
+func isPattern(host string) bool {
+	return strings.ContainsAny(host, "*?") || strings.Contains(host, "[") && !strings.HasPrefix(host, "[")
 }
 
 // notARegistry skips entries that are not for a registry, and reports those that cannot be used.
@@ -198,16 +226,25 @@ func (l *lister) notARegistry(e *dockerauth.Entry, at model.Source) bool {
 
 func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) {
 	if key.Scheme == "http" {
-		AddNotice(r, model.NoticeSchemeInKeyIgnored, "%s ignores the http:// of the key: it does not make the connection plain HTTP.", l.Rules)
+		scanner.AddNotice(r, model.NoticeSchemeInKeyIgnored,
+			"%s ignores the http:// of the key: it does not make the connection plain HTTP.",
+			l.Rules)
 	}
 	if key.IgnoredPath != "" {
-		AddNotice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.", l.Rules, dockerauth.Show(key.IgnoredPath))
+		scanner.AddNotice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.",
+			l.Rules,
+			dockerauth.Show(key.IgnoredPath))
+	}
+	if l.matchesPatterns() && strings.Contains(key.Reference, "/") && !strings.HasSuffix(e.Key, "/") {
+		scanner.AddNotice(r, model.NoticePrefixWithoutBoundary,
+			"The path of the key is a bare prefix: %s sends the credentials for %s-other too. End the key of a project with a /.", l.Rules,
+			dockerauth.Show(key.Reference))
 	}
 	if e.Repeated {
-		AddNotice(r, model.NoticeConflictingEntries, "The key occurs more than once; %s uses the last.", l.Rules)
+		scanner.AddNotice(r, model.NoticeConflictingEntries, "The key occurs more than once; %s uses the last.", l.Rules)
 	}
 	for _, member := range e.Ignored {
-		AddNotice(r, model.NoticeIgnoredField, "%s ignores %s.", l.Rules, member)
+		scanner.AddNotice(r, model.NoticeIgnoredField, "%s ignores %s.", l.Rules, member)
 	}
 }
 
@@ -217,26 +254,30 @@ func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dock
 	r.Steps = choice.Steps
 	switch {
 	case choice.Rejected != "":
-		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
 		return true
 	case choice.Helper != "":
 		if !e.Empty() {
-			AddNotice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
+			scanner.AddNotice(r, model.NoticeShadowedCredentials,
+				"%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
 		}
-		l.scanner.useHelper(r, l.Rules, choice)
+		useHelper(l.scanner, r, l.Rules, choice)
 		l.helpers[key.Reference] = choice.Helper
 		return true
 	case choice.Ambiguous && choice.Has(e):
-		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, choice))
+		scanner.SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, choice))
 		return true
 	case e.Empty():
 		l.scanner.Skip(r.Sources[0], model.SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.whyEmpty(e))
 		return false
 	case choice.Has(e):
 	case len(choice.Entries) > 0:
-		AddNotice(r, model.NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.Rules, dockerauth.Show(choice.Entries[0].Key))
+		l.scanner.Skip(r.Sources[0], model.SkipShadowed, "%s uses the entry %q instead of this one.", l.Rules,
+			dockerauth.Show(choice.Entries[0].Key))
+		return false
 	default:
-		AddNotice(r, model.NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.Rules, dockerauth.Show(e.Key), hubHint(l.Rules, key.Host))
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.Rules, dockerauth.Show(e.Key), hubHint(l.Rules,
+			key.Host))
 	}
 	Use(r, e.Credential, l.Rules)
 	r.Notices = append(r.Notices, l.Notices...)
@@ -250,7 +291,7 @@ func (c CredentialFile) matchesPatterns() bool {
 
 // hubHint names the key for Docker Hub, for which docker does not use docker.io.
 func hubHint(rules dockerauth.Rules, host string) string {
-	if EndpointOf(host) == DockerHub && rules != dockerauth.Podman {
+	if scanner.EndpointOf(host) == scanner.DockerHub && rules != dockerauth.Podman {
 		return " For Docker Hub, use the key " + dockerauth.HubKey + "."
 	}
 	return ""
@@ -275,7 +316,7 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *dockerauth.Choic
 	}
 	choice := l.choices[reference]
 	if choice == nil {
-		l.scanner.limits.check()
+		l.scanner.CheckLimits()
 		found := l.Config.Lookup(l.Rules, reference)
 		if !l.scanner.Options.Explain {
 			found.Steps = nil
@@ -304,7 +345,8 @@ func (l *lister) addHelpers() {
 
 func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 	at := l.At(h.Line, h.Host)
-	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer, Definition: regcheck.Definition{Endpoint: EndpointOf(key.Host)}}
+	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer,
+		Definition: regcheck.Definition{Endpoint: scanner.EndpointOf(key.Host)}}
 	if r.Definition.Registry() == "" {
 		l.scanner.Skip(at, model.SkipNotARegistry, "The credential helper %q is for %q, which is not the host of a registry.",
 			dockerauth.Show(h.Name), dockerauth.Show(h.Host))
@@ -312,14 +354,16 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 	}
 	program := "docker-credential-" + dockerauth.Show(h.Name)
 	if l.matchesPatterns() {
-		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
-		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
+		scanner.AddNotice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
+		scanner.SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
 	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
 		r.Steps = choice.Steps
-		l.scanner.useHelper(&r, l.Rules, choice)
+		useHelper(l.scanner, &r, l.Rules, choice)
 	} else {
-		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
-		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
+		scanner.AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules,
+			dockerauth.Show(h.Host),
+			hubHint(l.Rules, key.Host))
+		scanner.SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
 	}
 	l.scanner.Found(r)
 }

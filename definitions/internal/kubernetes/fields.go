@@ -1,0 +1,209 @@
+package kubernetes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/docker"
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// registryField is a field of a kind of object that names a registry or content of one, and the field with the Secrets for it. A path has
+// keys with dots between them; [] stands for each element of a list.
+type registryField struct {
+	kinds    string // group/Kind, separated by blanks
+	address  string
+	secret   string // relative to the object; a name, a list of names, or of objects with a name
+	consumer model.Consumer
+	ociOnly  bool // whether other addresses than oci://… are not for a registry
+}
+
+// registryFields are the kinds that need no rules of their own.
+var registryFields = []registryField{
+	{"fluxcd.controlplane.io/FluxInstance", "spec.distribution.registry", "spec.distribution.imagePullSecret", model.Kubelet, false},
+	{"fluxcd.controlplane.io/FluxInstance", "spec.distribution.artifact", "spec.distribution.artifactPullSecret", model.Flux, true},
+	{"fluxcd.controlplane.io/FluxInstance", "spec.sync.url", "spec.sync.pullSecret", model.Flux, true},
+	{"pkg.crossplane.io/Provider pkg.crossplane.io/Configuration pkg.crossplane.io/Function", "spec.package", "spec.packagePullSecrets", "",
+		false},
+	{"helm.cattle.io/HelmChart", "spec.chart", "spec.dockerRegistrySecret.name", model.Helm, true},
+	{"catalog.cattle.io/ClusterRepo", "spec.url", "spec.clientSecret.name", model.Helm, true},
+	{"fleet.cattle.io/HelmOp", "spec.helm.chart", "spec.helmSecretName", model.Helm, true},
+	{"fleet.cattle.io/HelmOp", "spec.helm.repo", "spec.helmSecretName", model.Helm, true},
+	{"packaging.carvel.dev/PackageRepository", "spec.fetch.imgpkgBundle.image", "spec.fetch.imgpkgBundle.secretRef.name", "", false},
+	{"kappctrl.k14s.io/App", "spec.fetch[].imgpkgBundle.image", "spec.fetch[].imgpkgBundle.secretRef.name", "", false},
+	{"kappctrl.k14s.io/App", "spec.fetch[].image.url", "spec.fetch[].image.secretRef.name", "", false},
+	{"config.openshift.io/ImageDigestMirrorSet", "spec.imageDigestMirrors[].mirrors[]", "", model.Kubelet, false},
+	{"config.openshift.io/ImageTagMirrorSet", "spec.imageTagMirrors[].mirrors[]", "", model.Kubelet, false},
+	{"operator.openshift.io/ImageContentSourcePolicy", "spec.repositoryDigestMirrors[].mirrors[]", "", model.Kubelet, false},
+	{"build.openshift.io/BuildConfig", "spec.output.to.name", "spec.output.pushSecret.name", "", false},
+	{"build.openshift.io/BuildConfig", "spec.strategy.dockerStrategy.from.name", "spec.strategy.dockerStrategy.pullSecret.name", "", false},
+	{"operators.coreos.com/CatalogSource", "spec.image", "spec.secrets", model.Kubelet, false},
+	{"kargo.akuity.io/Warehouse", "spec.subscriptions[].image.repoURL", "", "", false},
+	{"kargo.akuity.io/Warehouse", "spec.subscriptions[].chart.repoURL", "", model.Helm, true},
+	{"zarf.dev/ZarfPackageConfig", "components[].images[]", "", "", false},
+	{"zarf.dev/ZarfPackageConfig", "components[].charts[].url", "", model.Helm, true},
+	{"tekton.dev/Task tekton.dev/ClusterTask", "spec.steps[].image", "", model.Kubelet, false},
+	{"tekton.dev/Pipeline", "spec.tasks[].taskSpec.steps[].image", "", model.Kubelet, false},
+	{"argoproj.io/Workflow argoproj.io/WorkflowTemplate argoproj.io/CronWorkflow", "spec.templates[].container.image",
+		"spec.imagePullSecrets",
+		model.Kubelet, false},
+	{"kyverno.io/ClusterPolicy kyverno.io/Policy", "spec.rules[].verifyImages[].imageReferences[]",
+		"spec.rules[].verifyImages[].imageRegistryCredentials.secrets", model.Kubelet, false},
+	{"policies.kyverno.io/ImageValidatingPolicy", "spec.matchImageReferences[].glob", "spec.credentials.secrets", model.Kubelet, false},
+	{"shipwright.io/Build", "spec.output.image", "spec.output.pushSecret", "", false},
+	{"kpack.io/Image kpack.io/Builder kpack.io/ClusterBuilder", "spec.tag", "", "", false},
+	{"kpack.io/ClusterStack", "spec.buildImage.image", "", "", false},
+	{"kpack.io/ClusterStack", "spec.runImage.image", "", "", false},
+	{"kafka.strimzi.io/KafkaConnect", "spec.build.output.image", "spec.build.output.pushSecret", "", false},
+	{"monitoring.coreos.com/Prometheus monitoring.coreos.com/Alertmanager", "spec.image", "spec.imagePullSecrets", model.Kubelet, false},
+	{"postgresql.cnpg.io/Cluster", "spec.imageName", "spec.imagePullSecrets", model.Kubelet, false},
+}
+
+// fieldKinds returns what resolves the objects of the table.
+func fieldKinds() map[string]resolver {
+	all := map[string]resolver{}
+	for _, field := range registryFields {
+		for kind := range strings.FieldsSeq(field.kinds) {
+			all[kind] = resolveFields
+		}
+	}
+	for _, files := range embeddedFiles {
+		for kind := range strings.FieldsSeq(files.kinds) {
+			all[kind] = resolveEmbedded
+		}
+	}
+	return all
+}
+
+// embeddedFiles are kinds that have files as texts: where, and the fields of each with its path and its content. Without a path, name is
+// that of all of them.
+var embeddedFiles = []struct{ kinds, at, path, content, name string }{
+	{"bootstrap.cluster.x-k8s.io/KubeadmConfig controlplane.cluster.x-k8s.io/RKE2ControlPlane bootstrap.cluster.x-k8s.io/RKE2Config",
+		"spec.files[]", "path", "content", ""},
+	{"bootstrap.cluster.x-k8s.io/KubeadmConfigTemplate bootstrap.cluster.x-k8s.io/RKE2ConfigTemplate", "spec.template.spec.files[]",
+		"path", "content", ""},
+	{"controlplane.cluster.x-k8s.io/KubeadmControlPlane", "spec.kubeadmConfigSpec.files[]", "path", "content", ""},
+	{"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate", "spec.template.spec.kubeadmConfigSpec.files[]", "path", "content", ""},
+	{"k0sctl.k0sproject.io/Cluster", "spec.hosts[].files[]", "dst", "data", ""},
+	{"k3d.io/Simple", "registries", "", "config", "etc/rancher/k3s/registries.yaml"},
+	{"kind.x-k8s.io/Cluster", "containerdConfigPatches[]", "", "", "etc/containerd/config.toml"},
+}
+
+func resolveEmbedded(_ *Cluster, o *object) {
+	kind := o.groupKind()
+	for _, files := range embeddedFiles {
+		if !slices.Contains(strings.Fields(files.kinds), kind) {
+			continue
+		}
+		for _, p := range node.At(o.node, files.at) {
+			content := p.Value
+			if files.content != "" {
+				content = content.Get(files.content)
+			}
+			o.file.Embedded(cmp.Or(files.name, p.Value.Get(files.path).Text()), content)
+		}
+	}
+}
+
+func resolveFields(c *Cluster, o *object) {
+	kind := o.groupKind()
+	for _, field := range registryFields {
+		for listed := range strings.FieldsSeq(field.kinds) {
+			if listed == kind {
+				field.add(c, o)
+			}
+		}
+	}
+}
+
+// add adds what the field of an object names.
+func (f registryField) add(c *Cluster, o *object) {
+	var secrets []string
+	for _, p := range node.At(o.node, f.secret) {
+		secrets = append(secrets, secretNames(p.Value)...)
+	}
+	for _, p := range node.At(o.node, f.address) {
+		n := p.Value
+		address, isOCI := strings.CutPrefix(withoutWildcard(n.Text()), "oci://")
+		switch {
+		case address == "" || f.ociOnly && !isOCI:
+		case scanner.IsTemplate(address):
+			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		case len(secrets) == 0:
+			c.Reference(o.at(n), model.Kubernetes, f.consumer, withoutWildcard(n.Text()))
+		default:
+			f.addWithSecrets(c, o, n, address, isOCI, secrets)
+		}
+	}
+}
+
+// withoutWildcard returns a pattern of images up to the last / before its wildcard: the prefix that all of them have. It is empty if their
+// host is not known.
+func withoutWildcard(pattern string) string {
+	before, _, found := strings.Cut(pattern, "*")
+	if !found {
+		return pattern
+	}
+	before = before[:max(strings.LastIndexByte(before, '/'), 0)]
+	if !strings.ContainsAny(before, ".:") {
+		return ""
+	}
+	return before
+}
+
+// secretNames returns the names in a value: a text, or a list of texts and of objects with a name.
+func secretNames(n *node.Node) (all []string) {
+	for _, item := range n.Items() {
+		all = append(all, secretNames(item)...)
+	}
+	if name := cmp.Or(n.Get("name").Text(), n.Text()); name != "" {
+		all = append(all, name)
+	}
+	return all
+}
+
+// addWithSecrets adds a registry with the credentials of Secrets: the entry of a docker config, or a username and a password.
+func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, address string, isOCI bool, secrets []string) {
+	host, path := scanner.SplitReference(address)
+	if isOCI {
+		host, path, _ = strings.Cut(scanner.CutTag(address), "/")
+	}
+	r := model.Registry{Sources: []model.Source{o.at(at)}, Format: model.Kubernetes, Consumer: f.consumer}
+	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: strings.Trim(path, "/"), Auth: &regcheck.Auth{}}
+	scanner.ReachedFrom(&r, host)
+	for _, name := range secrets {
+		if found, g := c.secret(o, name); g == nil && dockerKeys[found.secretType()] == "" && found.secretValue("username").at != nil {
+			username, password := found.secretValue("username"), found.secretValue("password")
+			lacks(&r, username.gap)
+			lacks(&r, password.gap)
+			scanner.SetAuth(&r, scanner.BasicAuth(username.text, password.text))
+			r.Secret = found.place()
+			c.Found(r)
+			return
+		}
+	}
+	k, ok := newKeyring(c, o, secrets)
+	if !ok {
+		return
+	}
+	m, ok := k.match(c, r.Sources[0], host+"/"+path)
+	switch {
+	case !ok:
+		return
+	case m.rejected != "":
+		lacks(&r, gapf(model.UnresolvedIncomplete, "%s For this reason the Secret is rejected.", m.rejected))
+	case m.first != nil:
+		r.Secret = k.only()
+		docker.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
+	case k.missing != nil:
+		lacks(&r, k.missing)
+	default:
+		k.noMatch(&r, host+"/"+path, o.kind)
+	}
+	c.Found(r)
+}

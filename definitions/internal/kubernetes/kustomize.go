@@ -1,0 +1,186 @@
+package kubernetes
+
+import (
+	"cmp"
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// kustomizationNames are the names that kustomize looks for.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// maxResources limits the resources that are visited: kustomizations may name each other again and again.
+const maxResources = 100_000
+
+// kustomization is a file of kustomize, by which objects of other files get a namespace, and which generates Secrets.
+type kustomization struct {
+	file      *scanner.File
+	namespace string
+	resources []string // files and directories, as paths like the names of files
+}
+
+// KustomizeFormats returns the readers of kustomize.
+func (c *Cluster) KustomizeFormats() []scanner.Reader {
+	return []scanner.Reader{{Name: model.Kustomization, Names: kustomizationNames, Is: isKustomization, Read: c.readKustomization,
+		Keys: []string{"resources", "secretGenerator", "helmCharts", "namespace"}}}
+}
+
+// isKustomization recognizes a file by its name, since it may be without kind. Flux has a kind of the same name.
+func isKustomization(f *scanner.File) bool {
+	root := f.Root()
+	kind := root.Get("kind")
+	return f.HasName(kustomizationNames...) && root.IsObject() && root.Get("spec") == nil &&
+		(kind == nil || kind.Text() == "Kustomization" || kind.Text() == "Component")
+}
+
+func (c *Cluster) readKustomization(f *scanner.File) {
+	for _, root := range f.Readable() {
+		directory := path.Dir(f.Name)
+		k := &kustomization{file: f, namespace: root.Get("namespace").Text()}
+		for _, list := range []string{"resources", "bases", "components"} {
+			for _, resource := range root.Get(list).Items() {
+				if text := resource.Text(); text != "" && !strings.Contains(text, "://") {
+					k.resources = append(k.resources, path.Join(directory, text))
+				}
+			}
+		}
+		c.kustomizations = append(c.kustomizations, k)
+		for _, generator := range root.Get("secretGenerator").Items() {
+			c.add(generatedSecret(f, generator))
+			k.resources = append(k.resources, f.Name)
+		}
+		for _, chart := range root.Get("helmCharts").Items() {
+			addKustomizeChart(c, f, chart)
+		}
+	}
+}
+
+// addKustomizeChart adds a chart of an OCI registry, for which kustomize runs Helm.
+func addKustomizeChart(c *Cluster, f *scanner.File, chart *node.Node) {
+	repository, name := chart.Get("repo").Text(), chart.Get("name").Text()
+	if !strings.HasPrefix(repository, "oci://") {
+		return
+	}
+	e := scanner.Entry{At: f.At(chart.Get("repo").Line, "chart "+name), Address: strings.TrimSuffix(repository, "/") + "/" + name}
+	e.Format, e.Consumer, e.Notices = model.Kustomization, model.Helm, []model.Notice{scanner.HelmAnonymous}
+	e.Add(c.Scanner)
+}
+
+// generatedSecret returns the Secret that a generator creates of files and literals.
+func generatedSecret(f *scanner.File, generator *node.Node) *object {
+	o := &object{file: f, apiVersion: "v1", kind: "Secret", name: generator.Get("name").Text(),
+		namespace: generator.Get("namespace").Text()}
+	data, unread := map[string]string{}, map[string]*gap{}
+	for _, literal := range generator.Get("literals").Items() {
+		key, value, _ := strings.Cut(literal.Text(), "=")
+		data[key] = value
+	}
+	for _, item := range generator.Get("files").Items() {
+		key, name, named := strings.Cut(item.Text(), "=")
+		if !named {
+			key, name = path.Base(item.Text()), item.Text()
+		}
+		text, err := f.OnMachine(name)
+		switch {
+		case err != nil:
+			unread[key] = gapf(model.UnresolvedConfigFile,
+				"kustomize generates the Secret from the file %s, which is not in the directory that is read.",
+				scanner.Shown(name))
+		case strings.Contains(string(text), "ENC[AES256_GCM"):
+			unread[key] = gapf(model.UnresolvedEncrypted,
+				"kustomize generates the Secret from the file %s, which SOPS encrypted. "+readInstead,
+				scanner.Shown(name))
+		}
+		data[key] = string(text)
+	}
+	o.node = generatedNode(generator, data)
+	o.unread = unread
+	return o
+}
+
+// generatedNode returns a Secret as a manifest would have it, in the line of its generator.
+func generatedNode(generator *node.Node, data map[string]string) *node.Node {
+	text, err := json.Marshal(map[string]any{"type": generator.Get("type").Text(), "stringData": data})
+	if err != nil {
+		panic(err) // texts can be encoded
+	}
+	root, err := node.JSON(text)
+	if err != nil { // a text exceeds a limit of a file
+		root = generator
+	}
+	root.MoveTo(generator.Line)
+	return root
+}
+
+// applyKustomizations sets the namespaces of objects by the kustomizations that list their files. The outermost one decides, and the first
+// of several: in each of them, a base has its Secrets where it has what refers to them.
+func (c *Cluster) applyKustomizations() {
+	if len(c.kustomizations) == 0 {
+		return
+	}
+	k := kustomizing{c: c, byDirectory: map[string]*kustomization{}, byFile: map[string][]*object{}, namespaces: map[*object]string{},
+		visited: map[*kustomization]bool{}}
+	for _, known := range c.kustomizations {
+		k.byDirectory[path.Dir(known.file.Name)] = known
+	}
+	for _, o := range c.objects {
+		k.byFile[o.file.Name] = append(k.byFile[o.file.Name], o)
+	}
+	included := map[*kustomization]bool{}
+	for _, known := range c.kustomizations {
+		for _, resource := range known.resources {
+			if base := k.byDirectory[resource]; base != nil && base != known {
+				included[base] = true
+			}
+		}
+	}
+	for _, known := range c.kustomizations {
+		if !included[known] {
+			k.visit(known, "", 0)
+		}
+	}
+	for _, known := range c.kustomizations { // those that include each other
+		if !k.visited[known] {
+			k.visit(known, "", 0)
+		}
+	}
+	for o, namespace := range k.namespaces {
+		o.namespace, o.shown = namespace, ""
+	}
+}
+
+// kustomizing visits kustomizations and the objects that they list.
+type kustomizing struct {
+	c           *Cluster
+	byDirectory map[string]*kustomization
+	byFile      map[string][]*object
+	namespaces  map[*object]string
+	visited     map[*kustomization]bool
+	visits      int
+}
+
+// visit sets the namespace of what a kustomization lists: that of the one that includes it, otherwise its own.
+func (k *kustomizing) visit(known *kustomization, namespace string, depth int) {
+	k.visited[known] = true
+	namespace = cmp.Or(namespace, known.namespace)
+	for _, resource := range known.resources {
+		if k.visits++; k.visits > maxResources || depth > maxLists {
+			return
+		}
+		if base := k.byDirectory[resource]; base != nil && base != known {
+			k.visit(base, namespace, depth+1)
+		}
+		for _, o := range k.byFile[resource] {
+			k.visits++
+			k.c.CheckLimits()
+			if _, set := k.namespaces[o]; !set && namespace != "" {
+				k.namespaces[o] = namespace
+			}
+		}
+	}
+}
