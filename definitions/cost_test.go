@@ -18,7 +18,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-var costs = flag.Bool("costs", false, "measure files of 1 MiB three times, and print what they cost (make bench-scan-cost)")
+var costs = flag.Bool("costs", false, "measure files of 1 MiB three times, and print what they cost (with -v)")
 
 // Bounds of what reading a file costs. The service reads files of others, so that the cost of a file must depend on its size alone, and
 // hardly on what it has. A file of 1 MiB that is parsed and has as much as possible takes 0.2 to 0.5 s here: the bound leaves room for a
@@ -30,6 +30,7 @@ const (
 	maxHeap     = 32.0 // MiB that are needed at the same time, for each MiB of a file
 	smallHeap   = 8.0  // MiB more, for what small files may have: see limits.md
 	garbage     = 10   // per cent that the heap may have of garbage while its size is measured
+	maxHeaps    = 12   // measurements of the heap, of which the least counts
 	maxMeasured = 3    // measurements, of which the least counts: other processes share the caches
 )
 
@@ -73,7 +74,7 @@ func (f hostileFile) test(t *testing.T) {
 		}
 		most = most.min(f.measure(t, large))
 	}
-	for n := 0; n < maxMeasured && most.heap > bound.heap; n++ { // on a busy machine the garbage collector is late
+	for n := 0; n < maxHeaps && most.heap > bound.heap; n++ { // on a busy machine the garbage collector is late
 		most.heap = min(most.heap, f.heap(t, large))
 	}
 	if *costs {

@@ -224,12 +224,19 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "Terraform long text", file: "a.tf", generate: many("provider \"docker\" {\n# registry\na = \"", `\n\u0041`, "\"\n}\n")},
 		{name: "Terraform broken blocks", file: "a.tf", generate: many("# registry\nprovider \"docker\" {\n", "a {\n", "")},
 		{name: "Terraform state", file: "terraform.tfstate", generate: many(`{"lineage":"a","terraform_version":"1","resources":[1`,
-			`,{"type":"harbor_registry","name":"a#","instances":[{"attributes":{"endpoint_url":"https://r#.test","provider_name":"harbor"}}]}`, "]}")},
-		{name: "Terraform instances", file: "terraform.tfstate", generate: many(`{"lineage":"a","terraform_version":"1","resources":[{"type":"harbor_registry","name":"`+strings.Repeat("a", 50_000)+`","instances":[1`,
-			`,{"attributes":{"endpoint_url":"r#"}}`, "]}]}")},
-		{name: "Terraform configurations of docker", file: "terraform.tfstate", generate: many(`{"format_version":"1","values":1,"configuration":{"provider_config":{"docker":{"name":"docker","expressions":{"registry_auth":[1`,
-			`,{"address":{"constant_value":"r#.test"},"config_file_content":{"constant_value":"{\"auths\":{}}"}}`, "]}}}}}")},
-		{name: "Harbor", file: "a.json", generate: many(`[{"type":"harbor","url":"https://r.test","name":"a"}`, `,{"type":"harbor","url":"https://r#.test","name":"a#"}`, "]")},
+			`,{"type":"harbor_registry","name":"a#","instances":[{"attributes":{"endpoint_url":"https://r#.test",`+
+				`"provider_name":"harbor"}}]}`, "]}")},
+		{name: "Terraform instances", file: "terraform.tfstate",
+			generate: many(`{"lineage":"a","terraform_version":"1","resources":[{"type":"harbor_registry","name":"`+strings.Repeat("a",
+				50_000)+`","instances":[1`,
+				`,{"attributes":{"endpoint_url":"r#"}}`, "]}]}")},
+		{name: "Terraform configurations of docker", file: "terraform.tfstate",
+			generate: many(`{"format_version":"1","values":1,"configuration":{"provider_config":{"docker":{"name":"docker",`+
+				`"expressions":{"registry_auth":[1`,
+				`,{"address":{"constant_value":"r#.test"},"config_file_content":{"constant_value":"{\"auths\":{}}"}}`, "]}}}}}")},
+		{name: "Harbor", file: "a.json",
+			generate: many(`[{"type":"harbor","url":"https://r.test","name":"a"}`,
+				`,{"type":"harbor","url":"https://r#.test","name":"a#"}`, "]")},
 		{name: "Renovate rules", file: "renovate.json", generate: func(size int) []byte {
 			return many(`{"hostRules":[{"matchHost":"a.test","token":"t"}`,
 				`,{"matchHost":"`+strings.Repeat("a", size/990-40)+`#.test","token":"t"}`, "]}")(size)

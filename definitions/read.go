@@ -78,9 +78,9 @@ func DefinitionJSON(data []byte) ([]byte, error) { return projects.DefinitionJSO
 // formats lists every format once; more specific ones are first.
 func formats(cluster *kubernetes.Cluster, machines *runtimes.Machines) []scanner.Reader {
 	return slices.Concat(docker.Formats, cluster.ImageUpdaterFormats(), machines.Formats(), projects.TerraformFormats(cluster),
-		cluster.KustomizeFormats(), cluster.ObjectFormats(), projects.HelmFormats, projects.HarborFormats,
-		projects.RenovateFormats, projects.DependabotFormats, projects.GitHubFormats, projects.GitLabFormats,
-		projects.RegwardenFormats)
+		projects.TableFormats(), cluster.KustomizeFormats(), cluster.ObjectFormats(), projects.HelmFormats, projects.HarborFormats,
+		projects.RenovateFormats, projects.DependabotFormats, projects.GitHubFormats, projects.PipelineFormats, projects.GitLabFormats,
+		projects.ImageFormats, projects.RegwardenFormats)
 }
 
 // FormatNames lists the names of all formats.

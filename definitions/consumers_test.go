@@ -1,0 +1,107 @@
+package definitions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+const opaque = `
+apiVersion: v1
+kind: Secret
+metadata: {name: push}
+type: Opaque
+stringData: {.dockerconfigjson: '{"auths": {"one.test": {"username": "ada", "password": "hunter2"}}}'}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: build}
+spec: {template: {spec: {volumes: [{name: a, secret: {secretName: push}}]}}}
+`
+
+const argoTemplate = `
+apiVersion: v1
+kind: Secret
+metadata: {name: a, namespace: argocd, labels: {argocd.argoproj.io/secret-type: repo-creds}}
+stringData: {url: "oci://one.test/", type: oci, username: ada, password: hunter2, insecure: "true"}
+`
+
+const zarfState = `
+apiVersion: v1
+kind: Secret
+metadata: {name: pull, namespace: a}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: '{"auths": {"127.0.0.1:31999": {"username": "ada", "password": "hunter2"}}}'}
+`
+
+// What programs make of an entry, as words of the result: "notice", "skipped", "problem" or "unresolved" before each.
+func TestRulesOfConsumers(t *testing.T) {
+	auth := func(host string) string {
+		return fmt.Sprintf(`{"auths": {"%s": {"username": "ada", "password": "hunter2"}}}`, host)
+	}
+	for _, tt := range []struct{ name, file, text, want string }{
+		{"docker connects to localhost without TLS", "config.json", auth("localhost:5000"), "notice plainHttpFallback"},
+		{"docker connects to 127.0.0.2 without TLS", "config.json", auth("127.0.0.2:5000"), "notice plainHttpFallback"},
+		{"IPv6 is not a pattern", "config.json", auth("[2001:db8::1]:5000"), ""},
+		{"docker uses the same key", "config.json",
+			`{"auths": {"one.test": {"auth": "YTpi"}, "https://one.test": {"auth": "YTpj"}}}`, "skipped shadowed"},
+		{"a Service", "config.json", auth("registry.a.svc:5000"), "notice onlyFromTheCluster"},
+		{"a pull Secret for the node", "secret.yaml", zarfState, "notice onlyFromTheNode,notice plainHttp"},
+		{"a Secret that a pod mounts", "all.yaml", opaque, "notice notUsedByConsumer"},
+		{"a Secret that no pod mounts", "all.yaml", opaque[:strings.Index(opaque, "---")], "problem wrongShape"},
+		{"a template of Argo CD", "secret.yaml", argoTemplate, "notice ignoredField"},
+		{"k3s", "k3s/registries.yaml", `{"configs": {"one.test": {"auth": {"token": "hunter2"}}}}`, "notice ignoredField"},
+		{"hosts.toml", "certs.d/one.test/hosts.toml",
+			"server = 'https://one.test'\n[header]\nx = 'y'\n[host.'https://two.test']\n", "notice ignoredField"},
+		{"registries.conf", "registries.conf",
+			"[registries.block]\nregistries = ['one.test/']\n[registries.search]\nregistries = ['one.test']\n",
+			"skipped blocked"},
+		{"a host to be replaced", "config.json", auth("REGISTRY_HOST:5000"), "skipped placeholder"},
+		{"a printed address", "helmfile.yaml", "repositories:\n- {name: a, url: 'one.test/%s', oci: true}", "skipped template"},
+		{"Renovate at ECR", "renovate.json",
+			`{"hostRules": [{"matchHost": "1.dkr.ecr.eu-west-1.amazonaws.com", "username": "AWS", "password": "hunter2"}]}`,
+			"notice secretInRepository,notice shortLivedCredentials"},
+		{"Renovate's prefix", "renovate.json",
+			`{"hostRules": [{"matchHost": "https://one.test", "username": "a", "encrypted": {"password": "x"}}]}`,
+			"notice prefixWithoutBoundary,unresolved encrypted"},
+		{"Renovate's host", "renovate.json",
+			`{"hostRules": [{"matchHost": "https://one.test/", "username": "a", "encrypted": {"password": "x"}}]}`,
+			"unresolved encrypted"},
+		{"two repositories of a name", "helmfile.yaml",
+			"repositories:\n- {name: a, url: one.test, oci: true}\n- {name: a, url: two.test, oci: true}\n",
+			"notice conflictingEntries,notice noMatchingCredentials"},
+	} {
+		s := NewScanner(model.Options{})
+		if err := s.AddFile("", fstest.MapFS{tt.file: {Data: []byte(tt.text)}}, tt.file); err != nil {
+			t.Fatal(err)
+		}
+		if got := words(s.Result()); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// words returns the words of a result, each once.
+func words(r model.Result) string {
+	all := map[string]bool{}
+	for _, found := range r.Registries {
+		for _, notice := range found.Notices {
+			all["notice "+string(notice.Code)] = true
+		}
+		if found.Reason != "" {
+			all["unresolved "+string(found.Reason)] = true
+		}
+	}
+	for _, skipped := range r.Skipped {
+		all["skipped "+string(skipped.Reason)] = true
+	}
+	for _, problem := range r.Problems {
+		all["problem "+string(problem.Reason)] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(all)), ",")
+}

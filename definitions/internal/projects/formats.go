@@ -1,0 +1,105 @@
+package projects
+
+import "github.com/regwarden/regwarden/definitions/model"
+
+// Names of members that many formats share.
+const (
+	user, pass   = "username", "password"
+	basicUser    = "auth.username"
+	basicPass    = "auth.password"
+	sourceUser   = "source.username"
+	sourcePass   = "source.password"
+	settingsUser = "settings.username"
+	settingsPass = "settings.password"
+	anyYAML      = "*.yaml *.yml"
+	anyJSON      = "*.json"
+)
+
+// fileFormats are searched in their order: more specific ones are first.
+var fileFormats = []fileFormat{
+	{name: model.Talos, consumer: model.Containerd, files: anyYAML, root: "machine.registries", entries: []fileEntry{
+		{at: "machine.registries.config{}", username: basicUser, password: basicPass, skipVerify: "tls.insecureSkipVerify"}},
+		embedded: embedded{"machine.files[]", "path", "content"}},
+	{name: model.DockerDaemon, consumer: model.Docker, files: "daemon.json", root: "registry-mirrors", entries: []fileEntry{
+		{at: "registry-mirrors[]"}}, insecure: "insecure-registries[]"},
+	{name: model.DockerDaemon, consumer: model.Docker, files: "daemon.json", root: "insecure-registries",
+		insecure: "insecure-registries[]"},
+	{name: model.Helmwave, consumer: model.Helm, files: "helmwave.yml helmwave.yaml", root: "registries", entries: []fileEntry{
+		{at: "registries[]", address: "host", username: user, password: pass, skipVerify: "insecure"}}},
+	{name: model.Vendir, files: "vendir.yml vendir.yaml", root: "directories", entries: []fileEntry{
+		{at: "directories[].contents[]", address: "imgpkgBundle.image"}, {at: "directories[].contents[]", address: "image.url"},
+		{at: "directories[].contents[]", address: "helmChart.repository.url", ociOnly: true}}},
+	{name: model.Skaffold, consumer: model.Helm, files: "skaffold*.yaml skaffold*.yml", root: "apiVersion", entries: []fileEntry{
+		{at: "deploy.helm.releases[]", address: "remoteChart", ociOnly: true},
+		{at: "manifests.helm.releases[]", address: "remoteChart", ociOnly: true}}},
+
+	// Orchestrators and clouds.
+	{name: model.Nomad, consumer: model.Docker, files: "*.nomad *.nomad.hcl", root: "job", entries: []fileEntry{
+		{at: "job{}.group{}.task{}.config", address: "image", username: basicUser, password: basicPass, image: true}}},
+	{name: model.ECSTask, consumer: model.Docker, files: anyJSON, root: "containerDefinitions", entries: []fileEntry{
+		{at: "containerDefinitions[]", address: "image", store: "repositoryCredentials.credentialsParameter", image: true}}},
+	{name: model.CloudFormation, consumer: model.Docker, files: anyYAML + " " + anyJSON + " *.template", root: "Resources",
+		keys: "Resources ContainerDefinitions", entries: []fileEntry{
+			{at: "Resources{}.Properties.ContainerDefinitions[]", address: "Image", image: true,
+				store: "RepositoryCredentials.CredentialsParameter"}}},
+	{name: model.Copilot, consumer: model.Docker, files: "copilot/*/manifest.yml", root: "image", entries: []fileEntry{
+		{at: "image", address: "location", store: "credentials", image: true}}},
+	{name: model.AzureContainer, consumer: model.Docker, files: anyYAML + " " + anyJSON, root: "properties.imageRegistryCredentials",
+		entries: []fileEntry{
+			{at: "properties.imageRegistryCredentials[]", address: "server", username: user, password: pass}}},
+	{name: model.AzureContainer, consumer: model.Docker, files: anyYAML + " " + anyJSON, root: "properties.configuration.registries",
+		entries: []fileEntry{
+			{at: "properties.configuration.registries[]", address: "server", username: user, store: "passwordSecretRef"}}},
+	{name: model.Render, consumer: model.Docker, files: "render.yaml", root: "services", entries: []fileEntry{
+		{at: "services[].image", address: "url", store: "creds.fromRegistryCreds.name", image: true}}},
+	{name: model.Kamal, consumer: model.Docker, files: "config/deploy*.yml", root: "registry", entries: []fileEntry{
+		{at: "registry", address: "server", standard: "docker.io", username: user, password: pass}}},
+
+	// Machines.
+	{name: model.GitLabRunner, consumer: model.Docker, files: "config.toml", root: "runners", entries: []fileEntry{
+		{at: "runners[].environment[]", config: "DOCKER_AUTH_CONFIG="},
+		{at: "runners[].docker", address: "image"}, {at: "runners[].kubernetes", address: "image"}}},
+	{name: model.CRIO, consumer: model.Podman, files: "crio.conf crio.conf.d/*.conf", root: "crio.image", entries: []fileEntry{
+		{at: "crio.image", address: "pause_image", store: "pause_image_auth_file", image: true}}},
+	{name: model.CloudInit, files: "user-data* cloud-init*.yaml cloud-init*.yml cloud-config*.yaml cloud-config*.yml", root: "write_files",
+		embedded: embedded{"write_files[]", "path", "content"}},
+	{name: model.Butane, files: "*.bu *.butane *.fcc", root: "storage.files",
+		embedded: embedded{"storage.files[]", "path", "contents.inline"}},
+
+	// Charts and builds.
+	{name: model.Fleet, consumer: model.Helm, files: "fleet.yaml", root: "helm", entries: []fileEntry{
+		{at: "helm", address: "chart", ociOnly: true}, {at: "helm", address: "repo", ociOnly: true},
+		{at: "targetCustomizations[].helm", address: "chart", ociOnly: true}}},
+	{name: model.Helmsman, consumer: model.Helm, files: "helmsman*.yaml helmsman*.yml", root: "apps", entries: []fileEntry{
+		{at: "helmRepos{}", ociOnly: true}, {at: "apps{}", address: "chart", ociOnly: true}}},
+	{name: model.DevSpace, consumer: model.Docker, files: "devspace.yaml devspace.yml", root: "pullSecrets", entries: []fileEntry{
+		{at: "pullSecrets{}", address: "registry", username: user, password: pass}}},
+
+	// Pipelines, whose scripts are read too.
+	{name: model.Concourse, consumer: model.Docker, files: "pipeline*.yml pipeline*.yaml concourse*.yml ci/*.yml .concourse/*.yml",
+		root: "resources", keys: "resources jobs", entries: []fileEntry{
+			{at: "resources[]", only: "type registry-image docker-image", address: "source.repository", username: sourceUser,
+				password: sourcePass, image: true},
+			{at: "resource_types[]", only: "type registry-image docker-image", address: "source.repository", username: sourceUser,
+				password: sourcePass, image: true}}},
+	{name: model.CircleCI, consumer: model.Docker, files: ".circleci/*.yml .circleci/*.yaml", root: "jobs", entries: []fileEntry{
+		{at: "jobs{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true},
+		{at: "executors{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true}}},
+	{name: model.Bitbucket, consumer: model.Docker, files: "bitbucket-pipelines.yml", root: "pipelines", entries: []fileEntry{
+		{at: "image", address: "name", username: user, password: pass, image: true},
+		{at: "pipelines.default[].step.image", address: "name", username: user, password: pass, image: true},
+		{at: "definitions.services{}.image", address: "name", username: user, password: pass, image: true}}},
+	{name: model.Drone, consumer: model.Docker, files: ".drone.yml .drone.yaml .woodpecker.yml .woodpecker/*.yml .woodpecker/*.yaml",
+		root: "steps", entries: []fileEntry{
+			{at: "steps[]", address: "settings.registry settings.repo", username: settingsUser, password: settingsPass, image: true},
+			{at: "steps{}", address: "settings.registry settings.repo", username: settingsUser, password: settingsPass, image: true},
+			{at: "steps[]", address: "image"}, {at: "steps{}", address: "image"}}},
+
+	// Registries and their clients.
+	{name: model.Distribution, files: "config.yml config.yaml", root: "proxy.remoteurl", entries: []fileEntry{
+		{at: "proxy", address: "remoteurl", username: user, password: pass}}},
+	{name: model.Regsync, files: "regsync*.yml regsync*.yaml regbot*.yml regbot*.yaml", root: "creds", entries: []fileEntry{
+		{at: "creds[]", address: "registry", username: "user", password: "pass"}}},
+	{name: model.Regctl, files: ".regctl/config.json", root: "hosts", entries: []fileEntry{
+		{at: "hosts{}", username: "user", password: "pass"}}},
+}

@@ -1,0 +1,149 @@
+package projects
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
+)
+
+// pipelines are CI systems and task runners: the names of their files, and the keys whose values are scripts.
+var pipelines = []struct{ files, scripts string }{
+	{"azure-pipelines*.yml azure-pipelines*.yaml .azure-pipelines/*.yml .azure-pipelines/*.yaml .azure/*.yml",
+		"script bash pwsh powershell"},
+	{"bitbucket-pipelines.yml", "script after-script"},
+	{".circleci/*.yml .circleci/*.yaml", "run command"},
+	{".drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml .woodpecker/*.yml .woodpecker/*.yaml", "commands"},
+	{".travis.yml", "before_install install before_script script after_success after_script before_deploy"},
+	{"appveyor.yml .appveyor.yml", "install before_build build_script after_build test_script deploy_script"},
+	{".buildkite/*.yml .buildkite/*.yaml", "command commands"},
+	{"buildspec*.yml buildspec*.yaml", "commands"},
+	{".cirrus.yml", "script install_script build_script test_script deploy_script"},
+	{".semaphore/*.yml", "commands"},
+	{"cloudbuild.yaml cloudbuild.yml", "script"},
+	{"Taskfile.yml Taskfile.yaml taskfile.yml", "cmds cmd"},
+	{"lefthook.yml .pre-commit-config.yaml", "run entry"},
+	{"package.json", "scripts"},
+}
+
+// scriptFiles are files that are scripts as a whole.
+const scriptFiles = "*.sh *.bash Makefile makefile GNUmakefile *.mk Justfile justfile"
+
+// PipelineFormats reads the logins in scripts: of pipelines, which are YAML, and in files of their own.
+var PipelineFormats = []scanner.Reader{
+	{Name: model.Pipeline, Names: pipelineFiles(), Is: isPipeline, Read: readPipeline, Keys: pipelineKeys()},
+	{Name: model.Script, Is: isScript, Read: readScriptFile},
+}
+
+func pipelineFiles() (names []string) {
+	for _, p := range pipelines {
+		if p.files != "package.json" { // a broken one is of no interest here
+			names = append(names, strings.Fields(p.files)...)
+		}
+	}
+	return names
+}
+
+func pipelineKeys() (keys []string) {
+	for _, p := range pipelines {
+		for _, key := range strings.Fields(p.scripts) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// scriptsOf returns the keys of scripts in a pipeline, nil if the file is none.
+func scriptsOf(f *scanner.File) []string {
+	for _, p := range pipelines {
+		if f.HasName(strings.Fields(p.files)...) {
+			return strings.Fields(p.scripts)
+		}
+	}
+	return nil
+}
+
+func isPipeline(f *scanner.File) bool {
+	return bytes.Contains(f.Data, []byte("login")) && scriptsOf(f) != nil && f.Root().IsObject()
+}
+
+const maskedVariable = "Use a secret variable of the pipeline with --password-stdin."
+
+func readPipeline(f *scanner.File) {
+	keys := scriptsOf(f)
+	if keys == nil { // another name, and --format
+		keys = pipelineKeys()
+	}
+	for _, document := range f.Readable() {
+		readScripts(f, document, keys, "")
+	}
+}
+
+// readScripts reads the scripts below a value. object is the name of the job or step that has them.
+func readScripts(f *scanner.File, n *node.Node, keys []string, object string) {
+	for _, name := range []string{"name", "displayName", "job", "label"} {
+		if text := n.Get(name).Text(); text != "" {
+			object = dockerauth.Show(text)
+		}
+	}
+	for _, p := range n.Pairs() {
+		switch {
+		case !slices.Contains(keys, p.Key):
+			readScripts(f, p.Value, keys, object)
+		case p.Value.IsObject(): // the scripts of package.json, and those with names of their own
+			readNamedScripts(f, p.Value, object)
+		default:
+			readScript(f, model.Pipeline, p.Value, object, maskedVariable)
+		}
+	}
+	for _, item := range n.Items() {
+		readScripts(f, item, keys, object)
+	}
+}
+
+func readNamedScripts(f *scanner.File, n *node.Node, object string) {
+	if name := n.Get("name").Text(); name != "" {
+		object = dockerauth.Show(name)
+	}
+	for _, member := range n.Pairs() {
+		readScript(f, model.Pipeline, member.Value, cmp.Or(object, dockerauth.Show(member.Key)), maskedVariable)
+	}
+}
+
+// recipe matches what is before a command in a Makefile.
+var recipe = lazyregexp.New(`(?m)^\t[@+-]+`)
+
+// jenkinsShell matches the beginning of a script in a Jenkinsfile.
+var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ \t]*)?(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]*)'|"([^"\n]*)")`)
+
+func isScript(f *scanner.File) bool {
+	return f.HasName(strings.Fields(scriptFiles+" Jenkinsfile *.jenkinsfile Jenkinsfile.*")...) && bytes.Contains(f.Data, []byte("login"))
+}
+
+func readScriptFile(f *scanner.File) {
+	if !strings.Contains(strings.ToLower(f.Path), "jenkinsfile") {
+		text := f.Data
+		if !f.HasName("*.sh", "*.bash") {
+			text = recipe.Get().ReplaceAll(text, []byte("\t"))
+		}
+		readScriptText(f, model.Script, string(text), 1, "", maskedVariable)
+		return
+	}
+	for _, at := range jenkinsShell.Get().FindAllSubmatchIndex(f.Data, -1) {
+		for group := 2; group < len(at); group += 2 {
+			if at[group] >= 0 {
+				line := 1 + bytes.Count(f.Data[:at[group]], []byte("\n"))
+				text := strings.ReplaceAll(string(f.Data[at[group]:at[group+1]]), `\$`, "$") // of Groovy
+				readScriptText(f, model.Script, text, line, "", maskedVariable)
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package projects
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/docker"
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// fileFormat is a kind of file that needs no rules of its own: it is data. In a path, keys have dots between them, [] stands for each
+// element of a list, and {} for each member of an object.
+type fileFormat struct {
+	name     model.Format
+	consumer model.Consumer
+	files    string // patterns of names; what is not JSON or YAML by its name is TOML or HCL
+	root     string // a path that a file of this format has
+	keys     string // keys that the file has; empty: those of root
+	entries  []fileEntry
+	embedded embedded
+	insecure string // where it has the registries that docker uses without TLS
+}
+
+// fileEntry is where a file has registries, or content of them. The other paths are relative to the entry.
+type fileEntry struct {
+	at                 string
+	only               string // a path, and the values that it may have
+	address            string // the first of these paths that has one; empty: the entry itself, or its key if at ends with {}
+	standard           string // the address without one
+	username, password string // empty: it has none, and the entry is a reference
+	store              string // names where the credentials are: in a store that is not read
+	config             string // the entry is a docker config after this prefix
+	skipVerify         string
+	image              bool // whether the address is that of an image
+	ociOnly            bool // whether other addresses than oci://… are not for a registry
+}
+
+// embedded is where a file has other files: their paths and contents.
+type embedded struct{ at, path, content string }
+
+// TableFormats returns readers for the files of the table.
+func TableFormats() (readers []scanner.Reader) {
+	for _, f := range fileFormats {
+		keys := cmp.Or(f.keys, strings.ReplaceAll(f.root, ".", " "))
+		readers = append(readers, scanner.Reader{Name: f.name, Is: f.is, Files: strings.Fields(f.files), Keys: []string{keys},
+			Read: f.read})
+	}
+	return readers
+}
+
+func (t fileFormat) is(f *scanner.File) bool {
+	hasRoot := func(document *node.Node) bool { return get(document, t.root) != nil }
+	return f.HasName(strings.Fields(t.files)...) && slices.ContainsFunc(t.parse(f), hasRoot)
+}
+
+// parse returns the documents of a file in the language that its name is for.
+func (t fileFormat) parse(f *scanner.File) []*node.Node {
+	switch f.Extension() {
+	case ".toml", ".conf":
+		return []*node.Node{f.Toml()}
+	case ".nomad", ".hcl":
+		root, _ := node.HCL(f.Data)
+		return []*node.Node{root}
+	}
+	documents, _ := f.Nodes()
+	return documents
+}
+
+func (t fileFormat) read(f *scanner.File) {
+	if documents := t.parse(f); !slices.ContainsFunc(documents, func(n *node.Node) bool { return n != nil }) {
+		f.Readable() // which reports why
+	}
+	for _, root := range t.parse(f) {
+		for _, e := range t.entries {
+			for _, member := range node.At(root, e.at) {
+				t.add(f, e, member)
+			}
+		}
+		for _, file := range node.At(root, t.embedded.at) {
+			f.Embedded(get(file.Value, t.embedded.path).Text(), get(file.Value, t.embedded.content))
+		}
+		for _, host := range node.At(root, t.insecure) {
+			f.Scanner.Insecure(host.Value.Text())
+		}
+		if keys := scriptsOf(f); keys != nil {
+			readScripts(f, root, keys, "")
+		}
+	}
+}
+
+// get returns the value of a path, nil for no path.
+func get(n *node.Node, path string) *node.Node {
+	if path == "" {
+		return nil
+	}
+	return n.Get(strings.Split(path, ".")...)
+}
+
+// add adds what an entry has.
+func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair) {
+	path, values, _ := strings.Cut(e.only, " ")
+	if e.only != "" && !slices.Contains(strings.Fields(values), get(member.Value, path).Text()) {
+		return
+	}
+	if e.config == "" {
+		t.addEntry(f, e, member)
+	} else if config, found := strings.CutPrefix(member.Value.Text(), e.config); found {
+		t.addConfig(f, []byte(config), f.At(member.Value.Line, strings.TrimSuffix(e.config, "=")))
+	}
+}
+
+// addConfig adds the entries of a docker config.
+func (t fileFormat) addConfig(f *scanner.File, config []byte, at model.Source) {
+	c, err := docker.NewCredentialFile(f.Scanner, config, model.DockerConfig, func(int, string) model.Source { return at })
+	if err != nil {
+		f.Scanner.Problem(at, model.ProblemNotJSON, "The value is not valid JSON.")
+		return
+	}
+	c.Reader = t.name
+	c.Notices = []model.Notice{scanner.SecretNotice("Keep the file out of the repository.")}
+	c.Add(f.Scanner)
+}
+
+// find returns the address of an entry, and its place.
+func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source) {
+	for path := range strings.FieldsSeq(e.address) {
+		if n := get(member.Value, path); n.Text() != "" {
+			return n.Text(), f.At(member.Value.Line, "")
+		}
+	}
+	if text := member.Value.Text(); text != "" {
+		return text, f.At(member.Value.Line, "")
+	}
+	if e.address != "" {
+		return e.standard, f.At(member.Value.Line, "")
+	}
+	return member.Key, f.At(member.KeyLine, dockerauth.Show(member.Key))
+}
+
+// addEntry adds an entry with credentials as a definition, and another one as a reference.
+func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
+	address, at := e.find(f, member)
+	username, password, store := get(member.Value, e.username), get(member.Value, e.password), get(member.Value, e.store)
+	if store.IsText() && store.Text() == "" {
+		store = nil
+	}
+	switch {
+	case address == "" || address == "*" || e.ociOnly && !strings.HasPrefix(address, "oci://"):
+		return
+	case username == nil && password == nil && store == nil:
+		f.Scanner.Reference(at, t.name, t.consumer, strings.TrimPrefix(address, "https://"))
+		return
+	}
+	entry := scanner.Entry{At: at, Address: address}
+	if e.image {
+		entry.Address = imageAddress(address)
+	}
+	entry.Format, entry.Consumer = t.name, t.consumer
+	entry.Definition.Auth = scanner.BasicAuth(username.Text(), password.Text())
+	if get(member.Value, e.skipVerify).Bool() {
+		entry.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	}
+	switch {
+	case store != nil:
+		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
+	case slices.ContainsFunc([]*node.Node{username, password}, isComputed):
+		entry.Reason, entry.Detail = model.UnresolvedTemplate, "The credentials are a template. Scan what is rendered from it."
+	case username.Text() == "" || password.Text() == "":
+		entry.Reason, entry.Detail = model.UnresolvedIncomplete, "The username or the password is missing."
+	default:
+		entry.Notices = append(entry.Notices, scanner.SecretNotice("Use an encrypted file, or a variable that the pipeline sets."))
+	}
+	entry.Add(f.Scanner)
+}
+
+// imageAddress returns host and path of an image, or of a registry alone.
+func imageAddress(text string) string {
+	if !strings.Contains(text, "/") && strings.Contains(scanner.CutTag(text), ".") {
+		return text
+	}
+	host, path := scanner.SplitReference(text)
+	return host + "/" + path
+}
+
+// isComputed reports whether another program puts in a value: a template, or a list or object that names where it is.
+func isComputed(n *node.Node) bool {
+	return n != nil && (n.IsObject() || n.IsArray() || scanner.IsTemplate(n.Text()) || strings.HasPrefix(n.Text(), "(("))
+}
