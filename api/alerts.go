@@ -82,6 +82,7 @@ type AlertChannelHTTPRequest struct {
 type CreatedAlertChannel struct {
 	UID           string `json:"uid"`
 	SigningSecret string `json:"signingSecret,omitempty"`
+	Warning       string `json:"warning,omitempty"` // why the webhook will get nothing
 }
 
 // AlertTest is the response of PathAlertChannelTest: what became of a sample alert. Status and Response are missing if the receiver

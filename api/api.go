@@ -24,6 +24,7 @@ const (
 	PathAuth                 = "/v1/auth" // same as PathAuthenticate; the text of the API specification uses this path
 	PathRefresh              = "/v1/auth/refresh/{token}"
 	PathLogout               = "/v1/auth/logout"
+	PathToken                = "/v1/auth/token" // #nosec G101 -- a path, not a credential
 	PathValidate             = "/v1/registries/oci/basic/validate"
 	PathDiagnose             = "/v1/registries/oci/basic/diagnose"
 	PathScan                 = "/v1/registries/oci/basic/scan"
@@ -31,7 +32,13 @@ const (
 	PathOCIRegistries        = "/v1/registries/oci/basic"
 	PathOCIRegistry          = "/v1/registries/oci/{uid}/basic"
 	PathOCIRegistryOfAnyType = "/v1/registries/oci/{uid}"
+	PathECRValidate          = "/v1/registries/oci/ecr/validate"
+	PathECRRegistries        = "/v1/registries/oci/ecr"
 	PathOCIRegistryECR       = "/v1/registries/oci/{uid}/ecr"
+	PathECRRegistrySync      = "/v1/registries/oci/{uid}/ecr/sync"
+	PathECRRegistrySyncState = "/v1/registries/oci/{uid}/ecr/sync/status"
+	PathAWSAccount           = "/v1/clouds/aws/account/sts"
+	PathRegistry             = "/v1/registries/{uid}"
 	PathOCIRegistryHistory   = "/v1/registries/oci/{uid}/basic/history"
 	PathOCIRegistrySync      = "/v1/registries/oci/{uid}/basic/sync"
 	PathOCIRegistrySyncState = "/v1/registries/oci/{uid}/basic/sync/status"
@@ -42,13 +49,18 @@ const (
 	PathRegistryNames        = "/v1/registries/metadata"
 	PathHelmRegistries       = "/v1/registries/helm"
 	PathHelmRegistrySummary  = "/v1/registries/helm/summary"
-	PathHelmRegistrySync     = "/v1/registries/helm/{uid}/sync/status"
+	PathHelmValidate         = "/v1/registries/helm/validate"
+	PathHelmRegistry         = "/v1/registries/helm/{uid}"
+	PathHelmRegistrySync     = "/v1/registries/helm/{uid}/sync"
+	PathHelmSyncState        = "/v1/registries/helm/{uid}/sync/status"
 	PathPackRegistries       = "/v1/registries/pack"
 	PathPackRegistrySummary  = "/v1/registries/pack/summary"
 	PathOrgs                 = "/v1/orgs"
 	PathOrg                  = "/v1/orgs/{uid}"
+	PathOrgContents          = "/v1/orgs/{uid}/contents"
 	PathProjects             = "/v1/projects"
 	PathProject              = "/v1/projects/{uid}"
+	PathProjectContents      = "/v1/projects/{uid}/contents"
 	PathProjectNames         = "/v1/dashboard/projects/metadata"
 	PathProjectAlerts        = "/v1/projects/alerts"
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
@@ -73,11 +85,14 @@ const (
 	PathAPIKey               = "/v1/apiKeys/{uid}"
 	PathAPIKeyState          = "/v1/apiKeys/{uid}/state"
 	PathAPIKeyRevocation     = "/v1/apiKeys/revoke"
+	PathTrustRules           = "/v1/trustRules"
+	PathTrustRule            = "/v1/trustRules/{uid}"
 	PathAudits               = "/v1/audits"
 	PathAudit                = "/v1/audits/{uid}"
 	PathOpenAPI              = "/v1/openapi.json"
 	PathJWKS                 = "/.well-known/jwks.json"
 	PathHealth               = "/healthz"
+	PathService              = "/v1/service"
 	PathReady                = "/readyz"
 )
 
@@ -134,6 +149,12 @@ type Created struct {
 // Status is the response of PathHealth and PathReady.
 type Status struct {
 	Status string `json:"status"`
+}
+
+// Service is the response of PathService: the version of the server, and its time.
+type Service struct {
+	Version string    `json:"version"`
+	Time    time.Time `json:"time"`
 }
 
 // Error is the body of every response outside 2xx, and the error that the client returns.

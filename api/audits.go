@@ -17,18 +17,20 @@ type Audit struct {
 // AuditSpec has the actor, the object, the origin and the outcome of an action. Report is the report of a validation;
 // only the response with a single record contains it.
 type AuditSpec struct {
-	Action     string          `json:"action"`
-	ActionType string          `json:"actionType,omitempty"` // create, update, delete; empty for actions that change nothing
-	ActionMsg  string          `json:"actionMsg"`
-	Actor      AuditActor      `json:"actor"`
-	Resource   AuditResource   `json:"resource"`
-	Outcome    string          `json:"outcome"`
-	Reason     string          `json:"reason,omitempty"`
-	Means      string          `json:"means"`
-	Address    string          `json:"address"`
-	RequestID  string          `json:"requestId"`
-	Repeats    int64           `json:"repeats,omitempty"` // number of identical refusals that followed within the same minute, or of refreshes within the same hour
-	Report     json.RawMessage `json:"report,omitempty"`
+	Action     string        `json:"action"`
+	ActionType string        `json:"actionType,omitempty"` // create, update, delete; empty for actions that change nothing
+	ActionMsg  string        `json:"actionMsg"`
+	Actor      AuditActor    `json:"actor"`
+	Resource   AuditResource `json:"resource"`
+	Outcome    string        `json:"outcome"`
+	Reason     string        `json:"reason,omitempty"`
+	Changed    []string      `json:"changedFields,omitempty"` // names of the fields of a stored registry that an update changed
+	Means      string        `json:"means"`
+	Address    string        `json:"address"`
+	RequestID  string        `json:"requestId"`
+	// Number of identical refusals that followed within the same minute, or of refreshes within the same hour.
+	Repeats int64           `json:"repeats,omitempty"`
+	Report  json.RawMessage `json:"report,omitempty"`
 }
 
 // AuditActor is the actor: a user, or the system for the command line.
@@ -48,4 +50,5 @@ type AuditResource struct {
 	Kind   string `json:"kind"`
 	UID    string `json:"uid"`
 	Target string `json:"target,omitempty"` // scheme, host and port
+	Name   string `json:"name,omitempty"`   // the present one; empty if the resource was deleted, or has none
 }

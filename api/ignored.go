@@ -10,4 +10,8 @@ var IgnoredFields = []string{
 	"spec",       // of ProjectRequest
 	"sort",       // of UserSummaryRequest
 	"spec.roles", // of UserUpdate; PathUserRoles changes them
+
+	// Of ECRCredentials: they follow from the endpoint and the role, or belong to other uses of a cloud account.
+	"spec.credentials.policyARNs", "spec.credentials.partition", "spec.credentials.secretToken", "spec.credentials.secretSpec",
+	"credentials.policyARNs", "credentials.partition", "credentials.secretToken", "credentials.secretSpec",
 }

@@ -38,3 +38,15 @@ type ProjectRequestMetadata struct {
 	Annotations map[string]string `json:"annotations"`
 	Labels      map[string]string `json:"labels"`
 }
+
+// Contents is the response of PathProjectContents and PathOrgContents: what a deletion with cascade ends as well.
+type Contents struct {
+	Items []ContentsOfKind `json:"items"`
+}
+
+// ContentsOfKind has names of what a project or an organization contains. More is true if there are others.
+type ContentsOfKind struct {
+	Kind  string   `json:"kind"`
+	Names []string `json:"names"`
+	More  bool     `json:"more"`
+}

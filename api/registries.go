@@ -55,6 +55,7 @@ type OCIRegistryMetadata struct {
 // OCIRegistrySpec is the definition exactly as it was sent, except that stored secrets are masked. ProviderType, Scope and the type of
 // Auth have their defaults if they were not sent: "helm", "tenant", and the type that follows from the credentials.
 type OCIRegistrySpec struct {
+	Kind                    string          `json:"kind,omitempty"` // "chartRepository"; empty for an OCI registry
 	Endpoint                string          `json:"endpoint"`
 	ProviderType            string          `json:"providerType"`
 	BasePath                string          `json:"basePath,omitempty"`
@@ -69,11 +70,15 @@ type OCIRegistrySpec struct {
 
 // OCIRegistryAuth has the credentials of a stored registry. TLS is always present: old public clients dereference it.
 type OCIRegistryAuth struct {
-	Type     string         `json:"type"`
-	Username string         `json:"username,omitempty"`
-	Password secret.String  `json:"password,omitempty"`
-	Token    secret.String  `json:"token,omitempty"`
-	TLS      OCIRegistryTLS `json:"tls"`
+	Type     string                `json:"type"`
+	Username string                `json:"username,omitempty"`
+	Password secret.String         `json:"password,omitempty"`
+	Token    secret.String         `json:"token,omitempty"`
+	AWS      *regcheck.AWSKey      `json:"aws,omitempty"`
+	GCP      *regcheck.GCPKey      `json:"gcp,omitempty"`
+	Azure    *regcheck.AzureClient `json:"azure,omitempty"`
+	GitHub   *regcheck.GitHubApp   `json:"github,omitempty"`
+	TLS      OCIRegistryTLS        `json:"tls"`
 }
 
 // OCIRegistryTLS has the TLS settings of a stored registry.
@@ -95,7 +100,7 @@ type OCIRegistryStatus struct {
 const (
 	HealthHealthy = "healthy"
 	HealthFailing = "failing"
-	HealthUnknown = "unknown" // no check has counted yet
+	HealthUnknown = "unknown" // no check has counted yet, or the provider of the credentials is down
 )
 
 // RegistryHealth is the health of a stored registry. Values that are not known or do not apply are nil, and null in JSON.
@@ -129,14 +134,13 @@ type SyncStatus struct {
 	Tags            int64     `json:"tags,omitzero"`
 }
 
-// OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type, always "basic", and what the types have in
-// common.
+// OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type, "basic" or "ecr", and what the types have in common.
 type OCIRegistryEntity struct {
 	Type          string          `json:"type"`
 	Endpoint      string          `json:"endpoint"`
 	ProviderType  string          `json:"providerType"`
 	Scope         string          `json:"scope"`
-	DefaultRegion string          `json:"defaultRegion"` // of other types
+	DefaultRegion string          `json:"defaultRegion"` // of type ecr
 	Auth          OCIRegistryAuth `json:"auth"`
 }
 
@@ -165,9 +169,10 @@ type OCIRegistrySummary struct {
 	Status   OCIRegistrySummaryStatus `json:"status"`
 }
 
-// OCIRegistrySummarySpec has the registry type, always "basic": clients accept only this and "ecr".
+// OCIRegistrySummarySpec has the registry type, "basic" or "ecr", and in a search also "helm".
 type OCIRegistrySummarySpec struct {
 	RegistryType            string `json:"registryType"`
+	DefaultRegion           string `json:"defaultRegion,omitempty"` // of type ecr
 	Endpoint                string `json:"endpoint"`
 	ProviderType            string `json:"providerType"`
 	Scope                   string `json:"scope"`
@@ -188,8 +193,10 @@ type RequestedCheck struct {
 }
 
 // OCIRegistryImport is the body of PathOCIRegistryImport: definitions to store under names from their addresses.
+// Places are optional: where each definition is from, such as "flux, apps.yaml:3", for the names of those with the same address.
 type OCIRegistryImport struct {
-	Items []regcheck.Definition `json:"items"`
+	Items  []regcheck.Definition `json:"items"`
+	Places []string              `json:"places,omitempty"`
 }
 
 // OCIRegistryImported is the response of PathOCIRegistryImport. It has the definitions in their order, up to one that failed.
@@ -212,6 +219,8 @@ type ImportedRegistry struct {
 	Name   string `json:"name,omitempty"`
 	UID    string `json:"uid,omitempty"`
 	Detail string `json:"detail,omitempty"`
+
+	DiffersFrom string `json:"differsFrom,omitempty"` // the name of a registry that is the same except for its secrets
 }
 
 // RegistryNames is the response of PathRegistryNames.
@@ -219,7 +228,7 @@ type RegistryNames struct {
 	Items []RegistryName `json:"items"`
 }
 
-// RegistryName is one registry of any kind; the kind is always "oci". Scope is "tenant" if none was sent.
+// RegistryName is one registry of any kind: "oci" or "helm". Scope is "tenant" if none was sent.
 type RegistryName struct {
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
@@ -229,8 +238,7 @@ type RegistryName struct {
 	IsPrivate bool   `json:"isPrivate"`
 }
 
-// NoRegistries is the response of PathHelmRegistries, PathPackRegistries and their summaries. The list is always empty; public
-// clients request it.
+// NoRegistries is the response of PathPackRegistries and PathPackRegistrySummary. The list is always empty; public clients request it.
 type NoRegistries struct {
 	Items []struct{} `json:"items"`
 }
