@@ -235,6 +235,16 @@ func (a *authorizer) logout(ctx context.Context) error {
 	return nil
 }
 
+// use replaces the tokens.
+func (a *authorizer) use(ctx context.Context, token secret.String) error {
+	if err := a.acquire(ctx); err != nil {
+		return err
+	}
+	defer a.release()
+	a.setTokens(token, "")
+	return nil
+}
+
 // setPassword replaces the password of later logins.
 func (a *authorizer) setPassword(ctx context.Context, password secret.String) error {
 	if err := a.acquire(ctx); err != nil {

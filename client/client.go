@@ -67,6 +67,7 @@ type Client struct {
 	Alerts     Alerts
 	Audits     Audits
 	Sessions   Sessions
+	Trusts     Trusts
 
 	base      *url.URL
 	headers   http.Header // of all requests
@@ -98,7 +99,7 @@ func New(server string, config Config) (*Client, error) {
 	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, maxList: config.MaxList, transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
-	c.Alerts, c.Audits, c.Sessions = Alerts{c}, Audits{c}, Sessions{c}
+	c.Alerts, c.Audits, c.Sessions, c.Trusts = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}
 	return c, nil
 }
 
@@ -189,6 +190,11 @@ func (c *Client) Diagnose(ctx context.Context, definition api.OCIRegistryDefinit
 func (c *Client) Scan(ctx context.Context, file []byte, format model.Format, as model.Consumer) (*model.Result, error) {
 	return fetch[model.Result](ctx, c, request{method: http.MethodPost, path: api.PathScan, file: file, lists: allItems,
 		query: query("format", string(format), "as", string(as))})
+}
+
+// Service returns the version of the server, and its time.
+func (c *Client) Service(ctx context.Context) (*api.Service, error) {
+	return fetch[api.Service](ctx, c, request{path: api.PathService})
 }
 
 // Health returns an error unless the server accepts requests. It needs no credentials.

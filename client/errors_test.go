@@ -24,7 +24,8 @@ func TestErrors(t *testing.T) {
 			respond(w, 404, `{"code":"ResourceNotFound","message":"Not found.","details":{},"ref":"ref-1"}`)
 		}, "ResourceNotFound: Not found. (ref-1)", 404},
 		{"of a field", func(w http.ResponseWriter, _ *http.Request) {
-			respond(w, 400, `{"code":"InvalidRequest","message":"Wrong.","details":{"fields":[{"field":"name","problem":"is required"}]},"ref":"ref-1"}`)
+			respond(w, 400, `{"code":"InvalidRequest","message":"Wrong.","details":{"fields":[{"field":"name","problem":"is `+
+				`required"}]},"ref":"ref-1"}`)
 		}, "InvalidRequest: Wrong. name is required. (ref-1)", 400},
 		{"of a proxy", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")

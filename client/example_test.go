@@ -20,7 +20,8 @@ func exampleServer() *httptest.Server {
 		case api.PathAuthenticate, "/v1/auth/refresh/stored-refresh-token":
 			respond(w, http.StatusOK, `{"Authorization":"new-token","refreshToken":"new-refresh-token"}`)
 		case api.PathOCIRegistrySummary:
-			respond(w, http.StatusOK, `{"items":[{"metadata":{"uid":"4f1c","name":"harbor"},"spec":{"endpoint":"https://harbor.example.com"}}]}`)
+			respond(w, http.StatusOK, `{"items":[{"metadata":{"uid":"4f1c","name":"harbor"},`+
+				`"spec":{"endpoint":"https://harbor.example.com"}}]}`)
 		case api.PathDiagnose:
 			respond(w, http.StatusOK, `{"valid":false,"code":"RegistryAuthFailed","field":"auth.password","hint":"Set auth.password."}`)
 		case api.PathProjects:

@@ -26,7 +26,17 @@ func (o Orgs) Create(ctx context.Context, org api.OrgRequest) (uid string, err e
 	return o.c.create(ctx, api.PathOrgs, org)
 }
 
+// Rename changes the name of an organization.
+func (o Orgs) Rename(ctx context.Context, uid, name string) error {
+	return o.c.put(ctx, api.PathOrg, api.OrgRequest{Metadata: api.Named{Name: name}}, uid)
+}
+
 // Delete deletes an organization. One with registries, or with users who are not administrators, is deleted only with cascade.
 func (o Orgs) Delete(ctx context.Context, uid string, cascade bool) error {
 	return o.c.deleteWith(ctx, api.PathOrg, uid, cascade)
+}
+
+// Contents returns what an organization contains.
+func (o Orgs) Contents(ctx context.Context, uid string) (*api.Contents, error) {
+	return fetch[api.Contents](ctx, o.c, request{path: api.PathOrgContents, args: []string{uid}})
 }

@@ -50,3 +50,8 @@ func (p Projects) Rename(ctx context.Context, uid, name string) error {
 func (p Projects) Delete(ctx context.Context, uid string, cascade bool) error {
 	return p.c.deleteWith(ctx, api.PathProject, uid, cascade)
 }
+
+// Contents returns what a project contains.
+func (p Projects) Contents(ctx context.Context, uid string) (*api.Contents, error) {
+	return fetch[api.Contents](ctx, p.c, request{path: api.PathProjectContents, args: []string{uid}})
+}

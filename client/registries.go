@@ -20,7 +20,9 @@ const uidLength = 36
 type RegistryFilter struct {
 	Name     string // a part of the name, in any letter case
 	Health   string // healthy, failing or unknown
-	Sort     string // name, health (failing ones first) or since (the newest change of health first); empty means name
+	Expiry   string // soon: certificate or credentials expire soon
+	Label    string // KEY=VALUE, or KEY alone for every value
+	Sort     string // name, health (failing first), since (newest change first) or expiry (first to expire first); empty means name
 	PageSize int    // registries per request, at most 500; 0 means 500
 }
 
@@ -31,7 +33,9 @@ func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, 
 
 // Search returns the stored registries that a filter selects.
 func (r Registries) Search(ctx context.Context, filter RegistryFilter) iter.Seq2[api.OCIRegistrySummary, error] {
-	start := request{path: api.PathOCIRegistrySummary, query: query("name", filter.Name, "health", filter.Health, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
+	start := request{path: api.PathOCIRegistrySummary,
+		query: query("name", filter.Name, "health", filter.Health, "expiry", filter.Expiry,
+			"label", filter.Label, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
 	return pages(ctx, r.c, start, func(page *api.OCIRegistrySummaries) ([]api.OCIRegistrySummary, string) {
 		return page.Items, page.ListMeta.Continue
 	})
@@ -63,14 +67,22 @@ func (r Registries) Create(ctx context.Context, registry api.OCIRegistryRequest)
 	return r.c.create(ctx, api.PathOCIRegistries, registry)
 }
 
+// InProject returns the same operations for registries of a project: Create and Import store them there.
+func (r Registries) InProject(uid string) Registries {
+	scoped := *r.c
+	scoped.headers = r.c.headers.Clone()
+	scoped.headers.Set(api.HeaderProjectUID, uid)
+	return Registries{&scoped}
+}
+
 // Import stores definitions under names from their addresses, except those that are stored already. A dry run stores nothing. The list
 // has the definitions in their order, up to one that failed.
-func (r Registries) Import(ctx context.Context, definitions []regcheck.Definition, dryRun bool) ([]api.ImportedRegistry, error) {
-	sent := request{method: http.MethodPost, path: api.PathOCIRegistryImport, in: api.OCIRegistryImport{Items: definitions}, lists: allItems}
+func (r Registries) Import(ctx context.Context, sent api.OCIRegistryImport, dryRun bool) ([]api.ImportedRegistry, error) {
+	asked := request{method: http.MethodPost, path: api.PathOCIRegistryImport, in: sent, lists: allItems}
 	if dryRun {
-		sent.query = query("dryRun", "true")
+		asked.query = query("dryRun", "true")
 	}
-	imported, err := fetch[api.OCIRegistryImported](ctx, r.c, sent)
+	imported, err := fetch[api.OCIRegistryImported](ctx, r.c, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -139,4 +151,9 @@ func (r Registries) Content(ctx context.Context, uid, repository string) iter.Se
 	return pages(ctx, r.c, start, func(page *api.OCIRegistryContent) ([]api.OCIRegistryTag, string) {
 		return page.Items, page.ListMeta.Continue
 	})
+}
+
+// AWSAccount returns whom the trust policy of a role must allow in a partition of AWS, aws or aws-us-gov, and with which external id.
+func (r Registries) AWSAccount(ctx context.Context, partition string) (*api.AWSAccount, error) {
+	return fetch[api.AWSAccount](ctx, r.c, request{path: api.PathAWSAccount, query: query("partition", partition)})
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -34,11 +35,12 @@ type request struct {
 	path      string   // a path of package api
 	args      []string // for the names in braces
 	query     url.Values
-	in        any    // the body, encoded as JSON; nil for none
-	file      []byte // the body as it is
-	creates   bool   // not repeated after a 503, since that could create or send two
-	anonymous bool   // sent without credentials
-	accepted  any    // for the body of a 202, where it differs from that of a 200
+	in        any        // the body, encoded as JSON; nil for none
+	file      []byte     // the body as it is
+	form      url.Values // the body as a form
+	creates   bool       // not repeated after a 503, since that could create or send two
+	anonymous bool       // sent without credentials
+	accepted  any        // for the body of a 202, where it differs from that of a 200
 	lists     lists
 	received  *int64 // counts the bytes of all pages of a list; nil for another request
 }
@@ -64,9 +66,9 @@ func fetch[T any](ctx context.Context, c *Client, r request) (*T, error) {
 }
 
 // create sends a request and returns the uid in its response.
-func (c *Client) create(ctx context.Context, path string, in any, args ...string) (uid string, err error) {
+func (c *Client) create(ctx context.Context, path string, in any) (uid string, err error) {
 	var created api.Created
-	err = c.do(ctx, request{method: http.MethodPost, path: path, args: args, in: in, creates: true}, &created)
+	err = c.do(ctx, request{method: http.MethodPost, path: path, in: in, creates: true}, &created)
 	return created.UID, err
 }
 
@@ -170,6 +172,8 @@ func (c *Client) setHeaders(sent *http.Request, r request, token secret.String) 
 		sent.Header.Set("Content-Type", jsonType)
 	case r.file != nil:
 		sent.Header.Set("Content-Type", "application/octet-stream")
+	case r.form != nil:
+		sent.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	if token != "" {
 		sent.Header.Set(api.HeaderAuthorization, token.Reveal())
@@ -219,7 +223,10 @@ var revealSecrets = json.WithMarshalers(json.MarshalToFunc(func(encoder *jsontex
 }))
 
 func (r request) body() ([]byte, error) {
-	if r.in == nil {
+	switch {
+	case r.form != nil:
+		return []byte(r.form.Encode()), nil
+	case r.in == nil:
 		return r.file, nil
 	}
 	return json.Marshal(r.in, revealSecrets)
@@ -244,7 +251,7 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 	if received.StatusCode < 200 || received.StatusCode > 299 {
 		refused := &api.Error{}
 		if media != jsonType || stdjson.Unmarshal(content, refused) != nil || refused.Code == "" {
-			return c.foreign(r, received, media)
+			return c.foreign(r, received, content, media)
 		}
 		refused.Status = received.StatusCode
 		return refused
@@ -257,14 +264,27 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 		return nil
 	}
 	if media != jsonType || stdjson.Unmarshal(content, out) != nil {
-		return c.foreign(r, received, media)
+		return c.foreign(r, received, content, media)
 	}
 	return nil
 }
 
+// ErrSpeaksTLS is the error of a plain http request to a port that speaks TLS.
+var ErrSpeaksTLS = errors.New("the port speaks TLS; use https://")
+
+// speaksTLS reports whether a server that got plain http on a port for TLS wrote this: Go, nginx or Apache.
+func speaksTLS(content []byte) bool {
+	text := strings.ToLower(string(content))
+	return strings.Contains(text, "https server") || strings.Contains(text, "sent to https port") ||
+		strings.Contains(text, "ssl-enabled server port")
+}
+
 // foreign is the error of a response that this API does not have. It does not repeat the body, which may repeat the path and so
 // a refresh token.
-func (c *Client) foreign(r request, received *http.Response, media string) error {
+func (c *Client) foreign(r request, received *http.Response, content []byte, media string) error {
+	if c.base.Scheme == "http" && received.StatusCode == http.StatusBadRequest && speaksTLS(content) {
+		return fmt.Errorf("%s: %w", c.name(r), ErrSpeaksTLS)
+	}
 	what := strconv.Itoa(received.StatusCode) + " " + http.StatusText(received.StatusCode)
 	if media != "" {
 		what += " with " + media

@@ -185,7 +185,8 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.want(found.Summary.Found, 1)
 		}},
 		{"Registries.Import", func(ctx context.Context) {
-			imported, err := s.Registries.Import(ctx, []regcheck.Definition{stored.Spec.Definition, {Endpoint: "https://registry.example.com"}}, true)
+			items := []regcheck.Definition{stored.Spec.Definition, {Endpoint: "https://registry.example.com"}}
+			imported, err := s.Registries.Import(ctx, api.OCIRegistryImport{Items: items}, true)
 			s.must(err)
 			s.want(len(imported), 2)
 			s.want(imported[0].Result, api.ImportNew)

@@ -34,7 +34,7 @@ func (p Program) Import(sources Sources, args cobra.PositionalArgs) *cobra.Comma
 				resolved = append(resolved, r.Definition)
 			}
 		}
-		imported, err := c.client.Registries.Import(c.ctx, resolved, dryRun)
+		imported, err := c.client.Registries.Import(c.ctx, api.OCIRegistryImport{Items: resolved}, dryRun)
 		if err != nil {
 			return err
 		}
