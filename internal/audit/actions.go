@@ -27,6 +27,7 @@ var (
 	RegistrySync     = action("registry.sync")  // requested by a user
 	RegistryCheck    = action("registry.check") // requested by a user
 	OrgCreate        = action("org.create")
+	OrgUpdate        = action("org.update")
 	OrgDelete        = action("org.delete")
 	ProjectCreate    = action("project.create")
 	ProjectUpdate    = action("project.update")
@@ -55,6 +56,8 @@ var (
 	AlertDelete      = action("alert.delete")
 	AlertTest        = action("alert.test")
 	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
+	TrustCreate      = action("trust.create")  // a rule by which tokens of another issuer are accepted
+	TrustDelete      = action("trust.delete")
 	MasterRotate     = action("key.rotateMaster")
 	StoreBackup      = action("store.backup")
 )

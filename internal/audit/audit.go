@@ -6,6 +6,7 @@ package audit
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +25,7 @@ const (
 	MethodLink         AuthMethod = "link" // sent to an email address
 	MethodCLI          AuthMethod = "cli"
 	MethodService      AuthMethod = "service" // scheduled work without a caller
+	MethodOIDC         AuthMethod = "oidc"    // a token of another issuer
 )
 
 // Outcome is the outcome of an action.
@@ -60,12 +62,39 @@ type Record struct {
 	Method    AuthMethod
 	Action    Action
 	Object    string // uid or name of the object; a validation's endpoint
-	Target    string // scheme, host and port of a changed webhook, without the rest of its URL, which may be secret
+	Target    string // of a changed webhook: scheme, host and port, not the rest, which may be secret; of a login by a token: its subject
 	Outcome   Outcome
 	Reason    string // a code or a word from a closed list
 	Origin    Origin
 	Report    []byte // validation report as JSON, without secrets; else nil
 	Repeats   int64  // number of others like it that followed within its Window
+
+	ObjectName string // the present name of the object; set by what lists records, not stored
+}
+
+const (
+	changedPrefix = "changed " // begins the reason of a change that has the names of the changed fields
+	maxChanged    = 240        // bytes of a reason, which the store cuts
+)
+
+// ChangedReason returns the reason of the record of a change: the names of the fields that it changed. Their values may be secret.
+func ChangedReason(fields []string) string {
+	for len(fields) > 0 {
+		if reason := changedPrefix + strings.Join(fields, ","); len(reason) <= maxChanged {
+			return reason
+		}
+		fields = fields[:len(fields)-1]
+	}
+	return ""
+}
+
+// Changed returns the names of the fields that the recorded change affected, nil if they are not recorded.
+func (r Record) Changed() []string {
+	fields, is := strings.CutPrefix(r.Reason, changedPrefix)
+	if !is {
+		return nil
+	}
+	return strings.Split(fields, ",")
 }
 
 // NewUID returns a UUID version 7 (RFC 9562), which begins with the time, so that an index of millions of records grows

@@ -91,7 +91,7 @@ func wellFormed(data []byte) error {
 	for {
 		_, err := dec.ReadToken()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, jsontext.ErrDuplicateName):
 			return malformed("has a duplicate member (byte "+strconv.FormatInt(dec.InputOffset(), 10)+")", err)

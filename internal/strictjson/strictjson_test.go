@@ -29,7 +29,8 @@ type credentials struct {
 
 func TestDecode(t *testing.T) {
 	var got credentials
-	wrong, err := strictjson.Decode([]byte(`{"user":"u","password":"p","PASSWORD":"other","paſſword":"x","later":{"a":[1]},"tls":null,"tokens":["t"]} `), &got)
+	wrong, err := strictjson.Decode([]byte(`{"user":"u","password":"p","PASSWORD":"other","paſſword":"x","later":{"a":[1]},"tls":null,`+
+		`"tokens":["t"]} `), &got)
 	if err != nil || len(wrong) > 0 {
 		t.Fatal(err, wrong)
 	}
@@ -40,7 +41,8 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeReportsEveryWrongType(t *testing.T) {
 	var got credentials
-	wrong, err := strictjson.Decode([]byte(`{"user":5,"password":{"a":1},"count":"x","tls":{"enabled":"yes","ca":[1]},"auth":"basic","tokens":["a",7,null]}`), &got)
+	wrong, err := strictjson.Decode([]byte(`{"user":5,"password":{"a":1},"count":"x","tls":{"enabled":"yes","ca":[1]},"auth":"basic",`+
+		`"tokens":["a",7,null]}`), &got)
 	if err != nil {
 		t.Fatal(err)
 	}
