@@ -26,23 +26,25 @@ type Change struct {
 const (
 	sqlNextChange   = `UPDATE change_counter SET last = last + 1 WHERE id = 1 RETURNING last`
 	sqlInsertChange = `INSERT INTO changes (seq, subject, at) VALUES ($1, $2, $3)`
-	sqlLastChange   = `SELECT c.last, COALESCE(n.subject, ''), COALESCE(n.at, 0) FROM change_counter c LEFT JOIN changes n ON n.seq = c.last WHERE c.id = 1`
-	sqlFirstSince   = `SELECT seq, subject, at FROM changes WHERE seq = (SELECT MIN(seq) FROM changes WHERE at >= $1
+	sqlLastChange   = `SELECT c.last, COALESCE(n.subject, ''), COALESCE(n.at, 0) FROM change_counter c
+		LEFT JOIN changes n ON n.seq = c.last WHERE c.id = 1`
+	sqlFirstSince = `SELECT seq, subject, at FROM changes WHERE seq = (SELECT MIN(seq) FROM changes WHERE at >= $1
 		AND seq > (SELECT last FROM change_counter WHERE id = 1) - $2)`
 	sqlChangesFrom   = `SELECT seq, subject, at FROM changes WHERE seq >= $1 ORDER BY seq LIMIT $2`
 	sqlCountRestore  = `UPDATE change_counter SET last = last + 1 WHERE id = 1`
 	sqlNoteRestore   = `INSERT INTO changes (seq, subject, at) SELECT last, $1, $2 FROM change_counter WHERE id = 1`
-	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1 AND seq < (SELECT last FROM change_counter WHERE id = 1) LIMIT $2)`
+	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1
+		AND seq < (SELECT last FROM change_counter WHERE id = 1) LIMIT $2)`
 
 	// These are for PostgreSQL only.
 	sqlQueueChange   = `INSERT INTO change_queue (subject, at) VALUES ($1, $2)`
 	sqlQueued        = `SELECT id, subject, at FROM change_queue ORDER BY id LIMIT $1`
 	sqlLockCounter   = `SELECT last FROM change_counter WHERE id = 1 FOR UPDATE SKIP LOCKED`
-	sqlNumberChanges = `WITH taken AS (DELETE FROM change_queue WHERE id IN (SELECT id FROM change_queue ORDER BY id LIMIT $2) RETURNING id, subject, at),
-		added AS (INSERT INTO changes (seq, subject, at)
+	sqlNumberChanges = `WITH taken AS (DELETE FROM change_queue WHERE id IN (SELECT id FROM change_queue ORDER BY id LIMIT $2)
+		RETURNING id, subject, at), added AS (INSERT INTO changes (seq, subject, at)
 			SELECT CAST($1 AS BIGINT) + ROW_NUMBER() OVER (ORDER BY id), subject, at FROM taken RETURNING seq),
-		counted AS (UPDATE change_counter SET last = (SELECT MAX(seq) FROM added) WHERE id = 1 AND EXISTS (SELECT 1 FROM added) RETURNING last)
-		SELECT COUNT(*) FROM added`
+		counted AS (UPDATE change_counter SET last = (SELECT MAX(seq) FROM added) WHERE id = 1
+		AND EXISTS (SELECT 1 FROM added) RETURNING last) SELECT COUNT(*) FROM added`
 )
 
 // List is the list in one transaction, or for reading.

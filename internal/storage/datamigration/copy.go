@@ -144,7 +144,8 @@ func (t table) names() []string {
 }
 
 const (
-	sqlTables  = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version' ORDER BY name`
+	sqlTables = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+		AND name <> 'goose_db_version' ORDER BY name`
 	sqlColumns = `SELECT name, type FROM pragma_table_info($1) ORDER BY cid`
 	sqlNeeds   = `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1)`
 )

@@ -128,7 +128,8 @@ func create(ctx context.Context, db *sqldb.DB, month time.Time) error {
 			// no record of the month gets into the default partition after those were moved
 			`LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE`,
 			fmt.Sprintf(`CREATE TABLE %s (LIKE audits INCLUDING DEFAULTS, PRIMARY KEY (uid))`, name),
-			fmt.Sprintf(`WITH moved AS (DELETE FROM audits_default WHERE at >= %d AND at < %d RETURNING *) INSERT INTO %s SELECT * FROM moved`, from, to, name),
+			fmt.Sprintf(`WITH moved AS (DELETE FROM audits_default WHERE at >= %d AND at < %d RETURNING *)
+				INSERT INTO %s SELECT * FROM moved`, from, to, name),
 			fmt.Sprintf(`ALTER TABLE audits ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, from, to),
 		}, granting...), err
 	})

@@ -68,8 +68,10 @@ func usePooled(t *testing.T, stores ...*DB) {
 // ownSettings are those of a transaction that writes, and of one that reads.
 func ownSettings(t *testing.T, db *DB) {
 	t.Helper()
-	const query = `SELECT concat_ws(' ', current_setting('transaction_read_only'), current_setting('transaction_isolation'), current_setting('lock_timeout'),
-		current_setting('statement_timeout'), current_setting('synchronous_commit'), current_setting('idle_in_transaction_session_timeout'))`
+	const query = `SELECT concat_ws(' ', current_setting('transaction_read_only'), current_setting('transaction_isolation'),
+		current_setting('lock_timeout'),
+		current_setting('statement_timeout'), current_setting('synchronous_commit'),
+			current_setting('idle_in_transaction_session_timeout'))`
 	var read, written string
 	show := func(into *string) func(Querier) error {
 		return func(q Querier) (err error) {
@@ -96,7 +98,8 @@ func othersSettings(t *testing.T, url, mode string) {
 	}
 	conn := mustConnect(t, url)
 	for range 6 {
-		const query = `SELECT concat_ws(' ', current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation'),
+		const query = `SELECT concat_ws(' ', current_setting('default_transaction_read_only'),
+			current_setting('default_transaction_isolation'),
 			current_setting('lock_timeout'), current_setting('statement_timeout'), current_setting('synchronous_commit'),
 			current_setting('idle_in_transaction_session_timeout'), (SELECT count(*) FROM pg_listening_channels()))`
 		result := conn.PgConn().ExecParams(t.Context(), query, nil, nil, nil, nil).Read() // without a named statement

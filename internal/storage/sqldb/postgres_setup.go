@@ -22,7 +22,8 @@ const (
 
 // LongTransaction is what a transaction that may take long runs first, such as a migration: it has no time limits, and is durable.
 // It is of the transaction and not of the connection, since through a pooler other clients get the connection after it.
-const LongTransaction = `SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+const LongTransaction = `SELECT set_config('synchronous_commit', 'on', true)
+	WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
 	SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
 	`
 

@@ -88,7 +88,9 @@ var errCallersDeadline = errors.New("the caller's own time is over")
 
 // isCallersDeadline reports whether a connection was lost at the caller's own deadline, which says nothing about the
 // other connections.
-func isCallersDeadline(bound context.Context) bool { return context.Cause(bound) == errCallersDeadline } //nolint:errorlint // it is set as it is
+func isCallersDeadline(bound context.Context) bool {
+	return context.Cause(bound) == errCallersDeadline //nolint:errorlint // it is set as it is
+}
 
 // pgTx is one transaction on one connection. It begins with its first statement, in the same round trip. Deferred
 // statements are sent with the next one, or with the commit.

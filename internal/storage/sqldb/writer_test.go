@@ -11,7 +11,8 @@ import (
 // TestCanceledCallerDoesNotAffectOthers cancels a caller while its statement runs, in one commit with another transaction.
 func TestCanceledCallerDoesNotAffectOthers(t *testing.T) {
 	db := mustOpen(t, Options{Dir: t.TempDir()})
-	const long = `INSERT INTO names (name) WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT i FROM n`
+	const long = `INSERT INTO names (name) WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT ` +
+		`i FROM n`
 	hold, leaving := make(chan struct{}), make(chan struct{})
 	gone, leave := context.WithCancel(t.Context())
 	queue := db.engine.(*sqliteDB).writer.queue
