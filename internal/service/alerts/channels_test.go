@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -194,7 +195,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 	var got []string
 	if err := f.db.View(t.Context(), func(tx *store.Tx) error {
-		records, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 10)
+		records, err := tx.Audits.List(t.Context(), audits.Filter{}, 10)
 		for _, e := range records {
 			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid, " ", e.Target))
 			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") || strings.Contains(string(text), "x0x") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -224,7 +225,7 @@ func TestLinksConfirm(t *testing.T) {
 	}
 	var records []audit.Record
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		records, err = tx.Audits.List(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
+		records, err = tx.Audits.List(ctx, audits.Filter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
 		return err
 	})
 	if len(records) != 1 || records[0].Object != "ops@other.example" || records[0].Origin.Address != "192.0.2.1" {

@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -190,7 +191,7 @@ func TestUpdatesDoNotHastenDeliveries(t *testing.T) {
 func (f *fixture) wantRefusals(reason string, want int) {
 	f.t.Helper()
 	if err := f.db.View(f.t.Context(), func(tx *store.Tx) error {
-		records, err := tx.Audits.List(f.t.Context(), store.AuditFilter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
+		records, err := tx.Audits.List(f.t.Context(), audits.Filter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
 		n := 0
 		for _, e := range records {
 			if e.Reason == reason {

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -31,7 +32,7 @@ func (f *fixture) test(uid string) TestResult {
 func (f *fixture) records(action audit.Action) (records []audit.Record) {
 	f.t.Helper()
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.Audits.List(ctx, store.AuditFilter{Actions: []audit.Action{action}}, 100)
+		all, err := tx.Audits.List(ctx, audits.Filter{Actions: []audit.Action{action}}, 100)
 		records = all
 		return err
 	})

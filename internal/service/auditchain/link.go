@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/storage/auditbatch"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -95,7 +97,7 @@ func (l *Linker) begin(ctx context.Context) error {
 
 // read returns records to link, and the batch that they follow, which is read first: if another server links the records since, it
 // also appends a batch.
-func (l *Linker) read(ctx context.Context, after string) (ready []store.ReadyAudit, newest store.AuditBatch, err error) {
+func (l *Linker) read(ctx context.Context, after string) (ready []audits.Ready, newest auditbatch.Batch, err error) {
 	err = l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if newest, err = tx.Audits.NewestBatch(ctx); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -112,8 +114,8 @@ func (l *Linker) read(ctx context.Context, after string) (ready []store.ReadyAud
 }
 
 // known leaves out records that the service did not write, which stay for Verify to name.
-func (l *Linker) known(ready []store.ReadyAudit) (written []store.ReadyAudit) {
-	var changed []store.ReadyAudit
+func (l *Linker) known(ready []audits.Ready) (written []audits.Ready) {
+	var changed []audits.Ready
 	for _, r := range ready {
 		if r.Written {
 			written = append(written, r)
@@ -129,7 +131,7 @@ func (l *Linker) known(ready []store.ReadyAudit) (written []store.ReadyAudit) {
 }
 
 // append appends a batch for each organization of the records.
-func (l *Linker) append(ctx context.Context, newest store.AuditBatch, ready []store.ReadyAudit) error {
+func (l *Linker) append(ctx context.Context, newest auditbatch.Batch, ready []audits.Ready) error {
 	if len(ready) == 0 {
 		return nil
 	}
@@ -157,16 +159,16 @@ func (l *Linker) append(ctx context.Context, newest store.AuditBatch, ready []st
 }
 
 // byOrganization returns a batch for each organization, in the order of their first records.
-func byOrganization(ready []store.ReadyAudit) (batches []store.AuditBatch) {
+func byOrganization(ready []audits.Ready) (batches []auditbatch.Batch) {
 	at := map[string]int{}
 	for _, r := range ready {
 		i, known := at[r.Record.OrgUID]
 		if !known {
-			i, batches = len(batches), append(batches, store.AuditBatch{OrgUID: r.Record.OrgUID})
+			i, batches = len(batches), append(batches, auditbatch.Batch{OrgUID: r.Record.OrgUID})
 			at[r.Record.OrgUID] = i
 		}
 		batches[i].Entries = append(batches[i].Entries,
-			store.AuditEntry{UID: r.Record.UID, At: r.Record.At, Repeats: r.Record.Repeats, MAC: r.MAC})
+			auditbatch.Entry{UID: r.Record.UID, At: r.Record.At, Repeats: r.Record.Repeats, MAC: r.MAC})
 	}
 	return batches
 }

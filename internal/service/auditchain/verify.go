@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/storage/auditbatch"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -47,7 +49,7 @@ type Result struct {
 	Orgs     int
 	Batches  int64
 	BeganAt  time.Time // zero: with the store
-	Newest   store.AuditBatch
+	Newest   auditbatch.Batch
 	Problems int64
 	First    Problem // the oldest
 }
@@ -57,32 +59,44 @@ func Hex(hash []byte) string { return hex.EncodeToString(hash) }
 
 type verifier struct {
 	db    *store.DB
-	chain store.AuditChain
+	chain audits.Chain
 	// entries are of the batches that were read, without the records that fit. waiting are records without an entry so far.
 	entries map[string]entry
 	waiting map[string]seen
-	orgs    map[string][]byte // the newest hash of each, nil if unknown
-	gaps    []Problem         // before these batches; the retention time may have deleted them since
+	orgs    map[string]link // the newest batch of each
+	pending []pendingProblem
 	noted   []byte
 	found   bool
 	Result
 }
 
+// link is a batch that another one follows.
+type link struct {
+	hash   []byte // nil if unknown
+	number int64
+}
+
+// pendingProblem is a problem unless the retention time has deleted the batches up to a number since they were read.
+type pendingProblem struct {
+	Problem
+	deleted int64
+}
+
 // entry is an entry of the chain.
 type entry struct {
-	store.AuditEntry
+	auditbatch.Entry
 	org   string
 	batch int64
 }
 
 // seen is a record that was read, without its texts.
 type seen struct {
-	store.AuditEntry
+	auditbatch.Entry
 	org string
 }
 
-func seenOf(audits store.Audits, r audit.Record) seen {
-	return seen{store.AuditEntry{UID: r.UID, At: r.At, Repeats: r.Repeats, MAC: audits.MAC(r)}, r.OrgUID}
+func seenOf(records audits.Records, r audit.Record) seen {
+	return seen{auditbatch.Entry{UID: r.UID, At: r.At, Repeats: r.Repeats, MAC: records.MAC(r)}, r.OrgUID}
 }
 
 // fits reports whether a record is as it was when it was linked. A refusal may count others since.
@@ -91,7 +105,7 @@ func (s seen) fits(e entry) bool { return s.MAC == e.MAC && s.Repeats >= e.Repea
 // Verify compares all records with the chain, while servers may run. Both are read once, in the order of time. noted is a hash that was
 // the newest one at some time, or nil: a batch must have it.
 func Verify(ctx context.Context, db *store.DB, noted []byte) (Result, error) {
-	v := &verifier{db: db, entries: map[string]entry{}, waiting: map[string]seen{}, orgs: map[string][]byte{}, noted: noted}
+	v := newVerifier(db, noted)
 	if err := v.readChain(ctx); err != nil || v.Problems > 0 {
 		return v.Result, err
 	}
@@ -105,32 +119,36 @@ func Verify(ctx context.Context, db *store.DB, noted []byte) (Result, error) {
 	return v.Result, err
 }
 
+func newVerifier(db *store.DB, noted []byte) *verifier {
+	return &verifier{db: db, entries: map[string]entry{}, waiting: map[string]seen{}, orgs: map[string]link{}, noted: noted}
+}
+
 func (v *verifier) problem(p Problem) {
 	if v.Problems++; v.Problems == 1 || p.At.Before(v.First.At) {
 		v.First = p
 	}
 }
 
-func (v *verifier) recordProblem(kind string, e store.AuditEntry, org string, batch int64) {
+func (v *verifier) recordProblem(kind string, e auditbatch.Entry, org string, batch int64) {
 	v.problem(Problem{Kind: kind, RecordUID: e.UID, OrgUID: org, At: e.At, Batch: batch})
 }
 
-func (v *verifier) view(ctx context.Context, read func(store.Audits) error) error {
+func (v *verifier) view(ctx context.Context, read func(audits.Records) error) error {
 	return v.db.View(ctx, func(tx *store.Tx) error { return read(tx.Audits) })
 }
 
 // readChain reads when the chain began. Without that, nothing can be verified.
 func (v *verifier) readChain(ctx context.Context) error {
-	return v.view(ctx, func(audits store.Audits) (err error) {
-		_, noBatch := audits.NewestBatch(ctx) // first: a server may begin the chain, then append a batch
-		if v.chain, err = audits.Chain(ctx); errors.Is(err, store.ErrNotFound) {
+	return v.view(ctx, func(records audits.Records) (err error) {
+		_, noBatch := records.NewestBatch(ctx) // first: a server may begin the chain, then append a batch
+		if v.chain, err = records.Chain(ctx); errors.Is(err, store.ErrNotFound) {
 			if errors.Is(noBatch, store.ErrNotFound) {
 				v.problem(Problem{Kind: NotBegun})
 				return nil
 			}
-			err = cmp.Or(noBatch, store.ErrChainChanged)
+			err = cmp.Or(noBatch, audits.ErrChainChanged)
 		}
-		if errors.Is(err, store.ErrChainChanged) {
+		if errors.Is(err, audits.ErrChainChanged) {
 			v.problem(Problem{Kind: ChainChanged})
 			return nil
 		}
@@ -146,10 +164,10 @@ func (v *verifier) readRecords(ctx context.Context) error {
 	last := audit.Record{At: time.UnixMilli(-1 << 60)}
 	for {
 		var page []audit.Record
-		if err := v.view(ctx, func(audits store.Audits) (err error) {
-			page, err = audits.OldestFirst(ctx, last.At, last.UID, recordPage)
+		if err := v.view(ctx, func(records audits.Records) (err error) {
+			page, err = records.OldestFirst(ctx, last.At, last.UID, recordPage)
 			for i := 0; i < len(page) && err == nil; i++ {
-				v.record(seenOf(audits, page[i]))
+				v.record(seenOf(records, page[i]))
 			}
 			return err
 		}); err != nil {
@@ -183,9 +201,9 @@ func (v *verifier) record(s seen) {
 // readBatches reads the next batches, until one was linked after a time, or all.
 func (v *verifier) readBatches(ctx context.Context, until *time.Time) error {
 	for until == nil || !v.Newest.LinkedAt.After(*until) {
-		var page []store.AuditBatch
-		if err := v.view(ctx, func(audits store.Audits) (err error) {
-			page, err = audits.Batches(ctx, v.Newest.Number, batchPage)
+		var page []auditbatch.Batch
+		if err := v.view(ctx, func(records audits.Records) (err error) {
+			page, err = records.Batches(ctx, v.Newest.Number, batchPage)
 			return err
 		}); err != nil || len(page) == 0 {
 			return err
@@ -197,23 +215,28 @@ func (v *verifier) readBatches(ctx context.Context, until *time.Time) error {
 	return nil
 }
 
-func (v *verifier) batch(b store.AuditBatch) {
+func (v *verifier) batch(b auditbatch.Batch) {
 	previous, number := v.Newest.Hash, v.Newest.Number+1
 	if number == 1 { // nothing is known of what the retention time deleted
 		previous, number = b.Previous, v.chain.SweptBatches+1
 	}
-	of := v.orgs[b.OrgUID]
+	of, p := v.orgs[b.OrgUID], Problem{Kind: BatchChanged, OrgUID: b.OrgUID, At: b.LinkedAt, Batch: b.Number}
 	switch {
 	case b.Number != number:
 		for org := range v.orgs { // they may have batches in the gap
-			v.orgs[org] = nil
+			v.orgs[org] = link{}
 		}
-		v.gaps = append(v.gaps, Problem{Kind: BatchDeleted, OrgUID: b.OrgUID, At: b.LinkedAt, Batch: b.Number})
-	case !b.Authentic, !bytes.Equal(b.Previous, previous), of != nil && !bytes.Equal(b.OrgPrevious, of):
-		v.problem(Problem{Kind: BatchChanged, OrgUID: b.OrgUID, At: b.LinkedAt, Batch: b.Number})
+		p.Kind = BatchDeleted
+		v.pending = append(v.pending, pendingProblem{p, b.Number - 1})
+	case !b.Authentic, !bytes.Equal(b.Previous, previous):
+		v.problem(p)
+	case of.hash != nil && len(b.OrgPrevious) == 0: // the organization's batches were deleted before this one was linked
+		v.pending = append(v.pending, pendingProblem{p, of.number})
+	case of.hash != nil && !bytes.Equal(b.OrgPrevious, of.hash):
+		v.problem(p)
 	}
 	v.found = v.found || bytes.Equal(b.Hash, v.noted)
-	v.orgs[b.OrgUID] = b.Hash
+	v.orgs[b.OrgUID] = link{b.Hash, b.Number}
 	v.Batches++
 	for _, linked := range b.Entries {
 		v.entry(entry{linked, b.OrgUID, b.Number})
@@ -230,7 +253,7 @@ func (v *verifier) entry(e entry) {
 	case read && s.fits(e):
 		v.Records++
 	case twice && former.MAC != e.MAC:
-		v.recordProblem(RecordChanged, e.AuditEntry, e.org, e.batch)
+		v.recordProblem(RecordChanged, e.Entry, e.org, e.batch)
 	default:
 		v.entries[e.UID] = e
 	}

@@ -46,7 +46,8 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 		set := func(r audit.Record, what string) string { return "UPDATE audits SET " + what + " " + row(r) }
 		copied := func(uid string) string {
 			return `INSERT INTO audits (uid, at, actor_name, means, action, object, outcome, reason, request_id, address)
-				SELECT '` + uid + `', at, actor_name, means, action, object, outcome, reason, request_id, address FROM audits ` + row(second)
+				SELECT '` + uid + `', at, actor_name, means, action, object, outcome, reason, request_id, address FROM audits ` +
+				row(second)
 		}
 		for name, row := range map[string]struct {
 			script string
@@ -255,6 +256,40 @@ func TestVerifyWhileServersRun(t *testing.T) {
 				return
 			default:
 			}
+		}
+	})
+}
+
+// The batch of an organization that had none left, after the retention time, does not name the one that was read before.
+func TestVerifyWhileTheRetentionTimeDeletes(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		for _, c := range []struct {
+			name     string
+			delete   func(*store.Tx) error
+			problems bool
+		}{
+			{"by the service", func(tx *store.Tx) error { _, err := tx.Audits.Sweep(t.Context(), later, 1); return err }, false},
+			{"by somebody else", func(*store.Tx) error { return nil }, true},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				org := "org-" + c.name
+				for i, of := range []string{org, "org-b"} {
+					mustWrite(t, f.DB, login(of, start.Add(time.Duration(i)*time.Second)))
+					mustLink(t, f.DB, later)
+				}
+				r, err := auditchain.VerifyDuring(t.Context(), f.DB, func() {
+					if err := f.DB.InTx(t.Context(), c.delete); err != nil {
+						t.Fatal(err)
+					}
+					mustExec(t, f, "DELETE FROM audit_batches WHERE org_uid = '"+org+"'")
+					mustExec(t, f, "DELETE FROM audits WHERE org_uid = '"+org+"'")
+					mustWrite(t, f.DB, login(org, later))
+					mustLink(t, f.DB, later)
+				})
+				if err != nil || (r.Problems > 0) != c.problems {
+					t.Errorf("%v, %d problems, the first %+v", err, r.Problems, r.First)
+				}
+			})
 		}
 	})
 }

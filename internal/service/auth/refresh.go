@@ -119,7 +119,8 @@ func (s *Sessions) recordRefresh(ctx context.Context, tx *store.Tx, session stor
 	if uid == session.RefreshUID {
 		return tx.Sessions.CountRefresh(ctx, session.UID)
 	}
-	return errors.Join(tx.Audits.AddRepeats(ctx, session), tx.Sessions.BeginRefreshes(ctx, session.UID, uid), tx.Audits.Append(ctx, record))
+	return errors.Join(tx.Audits.AddRepeats(ctx, session.RefreshUID, session.Refreshes), tx.Sessions.BeginRefreshes(ctx, session.UID, uid),
+		tx.Audits.Append(ctx, record))
 }
 
 // consume advances a session by one conditional update, which has the conditions of decideRefresh, and returns the

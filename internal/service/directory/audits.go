@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -95,7 +96,7 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 // RegistryChanges lists the newest changes of registries, and of their health, that Audits lists for the caller: of one registry, or of all
 // if uid is empty; with these actions, or with all if there is none. Refused and failed changes are left out.
 func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action, limit int) (list []audit.Record, err error) {
-	filter := store.AuditFilter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
+	filter := audits.Filter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
 	if !p.Can(auth.ReadAllAudits) {
 		filter.ActorUID = p.UserUID
 	}
@@ -106,8 +107,8 @@ func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid s
 	return list, fault.Wrap("list changes of registries", err)
 }
 
-func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (store.AuditFilter, error) {
-	filter := store.AuditFilter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
+func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (audits.Filter, error) {
+	filter := audits.Filter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
 	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {
 		return filter, nil
 	}
@@ -116,7 +117,7 @@ func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQue
 	return filter, err
 }
 
-func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, r paging.Request) (page paging.Page[audit.Record], err error) {
+func auditPage(ctx context.Context, tx *store.Tx, filter audits.Filter, r paging.Request) (page paging.Page[audit.Record], err error) {
 	count := func(limit int) (int64, error) { return tx.Audits.Count(ctx, filter, limit) }
 	from, err := readCursor(r.Continue)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -60,7 +61,7 @@ func TestDeleteProjectWithContents(t *testing.T) {
 	}
 	var recorded []audit.Record
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) (err error) {
-		recorded, err = tx.Audits.List(ctx, store.AuditFilter{Actions: []audit.Action{audit.RegistryDelete}, Outcome: audit.Succeeded}, 2*registries)
+		recorded, err = tx.Audits.List(ctx, audits.Filter{Actions: []audit.Action{audit.RegistryDelete}, Outcome: audit.Succeeded}, 2*registries)
 		return err
 	})
 	if n := left(); n != 0 || len(recorded) != registries {

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
@@ -87,7 +88,7 @@ func (w *world) mustUser(t *testing.T, org directory.Org, email string, role aut
 func (w *world) audits(t *testing.T) (records []audit.Record) {
 	t.Helper()
 	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		records, err = tx.Audits.List(t.Context(), store.AuditFilter{}, 100)
+		records, err = tx.Audits.List(t.Context(), audits.Filter{}, 100)
 		return err
 	}); err != nil {
 		t.Fatal(err)

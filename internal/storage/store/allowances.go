@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // An allowance is one row with the time at which all of it is available again. Each use adds the time after which one use is
@@ -42,11 +44,12 @@ func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, peri
 	each := max(1, period.Microseconds()/int64(slots))
 	usedUp := now.UnixMicro() + each*int64(slots)
 	latest := usedUp - each + within.Microseconds()
-	end, err := one(ctx, tx.conn, scanCount, sqlReserveSlot, holder, now.UnixMicro(), each, latest, latest+2*(period+within).Microseconds())
+	end, err := rows.One(ctx, tx.db, rows.ScanCount, sqlReserveSlot, holder, now.UnixMicro(), each, latest,
+		latest+2*(period+within).Microseconds())
 	if !errors.Is(err, ErrNotFound) {
 		return time.Duration(max(0, end-usedUp)) * time.Microsecond, err == nil, err
 	}
-	end, err = one(ctx, tx.conn, scanCount, sqlAllowance, holder)
+	end, err = rows.One(ctx, tx.db, rows.ScanCount, sqlAllowance, holder)
 	return time.Duration(end-latest) * time.Microsecond, false, err
 }
 
@@ -68,5 +71,5 @@ func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinu
 
 // DeleteBefore deletes at most limit allowances that were whole before that moment, and returns how many.
 func (tx Allowances) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteAllowances, before.UnixMicro(), limit)
+	return tx.db.Change(ctx, sqlDeleteAllowances, before.UnixMicro(), limit)
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is not stored. Prefix is its beginning, empty for keys
@@ -24,22 +26,24 @@ type ExpiringKey struct {
 }
 
 const (
-	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.prefix, k.hash, k.created_at, k.expires_at, k.deactivated_at, k.last_used_at,
-		u.email, u.role, o.name, u.disabled_at FROM api_keys k JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid`
+	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.prefix, k.hash, k.created_at, k.expires_at,
+		k.deactivated_at, k.last_used_at, u.email, u.role, o.name, u.disabled_at FROM api_keys k JOIN users u ON u.uid = k.user_uid
+		JOIN orgs o ON o.uid = k.org_uid`
 
 	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at, prefix)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
 	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
-	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 AND (k.user_uid, k.canonical) > ($2, $3) ORDER BY k.user_uid, k.canonical LIMIT $4`
-	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
-	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
+	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 AND (k.user_uid, k.canonical) > ($2, $3) ORDER BY k.user_uid, k.canonical
+		LIMIT $4`
+	sqlAPIKey      = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
+	sqlAPIKeyByUID = selectAPIKey + ` WHERE k.uid = $1`
 	// It sets only what changes, so that of a concurrent renaming and revocation both are stored.
 	sqlUpdateAPIKey = `UPDATE api_keys SET name = COALESCE(CAST($3 AS TEXT), name), canonical = COALESCE(CAST($4 AS TEXT), canonical),
 		expires_at = COALESCE(CAST($5 AS BIGINT), expires_at),
-		deactivated_at = CASE CAST($6 AS BIGINT) WHEN 0 THEN COALESCE(deactivated_at, CAST($7 AS BIGINT)) WHEN 1 THEN NULL ELSE deactivated_at END
-		WHERE org_uid = $1 AND uid = $2`
+		deactivated_at = CASE CAST($6 AS BIGINT) WHEN 0 THEN COALESCE(deactivated_at, CAST($7 AS BIGINT)) WHEN 1 THEN NULL
+		ELSE deactivated_at END WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteAPIKey  = `DELETE FROM api_keys WHERE org_uid = $1 AND uid = $2`
 	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 
@@ -51,14 +55,15 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
 		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $4 AND c.active = 1)
 		ORDER BY k.expires_at, k.uid LIMIT $5`
-	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3 AND k.expires_at <= $4
-		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $5`
+	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3
+		AND k.expires_at <= $4 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $5`
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
-func scanAPIKey(row scanner, k *APIKey) error {
-	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, text{&k.Prefix}, &k.Hash, moment{&k.CreatedAt}, moment{&k.ExpiresAt},
-		moment{&k.DeactivatedAt}, moment{&k.LastUsedAt}, &k.Email, &k.Role, &k.OrgName, moment{&k.DisabledAt})
+func scanAPIKey(row rows.Scanner, k *APIKey) error {
+	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, rows.Text(&k.Prefix), &k.Hash, rows.Moment(&k.CreatedAt),
+		rows.Moment(&k.ExpiresAt), rows.Moment(&k.DeactivatedAt), rows.Moment(&k.LastUsedAt), &k.Email, &k.Role, &k.OrgName,
+		rows.Moment(&k.DisabledAt))
 }
 
 // APIKeys reads and changes API keys.
@@ -66,28 +71,28 @@ type APIKeys struct{ *conn }
 
 // Insert adds a key. Its canonical name being taken by another key of the user is ErrExists.
 func (tx APIKeys) Insert(ctx context.Context, k APIKey) error {
-	return tx.changeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
-		millis(k.CreatedAt), millis(k.ExpiresAt), orNull(k.Prefix))
+	return tx.db.ChangeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
+		rows.Millis(k.CreatedAt), rows.Millis(k.ExpiresAt), rows.OrNull(k.Prefix))
 }
 
 // ByHash looks a key up by its SHA-256.
 func (tx APIKeys) ByHash(ctx context.Context, hash []byte) (APIKey, error) {
-	return one(ctx, tx.conn, scanAPIKey, sqlAPIKeyByHash, hash)
+	return rows.One(ctx, tx.db, scanAPIKey, sqlAPIKeyByHash, hash)
 }
 
 // Get looks a key up within its organization.
 func (tx APIKeys) Get(ctx context.Context, orgUID, uid string) (APIKey, error) {
-	return one(ctx, tx.conn, scanAPIKey, sqlAPIKey, orgUID, uid)
+	return rows.One(ctx, tx.db, scanAPIKey, sqlAPIKey, orgUID, uid)
 }
 
 // ByUID looks a key up in any organization.
 func (tx APIKeys) ByUID(ctx context.Context, uid string) (APIKey, error) {
-	return one(ctx, tx.conn, scanAPIKey, sqlAPIKeyByUID, uid)
+	return rows.One(ctx, tx.db, scanAPIKey, sqlAPIKeyByUID, uid)
 }
 
 // Count counts a user's keys.
 func (tx APIKeys) Count(ctx context.Context, orgUID, userUID string) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlCountAPIKeys, orgUID, userUID)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
 // APIKeyChange is a change of a key. A field that is empty, zero or nil stays as it is.
@@ -102,48 +107,49 @@ type APIKeyChange struct {
 func (tx APIKeys) Update(ctx context.Context, orgUID, uid string, c APIKeyChange, at time.Time) error {
 	var active any
 	if c.Active != nil {
-		active = flag(*c.Active)
+		active = rows.Flag(*c.Active)
 	}
-	err := tx.changeOne(ctx, sqlUpdateAPIKey, orgUID, uid, orNull(c.Name), orNull(c.Canonical), millis(c.ExpiresAt), active, millis(at))
+	err := tx.db.ChangeOne(ctx, sqlUpdateAPIKey, orgUID, uid, rows.OrNull(c.Name), rows.OrNull(c.Canonical), rows.Millis(c.ExpiresAt),
+		active, rows.Millis(at))
 	return tx.noteIf(ctx, true, err, uid)
 }
 
 // Delete deletes a key.
 func (tx APIKeys) Delete(ctx context.Context, orgUID, uid string) error {
-	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteAPIKey, orgUID, uid), uid)
+	return tx.noteIf(ctx, true, tx.db.ChangeOne(ctx, sqlDeleteAPIKey, orgUID, uid), uid)
 }
 
 // OfUser lists a user's keys by name.
 func (tx APIKeys) OfUser(ctx context.Context, orgUID, userUID string) ([]APIKey, error) {
-	return all(ctx, tx.conn, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
+	return rows.All(ctx, tx.db, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
 }
 
 // OfOrg returns the page of the keys of all users of an organization that follows one of them. The zero value
 // precedes all. It reports whether there may be more.
 func (tx APIKeys) OfOrg(ctx context.Context, orgUID string, after APIKey) ([]APIKey, bool, error) {
-	return page(ctx, tx.conn, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
+	return rows.Page(ctx, tx.db, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
 }
 
 // NoteUse stores that a key was used, unless a use since staleBefore is stored already.
 func (tx APIKeys) NoteUse(ctx context.Context, uid string, at, staleBefore time.Time) error {
-	return tx.changeAny(ctx, sqlNoteAPIKeyUse, uid, millis(at), millis(staleBefore))
+	return tx.db.ChangeAny(ctx, sqlNoteAPIKeyUse, uid, rows.Millis(at), rows.Millis(staleBefore))
 }
 
 // Expiring lists active API keys that expire until then, of which no alert was raised yet, and whose organization has an
 // active channel of the component; by the time of their expiry, after that key.
 func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, limit int) ([]ExpiringKey, error) {
-	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
-		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
-	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, component, limit)
+	return rows.All(ctx, tx.db, func(row rows.Scanner, k *ExpiringKey) error {
+		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, rows.Moment(&k.ExpiresAt))
+	}, sqlExpiringKeys, rows.Millis(after.ExpiresAt), rows.Millis(until), after.UID, component, limit)
 }
 
 // ExpiringOfOrg lists active API keys of an organization, or of one of its users, that expire between two moments; by the time of their
 // expiry.
 func (tx APIKeys) ExpiringOfOrg(ctx context.Context, orgUID, userUID string, from, until time.Time, limit int) ([]APIKey, error) {
-	return all(ctx, tx.conn, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, millis(from), millis(until), limit)
+	return rows.All(ctx, tx.db, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, rows.Millis(from), rows.Millis(until), limit)
 }
 
 // NoteAlert stores that an alert of this expiry was raised, and reports whether it is the first one.
 func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
-	return tx.changed(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
+	return tx.db.Changed(ctx, sqlNoteKeyAlert, keyUID, rows.Millis(expiresAt))
 }

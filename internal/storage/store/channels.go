@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/jsontext"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -51,16 +52,18 @@ const (
 	channelColumns = `uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at,
 		next_at, lease_owner, failures, status_ok, status_message, status_at`
 
-	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users,
+		identifiers, sealed, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	// Deliveries that were pending while the channel was not active are sent once it is again. A lease keeps its end: its owner, or the
 	// next one, then reads the channel and reschedules it.
-	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7, failures = 0,
-		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL ELSE CAST($8 AS BIGINT) END
-		WHERE org_uid = $1 AND uid = $2`
-	sqlServeChannel  = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL AND (next_at IS NULL OR next_at > $3)`
+	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7,
+		failures = 0, next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL
+		ELSE CAST($8 AS BIGINT) END WHERE org_uid = $1 AND uid = $2`
+	sqlServeChannel = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL
+		AND (next_at IS NULL OR next_at > $3)`
 	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
-	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`
+	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3
+		ORDER BY position, uid`
 	sqlOrgChannels   = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 ORDER BY project_uid, component, position, uid`
 	sqlWebhooks      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND type = 'http'`
 	sqlCountChannels = `SELECT COUNT(*) FROM alert_channels WHERE org_uid = $1 AND component = $2`
@@ -88,10 +91,12 @@ func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err
 }
 
 // scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
-func (tx Channels) scan(row scanner, c *Channel) error {
+func (tx Channels) scan(row rows.Scanner, c *Channel) error {
 	var ciphertext []byte
-	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, jsontext.To(&c.Identifiers),
-		&ciphertext, moment{&c.CreatedAt}, moment{&c.NextAt}, text{&c.LeaseOwner}, &c.Failures, truth{&c.Status.OK}, &c.Status.Message, moment{&c.Status.At})
+	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, rows.Truth(&c.Active),
+		rows.Truth(&c.AlertAllUsers),
+		jsontext.To(&c.Identifiers), &ciphertext, rows.Moment(&c.CreatedAt), rows.Moment(&c.NextAt), rows.Text(&c.LeaseOwner), &c.Failures,
+		rows.Truth(&c.Status.OK), &c.Status.Message, rows.Moment(&c.Status.At))
 	if err != nil {
 		return err
 	}
@@ -116,8 +121,8 @@ func (tx Channels) Insert(ctx context.Context, c Channel) error {
 	if err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, sqlInsertChannel, c.UID, c.OrgUID, c.ProjectUID, c.Component, c.Position, c.Type, flag(c.Active), flag(c.AlertAllUsers),
-		identifiers, ciphertext, millis(c.CreatedAt))
+	return tx.db.ChangeOne(ctx, sqlInsertChannel, c.UID, c.OrgUID, c.ProjectUID, c.Component, c.Position, c.Type, rows.Flag(c.Active),
+		rows.Flag(c.AlertAllUsers), identifiers, ciphertext, rows.Millis(c.CreatedAt))
 }
 
 // Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
@@ -126,45 +131,47 @@ func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.changeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, flag(c.Active), flag(c.AlertAllUsers), identifiers, ciphertext, millis(now)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, rows.Flag(c.Active), rows.Flag(c.AlertAllUsers),
+		identifiers,
+		ciphertext, rows.Millis(now)); err != nil {
 		return err
 	}
-	return tx.changeAny(ctx, sqlHurryDeliveries, c.UID, millis(now))
+	return tx.db.ChangeAny(ctx, sqlHurryDeliveries, c.UID, rows.Millis(now))
 }
 
 // Wake makes an active channel without a lease due at that moment, if it is not due sooner.
 func (tx Channels) Wake(ctx context.Context, orgUID, uid string, at time.Time) error {
-	return tx.changeAny(ctx, sqlServeChannel, orgUID, uid, millis(at))
+	return tx.db.ChangeAny(ctx, sqlServeChannel, orgUID, uid, rows.Millis(at))
 }
 
 // Delete deletes a channel and its pending deliveries.
 func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
-	return tx.changeOne(ctx, sqlDeleteChannel, orgUID, uid)
+	return tx.db.ChangeOne(ctx, sqlDeleteChannel, orgUID, uid)
 }
 
 // List lists the channels of a project's component in their order.
 func (tx Channels) List(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
-	return all(ctx, tx.conn, tx.scan, sqlChannels, orgUID, projectUID, component)
+	return rows.All(ctx, tx.db, tx.scan, sqlChannels, orgUID, projectUID, component)
 }
 
 // OfOrg lists the channels of all components of an organization, in their order within a component.
 func (tx Channels) OfOrg(ctx context.Context, orgUID string) ([]Channel, error) {
-	return all(ctx, tx.conn, tx.scan, sqlOrgChannels, orgUID)
+	return rows.All(ctx, tx.db, tx.scan, sqlOrgChannels, orgUID)
 }
 
 // Webhooks lists the channels of an organization that send to webhooks.
 func (tx Channels) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
-	return all(ctx, tx.conn, tx.scan, sqlWebhooks, orgUID)
+	return rows.All(ctx, tx.db, tx.scan, sqlWebhooks, orgUID)
 }
 
 // Count counts the channels of a component in all projects of an organization.
 func (tx Channels) Count(ctx context.Context, orgUID, component string) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlCountChannels, orgUID, component)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountChannels, orgUID, component)
 }
 
 // Get looks a channel up within its organization.
 func (tx Channels) Get(ctx context.Context, orgUID, uid string) (Channel, error) {
-	return one(ctx, tx.conn, tx.scan, sqlChannel, orgUID, uid)
+	return rows.One(ctx, tx.db, tx.scan, sqlChannel, orgUID, uid)
 }
 
 // AlertAddress is an email address to which an organization sends alerts. Its owner confirms it by a link that is sent to it.
@@ -176,17 +183,20 @@ type AlertAddress struct {
 }
 
 const (
-	sqlAlertAddresses          = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
-	sqlAlertAddressByToken     = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
-	sqlRequestAddress          = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
-	sqlDeleteUnconfirmed       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
+	sqlAlertAddresses      = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
+	sqlAlertAddressByToken = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name
+		FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
+	sqlRequestAddress = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at)
+		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlDeleteUnconfirmed = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3
+		AND confirmed_at IS NULL`
 	sqlConfirmAddress          = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
 	sqlDeleteUnconfirmedBefore = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
 		(SELECT org_uid, address FROM alert_addresses WHERE confirmed_at IS NULL AND asked_at < $1 LIMIT $2)`
 )
 
-func scanAlertAddress(row scanner, a *AlertAddress) error {
-	return row.Scan(&a.OrgUID, &a.Address, moment{&a.RequestedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
+func scanAlertAddress(row rows.Scanner, a *AlertAddress) error {
+	return row.Scan(&a.OrgUID, &a.Address, rows.Moment(&a.RequestedAt), rows.Moment(&a.ConfirmedAt), &a.OrgName)
 }
 
 // Addresses reads and changes the addresses that get alerts by email.
@@ -194,30 +204,30 @@ type Addresses struct{ *conn }
 
 // List lists the addresses of an organization that confirmed or were requested to.
 func (tx Addresses) List(ctx context.Context, orgUID string) ([]AlertAddress, error) {
-	return all(ctx, tx.conn, scanAlertAddress, sqlAlertAddresses, orgUID)
+	return rows.All(ctx, tx.db, scanAlertAddress, sqlAlertAddresses, orgUID)
 }
 
 // ByToken looks an address up by the hash of the token that its newest link has.
 func (tx Addresses) ByToken(ctx context.Context, tokenHash []byte) (AlertAddress, error) {
-	return one(ctx, tx.conn, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
+	return rows.One(ctx, tx.db, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
 }
 
 // Request stores that a link is sent to an address, and reports whether it is the first one.
 func (tx Addresses) Request(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
-	return tx.changed(ctx, sqlRequestAddress, a.OrgUID, a.Address, tokenHash, millis(a.RequestedAt))
+	return tx.db.Changed(ctx, sqlRequestAddress, a.OrgUID, a.Address, tokenHash, rows.Millis(a.RequestedAt))
 }
 
 // DeleteUnconfirmed deletes an address that did not confirm, so that it can be requested again, unless that was done after requestedUntil.
 func (tx Addresses) DeleteUnconfirmed(ctx context.Context, orgUID, address string, requestedUntil time.Time) error {
-	return tx.changeAny(ctx, sqlDeleteUnconfirmed, orgUID, address, millis(requestedUntil))
+	return tx.db.ChangeAny(ctx, sqlDeleteUnconfirmed, orgUID, address, rows.Millis(requestedUntil))
 }
 
 // Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
 func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time) (bool, error) {
-	return tx.changed(ctx, sqlConfirmAddress, tokenHash, millis(at))
+	return tx.db.Changed(ctx, sqlConfirmAddress, tokenHash, rows.Millis(at))
 }
 
 // DeleteUnconfirmedBefore deletes at most limit addresses with a request before that time and no confirmation, and returns how many.
 func (tx Addresses) DeleteUnconfirmedBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteUnconfirmedBefore, millis(before), limit)
+	return tx.db.Change(ctx, sqlDeleteUnconfirmedBefore, rows.Millis(before), limit)
 }

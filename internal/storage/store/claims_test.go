@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // claimed are the tables of jobs, with an insert of $2 rows for each of $1 organizations, due at $3.
@@ -29,13 +30,15 @@ var claimed = map[string]struct {
 			rows, err := tx.Watch.Claim(ctx, owner, noon, noon.Add(time.Minute), shares)
 			return uidsOf(rows, func(w Watched) string { return w.RegistryUID }), err
 		}},
-	"registry_sync": {insert: `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message) SELECT gen_random_uuid(), ` + orgAndTime + `, r % 2, 'Pending', ''` + eachRow,
+	"registry_sync": {insert: `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message) SELECT ` +
+		`gen_random_uuid(), ` + orgAndTime + `, r % 2, 'Pending', ''` + eachRow,
 		due: sqlSyncDue, walk: sqlSyncOrgs, take: postgresClaimSyncs,
 		claim: func(ctx context.Context, tx *Tx, owner string, shares []Share) ([]string, error) {
 			rows, err := tx.Syncs.Claim(ctx, owner, noon, noon.Add(time.Minute), shares)
 			return uidsOf(rows, func(s RegistrySync) string { return s.RegistryUID }), err
 		}},
-	"alert_channels": {insert: `INSERT INTO alert_channels (uid, org_uid, next_at, project_uid, component, position, type, active, alert_all_users, identifiers, created_at)
+	"alert_channels": {insert: `INSERT INTO alert_channels (uid, org_uid, next_at, project_uid, component, position, type, active,
+		alert_all_users, identifiers, created_at)
 			SELECT gen_random_uuid(), ` + orgAndTime + `, '', '', 0, 'http', 1, 0, '[]', 0` + eachRow,
 		due: sqlChannelsDue, walk: sqlChannelOrgs, take: postgresClaimChannels,
 		claim: func(ctx context.Context, tx *Tx, owner string, shares []Share) ([]string, error) {
@@ -223,11 +226,11 @@ func claimsLeaveIndexes(t *testing.T, server *postgrestest.Server) {
 	db := mustOpenURL(t, url, Options{MasterKey: testKey})
 	_, orgs := mustFill(t, url, "registry_watch", 1, 40, noon)
 	err := db.InTx(t.Context(), func(tx *Tx) error {
-		rows, err := tx.Watch.Claim(t.Context(), "owner", noon, noon.Add(time.Minute), []Share{{orgs[0], 8}})
-		if err != nil || len(rows) != 8 || !rows[0].NextAt.Equal(noon) {
-			t.Fatalf("claimed %v: %v", rows, err)
+		due, err := tx.Watch.Claim(t.Context(), "owner", noon, noon.Add(time.Minute), []Share{{orgs[0], 8}})
+		if err != nil || len(due) != 8 || !due[0].NextAt.Equal(noon) {
+			t.Fatalf("claimed %v: %v", due, err)
 		}
-		hot, err := one(t.Context(), tx.conn, scanCount, "SELECT pg_stat_get_xact_tuples_hot_updated('registry_watch'::regclass)")
+		hot, err := rows.One(t.Context(), tx.db, rows.ScanCount, "SELECT pg_stat_get_xact_tuples_hot_updated('registry_watch'::regclass)")
 		if hot != 8 {
 			t.Errorf("%d of 8 claims changed no index", hot)
 		}

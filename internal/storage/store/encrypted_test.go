@@ -37,10 +37,12 @@ func TestEncryptedValuesAreBoundToTheirLocation(t *testing.T) {
 	}
 	wantOpen("a", "one", nil)
 	for name, query := range map[string]string{
-		"another row's": `UPDATE registry_details SET sealed = (SELECT d.sealed FROM registry_details d WHERE d.registry_uid = 'two') WHERE registry_uid = 'one'`,
-		"taken away":    `UPDATE registry_details SET sealed = NULL WHERE registry_uid = 'one'`,
-		"not ours":      `UPDATE registry_details SET sealed = CAST('garbage that is long enough to be one' AS BLOB) WHERE registry_uid = 'one'`,
-		"cut off":       `UPDATE registry_details SET sealed = substr(sealed, 1, 20) WHERE registry_uid = 'one'`,
+		"another row's": `UPDATE registry_details SET sealed = (SELECT d.sealed FROM registry_details d WHERE d.registry_uid = 'two') ` +
+			`WHERE registry_uid = 'one'`,
+		"taken away": `UPDATE registry_details SET sealed = NULL WHERE registry_uid = 'one'`,
+		"not ours": `UPDATE registry_details SET sealed = CAST('garbage that is long enough to be one' AS BLOB) WHERE registry_uid ` +
+			`= 'one'`,
+		"cut off": `UPDATE registry_details SET sealed = substr(sealed, 1, 20) WHERE registry_uid = 'one'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustTamper(t, db, query)
@@ -96,7 +98,7 @@ func mustTamper(t *testing.T, db *DB, queries ...string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) (err error) {
 		for _, query := range queries {
-			_, failed := tx.change(ctx, query)
+			_, failed := tx.db.Change(ctx, query)
 			err = errors.Join(err, failed)
 		}
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/regwarden/regwarden/internal/storage/keyset"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 )
@@ -41,7 +43,11 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 }
 
 // ErrKeySource is returned for a new master key whose source (a file, or given) differs from that of the old one.
-var ErrKeySource = errors.New("a master key in a file is rotated without a new key, which is generated; a key that was given is rotated by giving a new key")
+var ErrKeySource = errors.New("a master key in a file is rotated without a new key, which is generated; " +
+	"a key that was given is rotated by giving a new key")
+
+// ErrNoMasterKey is returned if there is no master key for a store that has one.
+var ErrNoMasterKey = keyset.ErrNoMasterKey
 
 // ErrSameKey is returned for a new master key that is the current one.
 var ErrSameKey = errors.New("the new master key must differ from the current key")
@@ -52,7 +58,7 @@ func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) 
 		return err
 	}
 	return db.InTx(ctx, func(tx *Tx) error {
-		if err := tx.changeOne(ctx, sqlRewrapKeyset, wrapped, millis(db.options.now())); err != nil {
+		if err := tx.db.ChangeOne(ctx, sqlRewrapKeyset, wrapped, rows.Millis(db.options.now())); err != nil {
 			return err
 		}
 		return record(tx)

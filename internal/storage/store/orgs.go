@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // Org is an organization. Canonical is the one spelling under which it is looked up.
@@ -17,6 +19,7 @@ const (
 	sqlOrgByName  = `SELECT uid, name, canonical, created_at FROM orgs WHERE canonical = $1`
 	sqlOrgByUID   = `SELECT uid, name, canonical, created_at FROM orgs WHERE uid = $1`
 	sqlOrgs       = `SELECT uid, name, canonical, created_at FROM orgs ORDER BY canonical`
+	sqlRenameOrg  = `UPDATE orgs SET name = $1, canonical = $2 WHERE uid = $3`
 	sqlLockKeyset = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlLockOrg    = `UPDATE orgs SET name = name WHERE uid = $1`
 	sqlAnyOrg     = `SELECT uid, name, canonical, created_at FROM orgs LIMIT 1`
@@ -39,8 +42,8 @@ const (
 	sqlDeleteOrg        = `DELETE FROM orgs WHERE uid = $1`
 )
 
-func scanOrg(row scanner, o *Org) error {
-	return row.Scan(&o.UID, &o.Name, &o.Canonical, moment{&o.CreatedAt})
+func scanOrg(row rows.Scanner, o *Org) error {
+	return row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt))
 }
 
 // Orgs reads and changes organizations.
@@ -48,30 +51,37 @@ type Orgs struct{ *conn }
 
 // Insert adds an organization. Its canonical name being taken is ErrExists.
 func (tx Orgs) Insert(ctx context.Context, o Org) error {
-	return tx.changeOne(ctx, sqlInsertOrg, o.UID, o.Name, o.Canonical, millis(o.CreatedAt))
+	return tx.db.ChangeOne(ctx, sqlInsertOrg, o.UID, o.Name, o.Canonical, rows.Millis(o.CreatedAt))
+}
+
+// Rename changes the name of an organization. Its canonical name being taken is ErrExists.
+func (tx Orgs) Rename(ctx context.Context, o Org) error {
+	return tx.db.ChangeOne(ctx, sqlRenameOrg, o.Name, o.Canonical, o.UID)
 }
 
 // ByName looks an organization up by its canonical name.
 func (tx Orgs) ByName(ctx context.Context, canonical string) (Org, error) {
-	return one(ctx, tx.conn, scanOrg, sqlOrgByName, canonical)
+	return rows.One(ctx, tx.db, scanOrg, sqlOrgByName, canonical)
 }
 
 // Get looks an organization up.
 func (tx Orgs) Get(ctx context.Context, uid string) (Org, error) {
-	return one(ctx, tx.conn, scanOrg, sqlOrgByUID, uid)
+	return rows.One(ctx, tx.db, scanOrg, sqlOrgByUID, uid)
 }
 
 // List lists all organizations by name.
-func (tx Orgs) List(ctx context.Context) ([]Org, error) { return all(ctx, tx.conn, scanOrg, sqlOrgs) }
+func (tx Orgs) List(ctx context.Context) ([]Org, error) {
+	return rows.All(ctx, tx.db, scanOrg, sqlOrgs)
+}
 
 // Any returns some organization, ErrNotFound when there is none yet.
-func (tx Orgs) Any(ctx context.Context) (Org, error) { return one(ctx, tx.conn, scanOrg, sqlAnyOrg) }
+func (tx Orgs) Any(ctx context.Context) (Org, error) { return rows.One(ctx, tx.db, scanOrg, sqlAnyOrg) }
 
 // First returns ErrExists when there is an organization. Otherwise concurrent calls wait until the transaction ends: of several
 // that create a first organization at once, one does.
 func (tx Orgs) First(ctx context.Context) error {
 	// Every opened store has the row. Its lock is what matters.
-	if err := tx.changeOne(ctx, sqlLockKeyset); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlLockKeyset); err != nil {
 		return err
 	}
 	_, err := tx.Any(ctx)
@@ -86,51 +96,51 @@ func (tx Orgs) First(ctx context.Context) error {
 
 // Lock is Users.Lock for an organization.
 func (tx Orgs) Lock(ctx context.Context, uid string) error {
-	return tx.changeOne(ctx, sqlLockOrg, uid)
+	return tx.db.ChangeOne(ctx, sqlLockOrg, uid)
 }
 
 // BeginDelete makes other transactions wait that use the organization, until this one ends. It belongs before Registries,
 // Members and Delete.
 func (tx Orgs) BeginDelete(ctx context.Context, uid string) error {
-	return tx.changeOne(ctx, sqlBeginOrgDelete, uid)
+	return tx.db.ChangeOne(ctx, sqlBeginOrgDelete, uid)
 }
 
 // Registries lists names of at most limit registries of an organization, in no order.
 func (tx Orgs) Registries(ctx context.Context, uid string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlRegistriesIn, uid, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlRegistriesIn, uid, limit)
 }
 
 // Members lists emails of at most limit users of an organization who are not administrators, in no order.
 func (tx Orgs) Members(ctx context.Context, uid string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlMembersIn, uid, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlMembersIn, uid, limit)
 }
 
 // Delete deletes an organization with everything of it but its audit records, and notes the change for every process. Contents.Sweep
 // deletes the content of its registries later.
 func (tx Orgs) Delete(ctx context.Context, uid string) error {
-	if err := tx.changeAny(ctx, sqlLockUsersOfOrg, uid); err != nil {
+	if err := tx.db.ChangeAny(ctx, sqlLockUsersOfOrg, uid); err != nil {
 		return err
 	}
-	users, err := all(ctx, tx.conn, scanText, sqlUserUIDs, uid)
+	users, err := rows.All(ctx, tx.db, rows.ScanText, sqlUserUIDs, uid)
 	if err != nil {
 		return err
 	}
 	for _, user := range users {
-		if err := tx.changeAny(ctx, sqlForgetAccount, []byte(user)); err != nil {
+		if err := tx.db.ChangeAny(ctx, sqlForgetAccount, []byte(user)); err != nil {
 			return err
 		}
 	}
 	for _, query := range []string{sqlDeleteAllowancesOfOrg, sqlDeleteAlertsIn, sqlDeleteAddresses, sqlDeleteRegistries, sqlDeleteUsage,
 		sqlDropRunsIn, sqlDeleteProjects} {
-		if err := tx.changeAny(ctx, query, uid); err != nil {
+		if err := tx.db.ChangeAny(ctx, query, uid); err != nil {
 			return err
 		}
 	}
 	if err := tx.addRepeatsOf(ctx, postgresLockSessionsOfOrg, sqlAddRepeatsOfOrg, uid); err != nil {
 		return err
 	}
-	if err := tx.changeAny(ctx, sqlDeleteUsers, uid); err != nil {
+	if err := tx.db.ChangeAny(ctx, sqlDeleteUsers, uid); err != nil {
 		return err
 	}
-	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteOrg, uid), uid)
+	return tx.noteIf(ctx, true, tx.db.ChangeOne(ctx, sqlDeleteOrg, uid), uid)
 }

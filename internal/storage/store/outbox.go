@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/storage/jsontext"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // Alert reports one change. Body is JSON, and the same for every channel. The channels of OtherComponent, if it is not empty, get the
@@ -42,13 +43,16 @@ const (
 	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component IN ($2, $3) AND active = 1 ORDER BY uid`
 	// Before the delivery is written, even if this changes nothing: the lock on the row orders this before or after
 	// an attempt that ends, which reads the pending deliveries only after it has the lock.
-	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4) THEN CAST($3 AS BIGINT) ELSE next_at END
-		WHERE org_uid = $1 AND uid = $2`
+	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4)
+		THEN CAST($3 AS BIGINT) ELSE next_at END WHERE org_uid = $1 AND uid = $2`
 
-	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at) VALUES ($1, $2, $3, $4, $5, $5)`
-	sqlNextDelivery   = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
+	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at)
+		VALUES ($1, $2, $3, $4, $5, $5)`
+	sqlNextDelivery = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid
+		FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
 		WHERE d.channel_uid = $1 AND d.next_at <= $2 ORDER BY d.next_at LIMIT 1`
-	sqlEndDelivery     = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6, refused = $7 WHERE uid = $1 AND ended_at IS NULL`
+	sqlEndDelivery = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6, refused = $7
+		WHERE uid = $1 AND ended_at IS NULL`
 	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
 	sqlDeliveryLeft    = `SELECT next_at FROM alert_deliveries WHERE channel_uid = $1 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1`
 	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
@@ -58,14 +62,15 @@ const (
 	sqlChannelOrgs = orgsOf + `alert_channels` + firstOrg + `alert_channels` + nextOrg +
 		`(SELECT MIN(next_at) FROM alert_channels WHERE org_uid = waiting.org_uid AND next_at IS NOT NULL) <= $1` + endOrgs
 	claimChannels       = `UPDATE alert_channels SET lease_owner = $2, next_at = $3 WHERE uid `
-	sqliteClaimChannels = claimChannels + `IN (SELECT uid FROM alert_channels WHERE org_uid = $4 AND next_at <= $1 ORDER BY next_at LIMIT $5)
-		RETURNING uid, org_uid, lease_owner`
-	postgresClaimChannels = claimChannels + eachShare + `(SELECT uid FROM alert_channels WHERE ` + ofShare + endShare + `uid, org_uid, lease_owner`
-	sqlFreeChannel        = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
-	sqlNoteAttempt        = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
-	sqlPlanChannel        = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
-	sqlReleaseChannel     = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
-		WHERE uid = $1 AND lease_owner = $2`
+	sqliteClaimChannels = claimChannels + `IN (SELECT uid FROM alert_channels WHERE org_uid = $4 AND next_at <= $1
+		ORDER BY next_at LIMIT $5) RETURNING uid, org_uid, lease_owner`
+	postgresClaimChannels = claimChannels + eachShare + `(SELECT uid FROM alert_channels WHERE ` + ofShare + endShare +
+		`uid, org_uid, lease_owner`
+	sqlFreeChannel    = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
+	sqlNoteAttempt    = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
+	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
+	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT)
+		ELSE NULL END WHERE uid = $1 AND lease_owner = $2`
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
 		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
@@ -78,22 +83,22 @@ type Outbox struct{ *conn }
 // belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
 // unless a clock was wrong, waits no longer.
 func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
-	if err := tx.changeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, millis(a.At), a.Body); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, rows.Millis(a.At), a.Body); err != nil {
 		return err
 	}
-	channels, err := all(ctx, tx.conn, scanText, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent)
+	channels, err := rows.All(ctx, tx.db, rows.ScanText, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent)
 	if err != nil {
 		return err
 	}
 	for _, uid := range channels {
-		woken, err := tx.change(ctx, sqlWakeChannel, a.OrgUID, uid, millis(a.At), millis(latest))
+		woken, err := tx.db.Change(ctx, sqlWakeChannel, a.OrgUID, uid, rows.Millis(a.At), rows.Millis(latest))
 		if err != nil {
 			return err
 		}
 		if woken == 0 {
 			continue // deleted since it was listed
 		}
-		if err := tx.changeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, uid, millis(a.At)); err != nil {
+		if err := tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, uid, rows.Millis(a.At)); err != nil {
 			return err
 		}
 	}
@@ -108,21 +113,24 @@ func (tx Outbox) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
 // Claim claims channels that have something to send, the longest overdue of each organization first: no other caller sends by
 // them before leaseUntil. owner identifies this claim.
 func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
-	scan := func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) }
+	scan := func(row rows.Scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) }
 	return claim(ctx, tx.conn, scan, sqliteClaimChannels, postgresClaimChannels, owner, now, leaseUntil, shares)
 }
 
 // Next returns the first due delivery of a channel, with its alert.
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
-	return one(ctx, tx.conn, func(row scanner, d *Delivery) error {
-		return row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, jsontext.To(&d.Processed), &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
-	}, sqlNextDelivery, channelUID, millis(now))
+	return rows.One(ctx, tx.db, func(row rows.Scanner, d *Delivery) error {
+		return row.Scan(&d.UID, &d.ChannelUID, rows.Moment(&d.CreatedAt), rows.Moment(&d.NextAt), &d.Attempts, jsontext.To(&d.Processed),
+			&d.Refused,
+			&d.AlertBody, &d.AlertUID, &d.OrgUID)
+	}, sqlNextDelivery, channelUID, rows.Millis(now))
 }
 
 // EndAttempt stores how an attempt ended: the delivery d, and the channel's status and failures in a row. The channel is
 // due again at notBefore, or later when no delivery is due by then.
-func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus, notBefore time.Time) error {
-	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner) // first: see sqlWakeChannel
+func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus,
+	notBefore time.Time) error {
+	held, err := tx.db.Change(ctx, sqlFreeChannel, c.UID, c.Owner) // first: see sqlWakeChannel
 	if err != nil {
 		return err
 	}
@@ -132,15 +140,18 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 			return err
 		}
 	}
-	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, processed, millis(d.EndedAt), flag(d.Delivered), d.Refused); err != nil {
+	if _, err := tx.db.Change(ctx, sqlEndDelivery, d.UID, rows.Millis(d.NextAt), d.Attempts, processed, rows.Millis(d.EndedAt),
+		rows.Flag(d.Delivered),
+		d.Refused); err != nil {
 		return err
 	}
-	if _, err := tx.change(ctx, sqlNoteAttempt, c.UID, failures, flag(status.OK), status.Message, millis(status.At)); err != nil {
+	if _, err := tx.db.Change(ctx, sqlNoteAttempt, c.UID, failures, rows.Flag(status.OK), status.Message,
+		rows.Millis(status.At)); err != nil {
 		return err
 	}
 	if d.Delivered {
 		// The receiver works again: other deliveries need not wait longer.
-		if _, err := tx.change(ctx, sqlHurryDeliveries, c.UID, millis(status.At)); err != nil {
+		if _, err := tx.db.Change(ctx, sqlHurryDeliveries, c.UID, rows.Millis(status.At)); err != nil {
 			return err
 		}
 	}
@@ -149,7 +160,7 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 
 // EndIdle releases a claimed channel that has nothing to send now.
 func (tx Outbox) EndIdle(ctx context.Context, c ClaimedChannel) error {
-	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner)
+	held, err := tx.db.Change(ctx, sqlFreeChannel, c.UID, c.Owner)
 	if err != nil {
 		return err
 	}
@@ -161,7 +172,7 @@ func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefor
 	if !held {
 		return nil
 	}
-	next, err := one(ctx, tx.conn, scanMoment, sqlDeliveryLeft, c.UID)
+	next, err := rows.One(ctx, tx.db, rows.ScanMoment, sqlDeliveryLeft, c.UID)
 	if errors.Is(err, ErrNotFound) {
 		next, notBefore, err = time.Time{}, time.Time{}, nil
 	}
@@ -171,25 +182,25 @@ func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefor
 	if next.Before(notBefore) {
 		next = notBefore
 	}
-	return tx.changeAny(ctx, sqlPlanChannel, c.UID, millis(next))
+	return tx.db.ChangeAny(ctx, sqlPlanChannel, c.UID, rows.Millis(next))
 }
 
 // Release releases a claimed channel untried, to be due at that moment. A lost lease is not an error.
 func (tx Outbox) Release(ctx context.Context, c ClaimedChannel, next time.Time) error {
-	return tx.changeAny(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
+	return tx.db.ChangeAny(ctx, sqlReleaseChannel, c.UID, c.Owner, rows.Millis(next))
 }
 
 // Count counts the pending deliveries, up to atMost.
 func (tx Outbox) Count(ctx context.Context, atMost int) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlCountDeliveries, atMost)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountDeliveries, atMost)
 }
 
 // DeleteBefore deletes at most limit alerts from before a moment with their pending deliveries, and returns how many.
 func (tx Outbox) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteAlerts, millis(before), limit)
+	return tx.db.Change(ctx, sqlDeleteAlerts, rows.Millis(before), limit)
 }
 
 // Emails lists the addresses of a project's enabled users and of the organization's enabled administrators.
 func (tx Outbox) Emails(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlAlertedEmails, orgUID, projectUID, limit)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // TestHotQueriesUseAnIndex fails when a query that runs on requests, or in the cleanup of large tables,
@@ -15,29 +17,39 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	derived := []string{"SCAN counted", "SCAN waiting", "SCAN CONSTANT ROW", "SCAN oldest", "SCAN newest"} // bounded rows of the query itself
-	for name, query := range map[string]string{
-		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "BeginOrgDelete": sqlBeginOrgDelete, "RegistriesIn": sqlRegistriesIn, "MembersIn": sqlMembersIn, "DropRunsIn": sqlDropRunsIn,
-		"ForgetAccount": sqlForgetAccount, "DeleteAlertsIn": sqlDeleteAlertsIn, "DeleteAddresses": sqlDeleteAddresses, "DeleteRegistries": sqlDeleteRegistries,
-		"DeleteProjects": sqlDeleteProjects, "DeleteUsers": sqlDeleteUsers, "DeleteAllowancesOfOrg": sqlDeleteAllowancesOfOrg, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
-		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
+	audits := queryTexts(t, "../audits")
+	// Bounded rows of the query itself.
+	derived := []string{"SCAN counted", "SCAN waiting", "SCAN CONSTANT ROW", "SCAN oldest", "SCAN newest"}
+	queries := map[string]string{
+		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "BeginOrgDelete": sqlBeginOrgDelete, "RegistriesIn": sqlRegistriesIn,
+		"MembersIn": sqlMembersIn, "DropRunsIn": sqlDropRunsIn,
+		"ForgetAccount": sqlForgetAccount, "DeleteAlertsIn": sqlDeleteAlertsIn, "DeleteAddresses": sqlDeleteAddresses,
+		"DeleteRegistries": sqlDeleteRegistries,
+		"DeleteProjects":   sqlDeleteProjects, "DeleteUsers": sqlDeleteUsers, "DeleteAllowancesOfOrg": sqlDeleteAllowancesOfOrg,
+		"UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
+		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject,
+		"ProjectOfUser": sqlProjectOfUser,
 		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
 		"RegistriesOfProject": sqlRegistriesOfProject, "RegistryUIDsOfProject": sqlRegistryUIDsOfProject,
 		"DeleteChannelsOf": sqlDeleteChannelsOf, "DeleteMembersOf": sqlDeleteMembersOf, "SetRegistryProject": sqlSetRegistryProject,
 		"Session": sqlSession, "SessionByReference": sqlSessionByReference, "ReplaceReference": sqlReplaceReference,
-		"AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
-		"LastSessionEnd": sqlLastSessionEnd,
-		"Throttle":       sqlThrottle, "Throttles": sqlThrottles, "DelayAttempts": sqlDelayAttempts, "ReserveAttempt": sqlReserveAttempt, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
-		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey, "DeleteAudits": sqlDeleteAudits,
+		"AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession,
+		"EndUserSessions": sqlEndUserSessions,
+		"LastSessionEnd":  sqlLastSessionEnd,
+		"Throttle":        sqlThrottle, "Throttles": sqlThrottles, "DelayAttempts": sqlDelayAttempts, "ReserveAttempt": sqlReserveAttempt,
+		"ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
+		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey,
 		"SetPassword": sqlSetPassword, "ChangePassword": sqlChangePassword, "DisableUser": sqlDisableUser,
 		"ConsumedJTI": sqlConsumedJTI, "DeleteConsumedJTIs": sqlDeleteConsumedJTIs, "DeleteSessions": sqlDeleteSessions,
 		"Allowance": sqlAllowance, "DeleteAllowances": sqlDeleteAllowances,
-		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
-		"NoteUnlinkedShared": sqlNoteUnlinkedShared, "AdvanceCounting": sqliteAdvanceCounting, "CountRefresh": sqlCountRefresh, "BeginRefreshes": sqlBeginRefreshes, "RepeatAudit": sqlRepeatAudit, "AddRepeatsOfUser": sqlAddRepeatsOfUser, "ReadyAudit": sqlReadyAudit, "ReadyAudits": sqlReadyAudits, "Unlinked": sqlUnlinked, "DeleteUnlinked": sqlDeleteUnlinked,
-		"AuditsInOrder": sqlAuditsInOrder, "Batches": sqlBatches, "NewestBatchOf": sqlNewestBatchOf, "DeleteBatches": sqlDeleteBatches, "AuditChain": sqlAuditChain,
-		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
-		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
-		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth, "CountHealth": sqlCountHealth,
+		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg,
+		"NoteAPIKeyUse":   sqlNoteAPIKeyUse,
+		"AdvanceCounting": sqliteAdvanceCounting, "CountRefresh": sqlCountRefresh,
+		"BeginRefreshes": sqlBeginRefreshes, "AddRepeatsOfUser": sqlAddRepeatsOfUser,
+
+		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg,
+		"SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth,
+		"CountHealth":     sqlCountHealth,
 		"ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"Usage": sqlUsage, "SameRegistry": sqlSameRegistry, "SameRegistrySecrets": sqlSameRegistrySecrets,
 		"WithoutIdentity": sqlWithoutIdentity, "SetIdentity": sqlSetIdentity, "NameInUse": sqlNameInUse,
@@ -49,17 +61,31 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqliteExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
 		"History": sqlHistory, "Timeline": sqlTimeline,
 		"CountWatchAhead": sqlCountWatchAhead,
-		"SpreadWatch":     sqliteSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "DeleteUnconfirmed": sqlDeleteUnconfirmed,
-		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "OrgChannels": sqlOrgChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
-		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
-		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
-		"ClaimChannels": sqliteClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "ExpiringKeysOfOrg": sqlExpiringKeysOfOrg, "RegistryChanges": sqlRegistryChanges, "RegistryName": sqlRegistryName, "AlertedEmails": sqlAlertedEmails,
-		"RegistrySync": sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs,
-		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "OwnRun": sqlOwnRun, "CountEntries": sqlCountEntries,
+		"SpreadWatch":     sqliteSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses,
+		"AlertAddressByToken": sqlAlertAddressByToken, "DeleteUnconfirmed": sqlDeleteUnconfirmed,
+		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel,
+		"Channels": sqlChannels, "OrgChannels": sqlOrgChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel,
+		"ActiveChannels": sqlActiveChannels,
+		"WakeChannel":    sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery,
+		"HurryDeliveries": sqlHurryDeliveries,
+		"DeliveryLeft":    sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
+		"ClaimChannels": sqliteClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys,
+		"ExpiringKeysOfOrg": sqlExpiringKeysOfOrg, "RegistryName": sqlRegistryName,
+		"AlertedEmails": sqlAlertedEmails,
+		"RegistrySync":  sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs,
+		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "OwnRun": sqlOwnRun,
+		"CountEntries": sqlCountEntries,
 		"OtherEntries": sqlOtherEntries, "DropRuns": sqlDropRuns, "DroppedRun": sqlDroppedRun, "AnyDropped": sqlAnyDropped,
 		"SweepBound": sqlSweepBound, "SweepPart": sqlSweepPart, "SweepRest": sqlSweepRest, "ForgetRun": sqlForgetRun,
 		"Contents": sqlContents, "CountContents": sqlCountContents,
-	} {
+	}
+	for _, name := range []string{"DeleteAudits", "NoteUnlinkedShared", "RepeatAudit", "ReadyAudit", "ReadyAudits", "Unlinked",
+		"DeleteUnlinked",
+		"AuditsInOrder", "Batches", "NewestBatchOf", "DeleteBatches", "AuditChain", "CompleteAudit", "Audit", "Audits", "AuditsOfOrg",
+		"AuditsOfActor", "CountOfOrg", "CountOfActor", "RegistryChanges"} {
+		queries[name] = audits["sql"+name]
+	}
+	for name, query := range queries {
 		for _, step := range planOf(t, db, query) {
 			if strings.HasPrefix(step, "SCAN ") && !slices.Contains(derived, step) || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
@@ -67,8 +93,9 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		}
 	}
 	// These go to one row of a large table, which is stored in the order of its uids: one tree and not two.
-	for name, query := range map[string]string{"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "AdvanceCounting": sqliteAdvanceCounting, "NoteLogin": sqlNoteLogin,
-		"Audit": sqlAudit, "CompleteAudit": sqlCompleteAudit} {
+	for name, query := range map[string]string{"Session": sqlSession, "AdvanceSession": sqlAdvanceSession,
+		"AdvanceCounting": sqliteAdvanceCounting, "NoteLogin": sqlNoteLogin,
+		"Audit": audits["sqlAudit"], "CompleteAudit": audits["sqlCompleteAudit"]} {
 		if plan := planOf(t, db, query); !strings.HasSuffix(plan[0], "USING PRIMARY KEY (uid=?)") {
 			t.Errorf("%s: not by the table's own order: %s", name, plan[0])
 		}
@@ -94,7 +121,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 			t.Errorf("CountHealth: the first expiry is not from %s: %s", index, plan)
 		}
 	}
-	for index, query := range map[string]string{"registry_watch_expiry": sqlExpiringRegistries, "api_keys_org_expiry": sqlExpiringKeysOfOrg, "audits_registry_changes": sqlRegistryChanges} {
+	for index, query := range map[string]string{"registry_watch_expiry": sqlExpiringRegistries, "api_keys_org_expiry": sqlExpiringKeysOfOrg,
+		"audits_registry_changes": audits["sqlRegistryChanges"]} {
 		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "USING INDEX "+index+" (") {
 			t.Errorf("not by %s: %s", index, plan)
 		}
@@ -117,7 +145,7 @@ func planOf(t *testing.T, db *DB, query string) (steps []string) {
 	t.Helper()
 	args := make([]any, placeholders(query))
 	err := db.View(t.Context(), func(tx *Tx) error {
-		return tx.each(t.Context(), func(row scanner) error {
+		return tx.db.Each(t.Context(), func(row rows.Scanner) error {
 			var id, parent, unused int
 			var detail string
 			err := row.Scan(&id, &parent, &unused, &detail)

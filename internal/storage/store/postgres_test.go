@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,7 +125,8 @@ func keyIsShared(t *testing.T, server *postgrestest.Server) {
 		Options{DatabaseURL: secret.String(url), DataDir: second, Existing: true}); !errors.Is(err, sqldb.ErrEmpty) {
 		t.Errorf("a command on an empty database: %v", err)
 	}
-	if tables := lookUp(t, url, "SELECT COUNT(*)::text FROM information_schema.tables WHERE table_schema = current_schema()"); tables != "0" {
+	const counted = "SELECT COUNT(*)::text FROM information_schema.tables WHERE table_schema = current_schema()"
+	if tables := lookUp(t, url, counted); tables != "0" {
 		t.Errorf("a command on an empty database created %s tables", tables)
 	}
 	if err := mustOpenURL(t, url, Options{DataDir: first}).Close(); err != nil {
@@ -154,11 +156,12 @@ func keyIsShared(t *testing.T, server *postgrestest.Server) {
 	mustOpenURL(t, url, shared)
 }
 
-// queriesPrepare has PostgreSQL parse every query text of this package, and infer the types of its parameters.
+// queriesPrepare has PostgreSQL parse every query text of the store, and infer the types of its parameters.
 func queriesPrepare(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
 	mustOpenURL(t, url, Options{})
-	conn, queries := mustConnect(t, url), queryTexts(t)
+	conn, queries := mustConnect(t, url), queryTexts(t, ".")
+	maps.Copy(queries, queryTexts(t, "../audits"))
 	if len(queries) < 80 {
 		t.Errorf("only %d queries were found", len(queries))
 	}
@@ -218,7 +221,8 @@ func deletedSessionsAreLocked(t *testing.T, server *postgrestest.Server) {
 	mustExec(t, conn, `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ('org', 'org', 'org', 0)`)
 	mustExec(t, conn, `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
 		SELECT 'user' || n, 'org', n, n, 'member', '', 0, 0 FROM generate_series(1, 2) AS n`)
-	mustExec(t, conn, `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
+	mustExec(t, conn, `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until,
+		max_until)
 		SELECT n, 'org', 'user' || n % 2 + 1, 0, '', 0, 0, 0, 0, 0 FROM generate_series(1, 100) AS n`)
 	if err := db.InTx(t.Context(), func(tx *Tx) error { return tx.Users.Delete(t.Context(), "org", "user1") }); err != nil {
 		t.Fatal(err)

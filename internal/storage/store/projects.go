@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/jsontext"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // Project belongs to one organization.
@@ -19,20 +20,23 @@ type Project struct {
 const (
 	projectColumns = `p.uid, p.org_uid, p.name, p.canonical, p.annotations, p.labels, p.created_at`
 
-	sqlInsertProject = `INSERT INTO projects (uid, org_uid, name, canonical, annotations, labels, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	sqlInsertProject = `INSERT INTO projects (uid, org_uid, name, canonical, annotations, labels, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlUpdateProject = `UPDATE projects SET name = $3, canonical = $4, annotations = $5, labels = $6 WHERE org_uid = $1 AND uid = $2`
 	sqlLockProject   = `UPDATE projects SET name = name WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteProject = `DELETE FROM projects WHERE org_uid = $1 AND uid = $2
 		AND NOT EXISTS (SELECT 1 FROM project_members m WHERE m.org_uid = $1 AND m.project_uid = $2)
 		AND NOT EXISTS (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.project_uid = $2)
 		AND NOT EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = $1 AND c.project_uid = $2)`
-	sqlProjects       = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.canonical > $2 ORDER BY p.canonical LIMIT $3`
+	sqlProjects = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.canonical > $2
+		ORDER BY p.canonical LIMIT $3`
 	sqlProject        = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid = $2`
 	sqlProjectsOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND p.org_uid = $1 AND p.canonical > $3 ORDER BY p.canonical LIMIT $4`
 	sqlProjectOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
-	sqlMembers               = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
+	sqlMembers = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid
+		WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
 	sqlRegistriesOfProject   = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
 	sqlRegistryUIDsOfProject = `SELECT uid FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
 	sqlDeleteChannelsOf      = `DELETE FROM alert_channels WHERE org_uid = $1 AND project_uid = $2`
@@ -42,8 +46,9 @@ const (
 	sqlDeleteMemberships     = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
 )
 
-func scanProject(row scanner, p *Project) error {
-	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, jsontext.To(&p.Annotations), jsontext.To(&p.Labels), moment{&p.CreatedAt})
+func scanProject(row rows.Scanner, p *Project) error {
+	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, jsontext.To(&p.Annotations), jsontext.To(&p.Labels),
+		rows.Moment(&p.CreatedAt))
 }
 
 // Projects reads and changes projects, their members and registries.
@@ -55,7 +60,7 @@ func (tx Projects) Insert(ctx context.Context, p Project) error {
 	if err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, sqlInsertProject, p.UID, p.OrgUID, p.Name, p.Canonical, annotations, labels, millis(p.CreatedAt))
+	return tx.db.ChangeOne(ctx, sqlInsertProject, p.UID, p.OrgUID, p.Name, p.Canonical, annotations, labels, rows.Millis(p.CreatedAt))
 }
 
 // Update stores the names, annotations and labels of a project. The canonical name being taken by another one is
@@ -65,25 +70,25 @@ func (tx Projects) Update(ctx context.Context, p Project) error {
 	if err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, sqlUpdateProject, p.OrgUID, p.UID, p.Name, p.Canonical, annotations, labels)
+	return tx.db.ChangeOne(ctx, sqlUpdateProject, p.OrgUID, p.UID, p.Name, p.Canonical, annotations, labels)
 }
 
 // Lock is Users.Lock for a project. Every transaction that adds something to a project or deletes one locks it first: with a
 // foreign key alone, a deletion would also delete what was just added.
 func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
-	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
+	return tx.db.ChangeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
 // Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the
 // registries. Lock must not come first: who stores a registry locks its project last.
 func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (registries []string, err error) {
-	listed, err := all(ctx, tx.conn, scanText, sqlRegistryUIDsOfProject, orgUID, uid, limit)
+	listed, err := rows.All(ctx, tx.db, rows.ScanText, sqlRegistryUIDsOfProject, orgUID, uid, limit)
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(listed)
 	for _, registry := range listed { // all before org_usage, which Delete locks
-		_, err := one(ctx, tx.conn, scanCount, sqlLockSize, orgUID, registry)
+		_, err := rows.One(ctx, tx.db, rows.ScanCount, sqlLockSize, orgUID, registry)
 		switch {
 		case err == nil:
 			registries = append(registries, registry)
@@ -97,7 +102,7 @@ func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (re
 		}
 	}
 	for _, query := range []string{sqlDeleteChannelsOf, sqlDeleteMembersOf} {
-		if err := tx.changeAny(ctx, query, orgUID, uid); err != nil {
+		if err := tx.db.ChangeAny(ctx, query, orgUID, uid); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +112,7 @@ func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (re
 // Delete deletes a project. It returns ErrNotFound when the project does not exist, or when it has members, registries or alert channels.
 // Lock must come first.
 func (tx Projects) Delete(ctx context.Context, orgUID, uid string) error {
-	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
+	return tx.db.ChangeOne(ctx, sqlDeleteProject, orgUID, uid)
 }
 
 // projectPage is pageSize for projects, whose annotations and labels may have 32 KiB.
@@ -116,32 +121,32 @@ const projectPage = 10
 // List returns the page of an organization's projects, by name, that follows one of them. The zero value precedes all.
 // It reports whether there may be more.
 func (tx Projects) List(ctx context.Context, orgUID string, after Project) ([]Project, bool, error) {
-	return page(ctx, tx.conn, projectPage, scanProject, sqlProjects, orgUID, after.Canonical)
+	return rows.Page(ctx, tx.db, projectPage, scanProject, sqlProjects, orgUID, after.Canonical)
 }
 
 // Get looks a project up within its organization.
 func (tx Projects) Get(ctx context.Context, orgUID, uid string) (Project, error) {
-	return one(ctx, tx.conn, scanProject, sqlProject, orgUID, uid)
+	return rows.One(ctx, tx.db, scanProject, sqlProject, orgUID, uid)
 }
 
 // OfUser is List for the projects that a user is a member of.
 func (tx Projects) OfUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
-	return page(ctx, tx.conn, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
+	return rows.Page(ctx, tx.db, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
 }
 
 // OneOfUser looks a project up if the user is a member of it, else ErrNotFound.
 func (tx Projects) OneOfUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
-	return one(ctx, tx.conn, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
+	return rows.One(ctx, tx.db, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
 }
 
 // Members lists emails of at most limit members of a project, in no order.
 func (tx Projects) Members(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlMembers, orgUID, projectUID, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlMembers, orgUID, projectUID, limit)
 }
 
 // Registries lists names of at most limit registries that were stored in a project, in no order.
 func (tx Projects) Registries(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
 }
 
 // SetOfRegistry moves a registry to a project of its organization, and locks the project. ErrNotFound: one of them does not
@@ -150,7 +155,7 @@ func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, proje
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
+	return tx.db.ChangeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
 }
 
 // InsertMember makes a user a member of a project of the same organization, and locks the project. A second call is
@@ -159,10 +164,10 @@ func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
-	return tx.changeAny(ctx, sqlInsertMember, orgUID, projectUID, userUID)
+	return tx.db.ChangeAny(ctx, sqlInsertMember, orgUID, projectUID, userUID)
 }
 
 // DeleteMemberships removes a user from all projects.
 func (tx Projects) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
-	return tx.changeAny(ctx, sqlDeleteMemberships, orgUID, userUID)
+	return tx.db.ChangeAny(ctx, sqlDeleteMemberships, orgUID, userUID)
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,11 +16,11 @@ import (
 // testKey is the master key of stores that are opened more than once.
 var testKey = seal.NewMasterKey()
 
-// queryTexts reads the query texts of this package for PostgreSQL out of its source: the constants whose names begin with sql, for both
+// queryTexts reads the query texts of a package for PostgreSQL out of its source: the constants whose names begin with sql, for both
 // databases, or with postgres. Those for SQLite only begin with sqlite.
-func queryTexts(t *testing.T) map[string]string {
+func queryTexts(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(".")
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func queryTexts(t *testing.T) map[string]string {
 		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, entry.Name()), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -17,6 +19,7 @@ const (
 	SortByName   RegistrySort = "name"
 	SortByHealth RegistrySort = "health" // failing, unknown, healthy
 	SortBySince  RegistrySort = "since"  // the newest change of health first; unknown last
+	SortByExpiry RegistrySort = "expiry" // the first expiry of certificate or credentials first; unknown last
 )
 
 // RegistryFilter selects registries of an organization. Empty fields match all.
@@ -25,6 +28,9 @@ type RegistryFilter struct {
 	Name   string // part of the canonical name
 	Health HealthState
 	Sort   RegistrySort
+
+	ExpiresSoon bool      // certificate or credentials
+	Label       [2]string // key and value; only the key matters if the value is empty
 }
 
 // RegistryCursor is the position of a registry in a list. The zero value precedes all.
@@ -37,22 +43,35 @@ const (
 	// The names are read in the order of an index, and the others are left out.
 	nameMatches          = ` AND r.canonical LIKE $4 ESCAPE '\'`
 	sqlSearchByName      = listedByName + nameMatches + ` ORDER BY r.canonical LIMIT $3`
-	sqlCountSearchByName = `SELECT COUNT(*) FROM (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.canonical > $2` + nameMatches + ` LIMIT $3) AS counted`
-	healthRank           = `CASE WHEN w.since IS NULL THEN 1 WHEN w.valid = 1 THEN 2 ELSE 0 END`
-	searchKey            = `CASE CAST($9 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0) ELSE 0 END`
+	sqlCountSearchByName = `SELECT COUNT(*) FROM (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.canonical > $2` + nameMatches +
+		` LIMIT $3) AS counted`
+	isUndecided = `reason IN ('providerUnavailable', 'providerUnreachable')` // as HealthResult.Undecided
+	healthRank  = `CASE WHEN w.since IS NULL OR w.` + isUndecided + ` THEN 1 WHEN w.valid = 1 THEN 2 ELSE 0 END`
+	expiryKey   = `COALESCE(CASE WHEN w.credentials_not_after < w.certificate_not_after THEN w.credentials_not_after END,
+		w.certificate_not_after, w.credentials_not_after, 9223372036854775807)`
+	searchKey = `CASE CAST($11 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0)
+		WHEN 'expiry' THEN ` + expiryKey + ` ELSE 0 END`
 	// CROSS JOIN makes SQLite read the rows of that health first. They are sorted for each page.
 	withHealth = ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
-		WHERE w.org_uid = $1 AND w.valid BETWEEN $5 AND $6 AND ` + healthRank + ` BETWEEN $7 AND $8 AND r.org_uid = w.org_uid AND r.uid = w.registry_uid` + nameMatches
-	sqlSearchByHealth      = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($10 AS BIGINT), $2) ORDER BY ` + searchKey + `, r.canonical LIMIT $3`
+		WHERE w.org_uid = $1 AND w.valid BETWEEN $5 AND $6 AND ` + healthRank +
+		` BETWEEN $7 AND $8 AND r.org_uid = w.org_uid AND r.uid = w.registry_uid` + nameMatches +
+		` AND (CAST($9 AS BIGINT) = 0 OR w.expires_soon = 1 OR w.credentials_expire_soon = 1)
+		AND (CAST($10 AS TEXT) = '' OR EXISTS (
+			SELECT 1 FROM registry_details d WHERE d.org_uid = r.org_uid AND d.registry_uid = r.uid
+			AND REPLACE(d.labels, $10, '') <> d.labels))`
+	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($12 AS BIGINT), $2) ORDER BY ` +
+		searchKey + `, r.canonical LIMIT $3`
 	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
 
 	// The condition is that of the index registry_watch_expiry, which has few rows.
-	sqlExpiringRegistries = selectListed + ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
-		WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1) AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY r.canonical LIMIT $2`
+	sqlExpiringRegistries = selectListed + ` FROM registry_watch w CROSS JOIN registries r
+		LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1)
+		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY r.canonical LIMIT $2`
 
 	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
 
 	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END),
+		(SELECT COUNT(*) FROM registry_watch WHERE org_uid = $1 AND valid = 0 AND since IS NOT NULL AND ` + isUndecided + `),
 		(SELECT MIN(certificate_not_after) FROM registry_watch WHERE org_uid = $1 AND certificate_not_after IS NOT NULL),
 		(SELECT MIN(credentials_not_after) FROM registry_watch WHERE org_uid = $1 AND credentials_not_after IS NOT NULL)
 		FROM registry_watch WHERE org_uid = $1`
@@ -69,35 +88,57 @@ func (f RegistryFilter) Cursor(r ListedRegistry) RegistryCursor {
 		at.Key = rankOf[r.Health.Word()]
 	case f.Sort == SortBySince && !r.Health.Since.IsZero():
 		at.Key = -r.Health.Since.UnixMilli()
+	case f.Sort == SortByExpiry:
+		if at.Key = math.MaxInt64; !r.Health.State.FirstExpiry().IsZero() {
+			at.Key = r.Health.State.FirstExpiry().UnixMilli()
+		}
 	}
 	return at
 }
 
 // Search lists at most limit registries after that position.
 func (tx Registries) Search(ctx context.Context, f RegistryFilter, after RegistryCursor, limit int) ([]ListedRegistry, error) {
-	byName := f.Health == "" && f.Sort != SortByHealth && f.Sort != SortBySince
+	byName := f.byName() && (f.Sort == "" || f.Sort == SortByName)
 	switch {
 	case byName && f.Name == "": // PostgreSQL plans for few matches of a pattern, and would sort all
-		return all(ctx, tx.conn, scanListed, sqlRegistriesOfOrg, f.OrgUID, after.Canonical, limit)
+		return rows.All(ctx, tx.db, scanListed, sqlRegistriesOfOrg, f.OrgUID, after.Canonical, limit)
 	case byName:
-		return all(ctx, tx.conn, scanListed, sqlSearchByName, f.OrgUID, after.Canonical, limit, f.pattern())
+		return rows.All(ctx, tx.db, scanListed, sqlSearchByName, f.OrgUID, after.Canonical, limit, f.pattern())
 	case after == (RegistryCursor{}):
 		after.Key = math.MinInt64
 	}
-	return all(ctx, tx.conn, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Canonical, limit), string(f.Sort), after.Key)...)
+	return rows.All(ctx, tx.db, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Canonical, limit), string(f.Sort), after.Key)...)
 }
 
 // CountSearch counts the registries of Search, up to atMost.
 func (tx Registries) CountSearch(ctx context.Context, f RegistryFilter, atMost int) (int64, error) {
-	if f.Health == "" {
-		return one(ctx, tx.conn, scanCount, sqlCountSearchByName, f.OrgUID, "", atMost, f.pattern())
+	if f.byName() {
+		return rows.One(ctx, tx.db, rows.ScanCount, sqlCountSearchByName, f.OrgUID, "", atMost, f.pattern())
 	}
-	return one(ctx, tx.conn, scanCount, sqlCountSearchByHealth, f.healthArgs("", atMost)...)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountSearchByHealth, f.healthArgs("", atMost)...)
+}
+
+// byName reports whether only the name decides what matches.
+func (f RegistryFilter) byName() bool {
+	return f.Health == "" && !f.ExpiresSoon && f.Label == [2]string{}
 }
 
 // pattern returns the pattern of LIKE for names that contain Name.
 func (f RegistryFilter) pattern() string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(f.Name) + "%"
+}
+
+// labelText returns what only the JSON of the label contains: in that of others, the quotes of a text are escaped.
+func (f RegistryFilter) labelText() string {
+	if f.Label[0] == "" {
+		return ""
+	}
+	encoded, _ := json.Marshal(map[string]string{f.Label[0]: f.Label[1]}) // never fails: texts only
+	member := strings.Trim(string(encoded), "{}")
+	if f.Label[1] == "" {
+		member = strings.TrimSuffix(member, `""`)
+	}
+	return member
 }
 
 // healthArgs returns the arguments of withHealth.
@@ -109,17 +150,18 @@ func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 	if f.Health == Healthy {
 		valid = [2]int64{1, 1}
 	}
-	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1]}
+	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1], rows.Flag(f.ExpiresSoon),
+		f.labelText()}
 }
 
 // Expiring lists at most limit registries of an organization, by name, whose certificate or credentials expire soon.
 func (tx Registries) Expiring(ctx context.Context, orgUID string, limit int) ([]ListedRegistry, error) {
-	return all(ctx, tx.conn, scanListed, sqlExpiringRegistries, orgUID, limit)
+	return rows.All(ctx, tx.db, scanListed, sqlExpiringRegistries, orgUID, limit)
 }
 
 // Name returns the name of a registry, "" if it does not exist.
 func (tx Registries) Name(ctx context.Context, orgUID, uid string) (string, error) {
-	return oneOrZero(ctx, tx.conn, scanText, sqlRegistryName, orgUID, uid)
+	return rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlRegistryName, orgUID, uid)
 }
 
 // HealthCounts are the numbers of an organization's registries with each health status, and the first expiry among their certificates
@@ -131,10 +173,10 @@ type HealthCounts struct {
 
 // CountHealth counts the registries of an organization by their health.
 func (tx Registries) CountHealth(ctx context.Context, orgUID string) (HealthCounts, error) {
-	return one(ctx, tx.conn, func(row scanner, n *HealthCounts) error {
-		var all, checked int64
-		err := row.Scan(&all, &checked, &n.Healthy, moment{&n.CertificateNotAfter}, moment{&n.CredentialsNotAfter})
-		n.Unknown, n.Failing = all-checked, checked-n.Healthy
+	return rows.One(ctx, tx.db, func(row rows.Scanner, n *HealthCounts) error {
+		var all, checked, undecided int64
+		err := row.Scan(&all, &checked, &n.Healthy, &undecided, rows.Moment(&n.CertificateNotAfter), rows.Moment(&n.CredentialsNotAfter))
+		n.Unknown, n.Failing = all-checked+undecided, checked-n.Healthy-undecided
 		return err
 	}, sqlCountHealth, orgUID)
 }
@@ -171,27 +213,27 @@ func (tx Registries) identityHash(orgUID, text string) any {
 
 // SameOpen returns the name of the first registry with this identity without secrets, ErrNotFound if there is none.
 func (tx Registries) SameOpen(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
-	return one(ctx, tx.conn, scanText, sqlSameRegistry, orgUID, tx.identityHash(orgUID, id.Open))
+	return rows.One(ctx, tx.db, rows.ScanText, sqlSameRegistry, orgUID, tx.identityHash(orgUID, id.Open))
 }
 
 // SameFull returns the name of the first registry with this identity, ErrNotFound if there is none.
 func (tx Registries) SameFull(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
-	return one(ctx, tx.conn, scanText, sqlSameRegistrySecrets, orgUID, tx.identityHash(orgUID, id.Full.Reveal()))
+	return rows.One(ctx, tx.db, rows.ScanText, sqlSameRegistrySecrets, orgUID, tx.identityHash(orgUID, id.Full.Reveal()))
 }
 
 // WithoutIdentity lists registries that an earlier version stored without their identity, by uid after one.
 func (tx Registries) WithoutIdentity(ctx context.Context, orgUID, after string, limit int) ([]string, error) {
-	return all(ctx, tx.conn, scanText, sqlWithoutIdentity, orgUID, after, limit)
+	return rows.All(ctx, tx.db, rows.ScanText, sqlWithoutIdentity, orgUID, after, limit)
 }
 
 // SetIdentity stores the identity of a registry, unless it was replaced or deleted since it was read.
 func (tx Registries) SetIdentity(ctx context.Context, r Registry, id RegistryIdentity) error {
-	return tx.changeAny(ctx, sqlSetIdentity, r.OrgUID, r.UID, r.Version,
+	return tx.db.ChangeAny(ctx, sqlSetIdentity, r.OrgUID, r.UID, r.Version,
 		tx.identityHash(r.OrgUID, id.Open), tx.identityHash(r.OrgUID, id.Full.Reveal()))
 }
 
 // NameInUse reports whether a registry of the organization has this canonical name.
 func (tx Registries) NameInUse(ctx context.Context, orgUID, canonical string) (bool, error) {
-	n, err := one(ctx, tx.conn, scanCount, sqlNameInUse, orgUID, canonical)
+	n, err := rows.One(ctx, tx.db, rows.ScanCount, sqlNameInUse, orgUID, canonical)
 	return n > 0, err
 }

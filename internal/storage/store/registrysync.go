@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // SyncStatus is one of the values that public clients know; they fail on any other.
@@ -34,17 +36,19 @@ const (
 	syncColumns = `registry_uid, org_uid, next_at, lease_owner, status, message, last_run_at, last_synced_at, run, resume_after,
 		run_repositories, run_tags, failures, shown_run, repositories, tags`
 
-	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
-		ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL, status = 'Pending', message = '',
+	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
+		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL,
+		status = 'Pending', message = '',
 			run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
-	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
-		ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3 THEN registry_sync.next_at ELSE $3 END,
+	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
+		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3
+		THEN registry_sync.next_at ELSE $3 END,
 			asked = 1, lease_owner = NULL, status = 'Pending', message = ''
 		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= CAST($4 AS BIGINT)`
 	// The row stays, and with it the number of the newest run.
-	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '', last_run_at = NULL,
-		last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0, shown_run = 0, repositories = 0, tags = 0
-		WHERE org_uid = $1 AND registry_uid = $2`
+	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '',
+		last_run_at = NULL, last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0,
+		shown_run = 0, repositories = 0, tags = 0 WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
 	sqlSyncDue      = oldestDue + `registry_sync WHERE next_at <= $1` + newestDue + `registry_sync WHERE next_at <= $1` + endDue
 	sqlSyncOrgs     = orgsOf + `registry_sync` + firstOrg + `registry_sync` + nextOrg +
@@ -67,23 +71,25 @@ const (
 		(SELECT registry_uid, next_at AS turn FROM registry_sync WHERE (org_uid, asked, next_at) >= (share.org, 0, 0)
 		AND (org_uid, asked, next_at) <= (share.org, 0, $1)
 			AND next_at IS NOT NULL ORDER BY org_uid, asked, next_at LIMIT share.count + 100) ORDER BY turn) AS first
-		CROSS JOIN LATERAL (SELECT registry_uid FROM registry_sync WHERE registry_uid = first.registry_uid AND next_at + 0 <= $1 FOR NO KEY UPDATE SKIP LOCKED) AS s
-		LIMIT share.count) AS due)) RETURNING ` + syncColumns
+		CROSS JOIN LATERAL (SELECT registry_uid FROM registry_sync WHERE registry_uid = first.registry_uid
+		AND next_at + 0 <= $1 FOR NO KEY UPDATE SKIP LOCKED) AS s LIMIT share.count) AS due)) RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlPauseSync = `UPDATE registry_sync SET next_at = $4, message = $5, failures = failures + 1, lease_owner = NULL
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
-	sqlFinishSync = `UPDATE registry_sync SET next_at = $4, message = $5, last_synced_at = $6, shown_run = run, repositories = run_repositories, tags = run_tags,
-		status = 'Success', asked = 0, lease_owner = NULL, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0
-		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
+	sqlFinishSync = `UPDATE registry_sync SET next_at = $4, message = $5, last_synced_at = $6, shown_run = run,
+		repositories = run_repositories, tags = run_tags, status = 'Success', asked = 0, lease_owner = NULL, resume_after = '',
+		run_repositories = 0, run_tags = 0, failures = 0 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlFailSync = `UPDATE registry_sync SET next_at = $4, message = $5, status = 'Failed', asked = 0, lease_owner = NULL, resume_after = '',
 		run_repositories = 0, run_tags = 0, failures = $6 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 )
 
-func scanSync(row scanner, s *RegistrySync) error {
-	return row.Scan(&s.RegistryUID, &s.OrgUID, moment{&s.NextAt}, text{&s.LeaseOwner}, &s.Status, &s.Message, moment{&s.LastRunAt}, moment{&s.LastSyncedAt},
-		&s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures, &s.ShownRun, &s.Repositories, &s.Tags)
+func scanSync(row rows.Scanner, s *RegistrySync) error {
+	return row.Scan(&s.RegistryUID, &s.OrgUID, rows.Moment(&s.NextAt), rows.Text(&s.LeaseOwner), &s.Status, &s.Message,
+		rows.Moment(&s.LastRunAt),
+		rows.Moment(&s.LastSyncedAt), &s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures, &s.ShownRun, &s.Repositories,
+		&s.Tags)
 }
 
 // Syncs reads and changes the synchronizations of content.
@@ -92,7 +98,7 @@ type Syncs struct{ *conn }
 // Schedule makes a synchronization due at that moment, after the definition was stored or replaced. A running one is dropped: it
 // was started for another definition. The content that is shown stays until the next run is finished.
 func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	if err := tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlScheduleSync, registryUID, orgUID, rows.Millis(at)); err != nil {
 		return err
 	}
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
@@ -106,12 +112,12 @@ func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 // Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is
 // resumed.
 func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
-	return tx.changeAny(ctx, sqlRequestSync, registryUID, orgUID, millis(at), millis(now))
+	return tx.db.ChangeAny(ctx, sqlRequestSync, registryUID, orgUID, rows.Millis(at), rows.Millis(now))
 }
 
 // Drop ends the synchronization of a registry. Its content is no longer shown.
 func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
-	if _, err := tx.change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
+	if _, err := tx.db.Change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
 		return err
 	}
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
@@ -119,7 +125,7 @@ func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
 
 // Get returns the state of the synchronization of a registry; ErrNotFound when there never was one.
 func (tx Syncs) Get(ctx context.Context, orgUID, registryUID string) (RegistrySync, error) {
-	return one(ctx, tx.conn, scanSync, sqlRegistrySync, orgUID, registryUID)
+	return rows.One(ctx, tx.db, scanSync, sqlRegistrySync, orgUID, registryUID)
 }
 
 // DueOrgs lists the organizations that have a synchronization due at that moment, by uid.
@@ -142,22 +148,24 @@ func (tx Syncs) Claim(ctx context.Context, owner string, now, until time.Time, s
 // Extend prolongs the lease of a run. Like the following methods, it returns ErrNotFound once the run is no longer its
 // owner's: claimed by another, dropped, or its registry deleted.
 func (tx Syncs) Extend(ctx context.Context, s RegistrySync, until time.Time) error {
-	return tx.changeOne(ctx, sqlKeepSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until))
+	return tx.db.ChangeOne(ctx, sqlKeepSync, s.RegistryUID, s.LeaseOwner, s.Run, rows.Millis(until))
 }
 
 // Advance stores the progress of a run (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
 func (tx Syncs) Advance(ctx context.Context, s RegistrySync, until time.Time) error {
-	return tx.changeOne(ctx, sqlAdvanceSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until), s.ResumeAfter, s.RunRepositories, s.RunTags)
+	return tx.db.ChangeOne(ctx, sqlAdvanceSync, s.RegistryUID, s.LeaseOwner, s.Run, rows.Millis(until), s.ResumeAfter, s.RunRepositories,
+		s.RunTags)
 }
 
 // Pause interrupts a run, which is resumed at that moment.
 func (tx Syncs) Pause(ctx context.Context, s RegistrySync, at time.Time, message string) error {
-	return tx.changeOne(ctx, sqlPauseSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(at), message)
+	return tx.db.ChangeOne(ctx, sqlPauseSync, s.RegistryUID, s.LeaseOwner, s.Run, rows.Millis(at), message)
 }
 
 // Finish shows the content that the run has stored. A zero next means: only on request.
 func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, message string) error {
-	if err := tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, rows.Millis(next), message,
+		rows.Millis(at)); err != nil {
 		return err
 	}
 	return Contents(tx).dropRuns(ctx, s.RegistryUID, 0)
@@ -166,7 +174,7 @@ func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, 
 // Fail ends the run; the content that was shown before stays. A zero next means: only on request. It counts one failure more
 // than when the run was claimed, even if the run advanced.
 func (tx Syncs) Fail(ctx context.Context, s RegistrySync, next time.Time, message string) error {
-	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, rows.Millis(next), message, s.Failures+1); err != nil {
 		return err
 	}
 	return Contents(tx).dropRuns(ctx, s.RegistryUID, 0)

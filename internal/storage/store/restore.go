@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 )
@@ -87,6 +88,6 @@ func rewrapBackup(ctx context.Context, o Options, ring *seal.Keyring, db *sqldb.
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, sqlRewrapKeyset, wrapped, millis(o.now()))
+	_, err = db.ExecContext(ctx, sqlRewrapKeyset, wrapped, rows.Millis(o.now()))
 	return sqldb.Translate(err)
 }

@@ -16,14 +16,19 @@ import (
 
 // The query for both databases: it returns a line for each column and each index.
 const (
-	sqliteSchema = `SELECT concat_ws(' ', t.name, c.name, c.type, CASE WHEN c."notnull" OR c.pk > 0 THEN 'NOT NULL' END, 'DEFAULT ' || c.dflt_value)
-			FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'
+	sqliteSchema = `SELECT concat_ws(' ', t.name, c.name, c.type, CASE WHEN c."notnull" OR c.pk > 0 THEN 'NOT NULL' END, 'DEFAULT ' ||
+		c.dflt_value)
+			FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name <> 'goose_db_version' AND t.name NOT LIKE
+			'sqlite%'
 		UNION ALL SELECT concat_ws(' ', tbl_name, 'INDEX', name) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`
 	// What is divided has the same columns and indexes as the parts.
 	noPartition    = ` NOT IN (SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid)`
-	postgresSchema = `SELECT concat_ws(' ', table_name, column_name, upper(data_type), CASE WHEN is_nullable = 'NO' THEN 'NOT NULL' END, 'DEFAULT ' || split_part(column_default, '::', 1))
-			FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT IN ('goose_db_version', 'opening_lock') AND table_name` + noPartition + `
-		UNION ALL SELECT concat_ws(' ', tablename, 'INDEX', indexname) FROM pg_indexes WHERE schemaname = current_schema() AND tablename <> 'goose_db_version'
+	postgresSchema = `SELECT concat_ws(' ', table_name, column_name, upper(data_type), CASE WHEN is_nullable = 'NO' THEN 'NOT NULL' END,
+		'DEFAULT ' || split_part(column_default, '::', 1))
+			FROM information_schema.columns WHERE table_schema = current_schema()
+			AND table_name NOT IN ('goose_db_version', 'opening_lock') AND table_name` + noPartition + `
+		UNION ALL SELECT concat_ws(' ', tablename, 'INDEX', indexname) FROM pg_indexes WHERE schemaname = current_schema() AND tablename <>
+			'goose_db_version'
 			AND indexname NOT IN (SELECT conname FROM pg_constraint) AND tablename` + noPartition
 )
 

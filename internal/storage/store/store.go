@@ -12,10 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
+	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/trusts"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -152,7 +155,7 @@ type Tx struct {
 	APIKeys    APIKeys
 	Addresses  Addresses
 	Allowances Allowances
-	Audits     Audits
+	Audits     audits.Records
 	Changes    Changes
 	Channels   Channels
 	Contents   Contents
@@ -165,27 +168,27 @@ type Tx struct {
 	Syncs      Syncs
 	Throttling Throttling
 	Times      Times
+	Trusts     trusts.Rules
 	Users      Users
 	Watch      Watch
 }
 
 // conn is what the groups of a Tx share.
 type conn struct {
-	q        sqldb.Querier
+	db       *rows.Conn
 	ring     *seal.Keyring
-	postgres bool // for a query that has a text for each database
 	changes  changelist.List
 	subjects []string // of Changes.Note
 }
 
 func (db *DB) newTx(q sqldb.Querier) *Tx {
-	c := &conn{q: q, ring: db.ring, postgres: db.Shared(), changes: changelist.Of(q, db.Shared())}
+	c := &conn{db: &rows.Conn{Querier: q, Postgres: db.Shared()}, ring: db.ring, changes: changelist.Of(q, db.Shared())}
 	return &Tx{
 		conn:       c,
 		APIKeys:    APIKeys{c},
 		Addresses:  Addresses{c},
 		Allowances: Allowances{c},
-		Audits:     Audits{c},
+		Audits:     audits.In(c.db, c.ring),
 		Changes:    Changes{c.changes, c},
 		Channels:   Channels{c},
 		Contents:   Contents{c},
@@ -198,6 +201,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Syncs:      Syncs{c},
 		Throttling: Throttling{c},
 		Times:      Times{c},
+		Trusts:     trusts.In(c.db),
 		Users:      Users{c},
 		Watch:      Watch{c},
 	}

@@ -1,13 +1,18 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
+)
 
 // Usage is how many registries an organization stores, and how many bytes they take, as Registry.size estimates them.
 type Usage struct{ Registries, Bytes int64 }
 
 const (
 	sqlCountUsage = `INSERT INTO org_usage (org_uid, registries, bytes) VALUES ($1, $2, $3)
-		ON CONFLICT (org_uid) DO UPDATE SET registries = org_usage.registries + excluded.registries, bytes = org_usage.bytes + excluded.bytes`
+		ON CONFLICT (org_uid) DO UPDATE SET registries = org_usage.registries + excluded.registries,
+		bytes = org_usage.bytes + excluded.bytes`
 	sqlUsage         = `SELECT registries, bytes FROM org_usage WHERE org_uid = $1`
 	sqlRegistryBytes = `SELECT bytes FROM registries WHERE org_uid = $1 AND uid = $2 AND version = $3`
 	sqlLockUsage     = `UPDATE org_usage SET bytes = bytes WHERE org_uid = $1`
@@ -28,7 +33,7 @@ func (r Registry) size() int64 {
 	for _, reference := range r.References {
 		size += len(reference)
 	}
-	for _, pairs := range []map[string]string{r.Annotations, r.Labels} {
+	for _, pairs := range []map[string]string{r.Annotations, r.Labels, r.AuthSettings} {
 		for name, value := range pairs {
 			size += len(name) + len(value)
 		}
@@ -39,18 +44,18 @@ func (r Registry) size() int64 {
 // Usage returns what an organization stores. After a change of its registries, it is exact until the transaction ends, since
 // every such change locks the row.
 func (tx Registries) Usage(ctx context.Context, orgUID string) (Usage, error) {
-	return oneOrZero(ctx, tx.conn, func(row scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
+	return rows.OneOrZero(ctx, tx.db, func(row rows.Scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
 }
 
 // RecountUsage corrects the counts: servers of an older version do not count.
 func (tx Registries) RecountUsage(ctx context.Context, orgUID string) error {
-	if _, err := tx.change(ctx, sqlLockUsage, orgUID); err != nil { // or a concurrent change would be counted twice
+	if _, err := tx.db.Change(ctx, sqlLockUsage, orgUID); err != nil { // or a concurrent change would be counted twice
 		return err
 	}
-	return tx.changeAny(ctx, sqlRecountUsage, orgUID)
+	return tx.db.ChangeAny(ctx, sqlRecountUsage, orgUID)
 }
 
 // countUsage counts a registry whose size was before, and is now; 0 means that it does not count.
 func (tx Registries) countUsage(ctx context.Context, orgUID string, before, now int64) error {
-	return tx.changeOne(ctx, sqlCountUsage, orgUID, flag(now > 0)-flag(before > 0), now-before)
+	return tx.db.ChangeOne(ctx, sqlCountUsage, orgUID, rows.Flag(now > 0)-rows.Flag(before > 0), now-before)
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // User belongs to one organization. Canonical is the one spelling of its email under which it is looked up. DisabledAt is
@@ -14,21 +16,24 @@ type User struct {
 	PasswordHash                        string // PHC string; empty: no password was set yet
 	PasswordChangedAt, CreatedAt        time.Time
 	LastLoginAt, DisabledAt             time.Time
+	Workload                            bool // of a trust rule: not a person
 }
 
 const (
 	userColumns = `u.uid, u.org_uid, u.email, u.canonical, u.role, u.role_named, u.name, u.first_name, u.last_name,
-		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at`
+		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at, u.workload`
 
-	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, role_named, name, first_name, last_name, password_hash, password_changed_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, role_named, name, first_name, last_name, password_hash,
+		password_changed_at, created_at, workload) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 	sqlUpdateUser = `UPDATE users SET email = COALESCE(CAST($3 AS TEXT), email), canonical = COALESCE(CAST($4 AS TEXT), canonical),
 		name = $5, first_name = $6, last_name = $7 WHERE org_uid = $1 AND uid = $2`
-	sqlDeleteUser  = `DELETE FROM users WHERE org_uid = $1 AND uid = $2`
-	sqlOtherAdmin  = `SELECT uid FROM users WHERE org_uid = $1 AND uid <> $2 AND role = 'admin' AND disabled_at IS NULL AND password_hash <> '' LIMIT 1`
+	sqlDeleteUser = `DELETE FROM users WHERE org_uid = $1 AND uid = $2`
+	sqlOtherAdmin = `SELECT uid FROM users WHERE org_uid = $1 AND uid <> $2 AND role = 'admin' AND disabled_at IS NULL
+		AND password_hash <> '' LIMIT 1`
 	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
 	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
-	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2 ORDER BY u.canonical LIMIT $3`
+	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2
+		AND u.workload = 0 ORDER BY u.canonical LIMIT $3`
 	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4 WHERE org_uid = $1 AND uid = $2`
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
@@ -41,9 +46,10 @@ const (
 		WHERE org_uid = $1 AND uid = $2 AND password_hash = $3 AND disabled_at IS NULL`
 )
 
-func scanUser(row scanner, u *User) error {
-	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, truth{&u.RoleNamed}, &u.Name, &u.FirstName, &u.LastName, &u.PasswordHash,
-		moment{&u.PasswordChangedAt}, moment{&u.CreatedAt}, moment{&u.LastLoginAt}, moment{&u.DisabledAt})
+func scanUser(row rows.Scanner, u *User) error {
+	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, rows.Truth(&u.RoleNamed), &u.Name, &u.FirstName, &u.LastName,
+		&u.PasswordHash, rows.Moment(&u.PasswordChangedAt), rows.Moment(&u.CreatedAt), rows.Moment(&u.LastLoginAt),
+		rows.Moment(&u.DisabledAt), rows.Truth(&u.Workload))
 }
 
 // Users reads and changes users and their passwords.
@@ -51,14 +57,15 @@ type Users struct{ *conn }
 
 // Insert adds a user. Its canonical email being taken in the organization is ErrExists.
 func (tx Users) Insert(ctx context.Context, u User) error {
-	return tx.changeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, flag(u.RoleNamed), u.Name, u.FirstName, u.LastName,
-		u.PasswordHash, millis(u.PasswordChangedAt), millis(u.CreatedAt))
+	return tx.db.ChangeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, rows.Flag(u.RoleNamed), u.Name, u.FirstName,
+		u.LastName, u.PasswordHash, rows.Millis(u.PasswordChangedAt), rows.Millis(u.CreatedAt), rows.Flag(u.Workload))
 }
 
 // Update stores the names of a user, and its email unless that is empty, and notes the change for every process. The
 // canonical email being taken by another user is ErrExists.
 func (tx Users) Update(ctx context.Context, u User) error {
-	if err := tx.changeOne(ctx, sqlUpdateUser, u.OrgUID, u.UID, orNull(u.Email), orNull(u.Canonical), u.Name, u.FirstName, u.LastName); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlUpdateUser, u.OrgUID, u.UID, rows.OrNull(u.Email), rows.OrNull(u.Canonical), u.Name, u.FirstName,
+		u.LastName); err != nil {
 		return err
 	}
 	return tx.note(ctx, u.UID)
@@ -72,40 +79,40 @@ func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 	if err := tx.addRepeatsOf(ctx, postgresLockSessionsOfUser, sqlAddRepeatsOfUser, orgUID, uid); err != nil {
 		return err
 	}
-	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
+	return tx.noteIf(ctx, true, tx.db.ChangeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
 
 // HasOtherAdmin reports whether the organization has an enabled administrator with a password other than that user.
 func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
-	other, err := oneOrZero(ctx, tx.conn, scanText, sqlOtherAdmin, orgUID, uid)
+	other, err := rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlOtherAdmin, orgUID, uid)
 	return other != "", err
 }
 
 // ByEmail looks a user up by its canonical email within its organization.
 func (tx Users) ByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
-	return one(ctx, tx.conn, scanUser, sqlUserByEmail, orgUID, canonical)
+	return rows.One(ctx, tx.db, scanUser, sqlUserByEmail, orgUID, canonical)
 }
 
 // Get looks a user up within its organization.
 func (tx Users) Get(ctx context.Context, orgUID, uid string) (User, error) {
-	return one(ctx, tx.conn, scanUser, sqlUser, orgUID, uid)
+	return rows.One(ctx, tx.db, scanUser, sqlUser, orgUID, uid)
 }
 
 // List returns the page of an organization's users, by email, that follows one of them. The zero value precedes all. It
 // reports whether there may be more.
 func (tx Users) List(ctx context.Context, orgUID string, after User) ([]User, bool, error) {
-	return page(ctx, tx.conn, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
+	return rows.Page(ctx, tx.db, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
 }
 
 // Lock makes other transactions that lock the user wait until this one ends: what is read after it from several rows is
 // unchanged when it is written. With one writer, it costs nothing.
 func (tx Users) Lock(ctx context.Context, orgUID, uid string) error {
-	return tx.changeOne(ctx, sqlLockUser, orgUID, uid)
+	return tx.db.ChangeOne(ctx, sqlLockUser, orgUID, uid)
 }
 
 // SetRole gives a user a role, and notes the change for every process. named is stored as RoleNamed.
 func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named bool) error {
-	if err := tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role, flag(named)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlSetUserRole, orgUID, uid, role, rows.Flag(named)); err != nil {
 		return err
 	}
 	return tx.note(ctx, uid)
@@ -116,12 +123,12 @@ func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named boo
 // password changed since the hash was read. The row is then locked until the transaction ends, so
 // that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
 func (tx Users) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
-	return tx.changeOne(ctx, sqlNoteLogin, uid, verifiedHash, millis(at), newHash)
+	return tx.db.ChangeOne(ctx, sqlNoteLogin, uid, verifiedHash, rows.Millis(at), newHash)
 }
 
 // Disable prevents logins of a user and ends its sessions. ErrNotFound: the user is disabled already, or does not exist.
 func (tx Users) Disable(ctx context.Context, orgUID, uid string, at time.Time) error {
-	if err := tx.changeOne(ctx, sqlDisableUser, orgUID, uid, millis(at)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlDisableUser, orgUID, uid, rows.Millis(at)); err != nil {
 		return err
 	}
 	if err := tx.note(ctx, uid); err != nil { // its API keys too, session or not
@@ -132,7 +139,7 @@ func (tx Users) Disable(ctx context.Context, orgUID, uid string, at time.Time) e
 
 // Enable allows logins of a disabled user again. ErrNotFound: the user is not disabled, or does not exist.
 func (tx Users) Enable(ctx context.Context, orgUID, uid string) error {
-	if err := tx.changeOne(ctx, sqlEnableUser, orgUID, uid); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlEnableUser, orgUID, uid); err != nil {
 		return err
 	}
 	return tx.note(ctx, uid)
@@ -140,11 +147,11 @@ func (tx Users) Enable(ctx context.Context, orgUID, uid string) error {
 
 // SetPassword replaces the password of a user without verifying the old one.
 func (tx Users) SetPassword(ctx context.Context, orgUID, uid, hash string, at time.Time) error {
-	return tx.changeOne(ctx, sqlSetPassword, orgUID, uid, hash, millis(at))
+	return tx.db.ChangeOne(ctx, sqlSetPassword, orgUID, uid, hash, rows.Millis(at))
 }
 
 // ChangePassword replaces the password whose hash was verified. ErrNotFound: that is no longer the password, or the user is
 // disabled.
 func (tx Users) ChangePassword(ctx context.Context, orgUID, uid, verifiedHash, hash string, at time.Time) error {
-	return tx.changeOne(ctx, sqlChangePassword, orgUID, uid, verifiedHash, hash, millis(at))
+	return tx.db.ChangeOne(ctx, sqlChangePassword, orgUID, uid, verifiedHash, hash, rows.Millis(at))
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
 // HealthResult is the part of the result of a check that becomes the health status. Two checks are compared without its texts and times.
@@ -18,6 +20,14 @@ type HealthResult struct {
 	Message, Hint              string
 	CertificateNotAfter        time.Time // of the first certificate to expire; zero if it is not known
 	CredentialsNotAfter        time.Time // zero if it is not known
+}
+
+// FirstExpiry returns when the first of certificate and credentials expires, zero if neither is known.
+func (r HealthResult) FirstExpiry() time.Time {
+	if r.CertificateNotAfter.IsZero() || !r.CredentialsNotAfter.IsZero() && r.CredentialsNotAfter.Before(r.CertificateNotAfter) {
+		return r.CredentialsNotAfter
+	}
+	return r.CertificateNotAfter
 }
 
 // maxHealthText bounds the message and the hint of a health status, in bytes. Those of the engine are shorter.
@@ -37,13 +47,18 @@ type HealthState string
 const (
 	Healthy HealthState = "healthy"
 	Failing HealthState = "failing"
-	Unknown HealthState = "unknown" // no check has counted
+	Unknown HealthState = "unknown" // no check has counted, or the newest one is Undecided
 )
+
+// Undecided reports whether a check says nothing of the registry, because the provider of its credentials was down.
+func (v HealthResult) Undecided() bool {
+	return !v.Valid && (v.Reason == "providerUnavailable" || v.Reason == "providerUnreachable")
+}
 
 // Word returns the status as one word.
 func (h Health) Word() HealthState {
 	switch {
-	case h.Since.IsZero():
+	case h.Since.IsZero(), h.State.Undecided():
 		return Unknown
 	case h.State.Valid:
 		return Healthy
@@ -98,22 +113,26 @@ type CheckRequest struct {
 const maxHealthPeriods = 200
 
 const (
-	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
-		told_since, told, untold, asked, message, hint, credentials_expire_soon,
+	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field,
+		expires_soon, last_at, run, behaviour, told_since, told, untold, asked, message, hint, credentials_expire_soon,
 		certificate_not_after, credentials_not_after`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
-	isFree       = ` AND (lease_owner IS NULL OR lease_until <= $1)` // a row with a lease is being checked
-	sqlWatchDue  = oldestDue + `registry_watch WHERE next_at <= $1` + isFree + newestDue + `registry_watch WHERE next_at <= $1` + isFree + endDue
+		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0,
+		behaviour = ''`
+	isFree      = ` AND (lease_owner IS NULL OR lease_until <= $1)` // a row with a lease is being checked
+	sqlWatchDue = oldestDue + `registry_watch WHERE next_at <= $1` + isFree + newestDue + `registry_watch WHERE next_at <= $1` + isFree +
+		endDue
 	sqlWatchOrgs = orgsOf + `registry_watch` + firstOrg + `registry_watch` + nextOrg +
 		`(SELECT MIN(next_at) FROM registry_watch WHERE org_uid = waiting.org_uid` + isFree + `) <= $1` + endOrgs
 	claimWatch       = `UPDATE registry_watch SET lease_owner = $2, lease_until = $3 WHERE registry_uid `
 	sqliteClaimWatch = claimWatch + `IN (SELECT registry_uid FROM registry_watch WHERE org_uid = $4 AND next_at <= $1` + isFree +
 		` ORDER BY next_at LIMIT $5) RETURNING ` + watchColumns
-	postgresClaimWatch = claimWatch + eachShare + `(SELECT registry_uid AS uid FROM registry_watch WHERE ` + ofShare + isFree + endShare + watchColumns
-	sqlReleaseWatch    = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
-	sqlEndWatch        = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
+	postgresClaimWatch = claimWatch + eachShare + `(SELECT registry_uid AS uid FROM registry_watch WHERE ` + ofShare + isFree + endShare +
+		watchColumns
+	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
+	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT)
+		ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
 		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26
@@ -142,19 +161,22 @@ const (
 	sqliteSpreadWatch   = spreadWatch + `IN (` + overdueWatch + `)`
 	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR NO KEY UPDATE SKIP LOCKED))`
 	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
-	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
+	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL
+		AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
-	sqlCheckRequest    = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
+	sqlCheckRequest = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until
+		ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
 	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
 )
 
-func scanWatched(row scanner, w *Watched) error {
-	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
-		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.CertificateExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.ControlResult,
-		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested,
-		&w.State.Message, &w.State.Hint, truth{&w.State.CredentialsExpireSoon},
-		moment{&w.State.CertificateNotAfter}, moment{&w.State.CredentialsNotAfter})
+func scanWatched(row rows.Scanner, w *Watched) error {
+	return row.Scan(&w.RegistryUID, &w.OrgUID, rows.Moment(&w.NextAt), rows.Text(&w.LeaseOwner), &w.Unreachable, rows.Truth(&w.Unconfirmed),
+		rows.Moment(&w.Since), rows.Truth(&w.State.Valid), &w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field,
+		rows.Truth(&w.State.CertificateExpiresSoon), rows.Moment(&w.LastAt), &w.Run, &w.ControlResult,
+		rows.Moment(&w.WindowStart), &w.SentCount, &w.SuppressedCount, &w.Requested,
+		&w.State.Message, &w.State.Hint, rows.Truth(&w.State.CredentialsExpireSoon),
+		rows.Moment(&w.State.CertificateNotAfter), rows.Moment(&w.State.CredentialsNotAfter))
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -163,7 +185,8 @@ type Watch struct{ *conn }
 // Schedule makes a registry due at that moment. It belongs in the transaction that stores or replaces the definition: a
 // check of the older one that is running loses its lease, and its result is dropped.
 func (tx Watch) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) // #nosec G404 -- spreads load, hides nothing
+	// #nosec G404 -- spreads load, hides nothing
+	return tx.db.ChangeOne(ctx, sqlScheduleWatch, registryUID, orgUID, rows.Millis(at), rand.Int64N(math.MaxInt32))
 }
 
 // DueOrgs lists the organizations that have a registry due at that moment, by uid.
@@ -179,7 +202,7 @@ func (tx Watch) Claim(ctx context.Context, owner string, now, leaseUntil time.Ti
 
 // Release releases a claimed registry unchecked, to be due at that moment. A lost lease is not an error.
 func (tx Watch) Release(ctx context.Context, registryUID, owner string, next time.Time) error {
-	return tx.changeAny(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
+	return tx.db.ChangeAny(ctx, sqlReleaseWatch, registryUID, owner, rows.Millis(next))
 }
 
 // End stores the result of a check: w, and the result in the history. It returns ErrNotFound, and the transaction must then be
@@ -190,90 +213,96 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 		return err
 	}
 	if !extended {
-		if _, err := one(ctx, tx.conn, scanCount, tx.either(sqliteVersion, postgresVersion), w.OrgUID, w.RegistryUID, version); err != nil {
+		if _, err := rows.One(ctx, tx.db, rows.ScanCount, tx.db.Either(sqliteVersion, postgresVersion), w.OrgUID, w.RegistryUID,
+			version); err != nil {
 			return err
 		}
 		w.Run++
 	}
 	s := w.State
-	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, w.OrgUID, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
-		s.Code, s.Stage, s.Reason, s.Field, flag(s.CertificateExpiresSoon), millis(w.LastAt), w.Run, w.ControlResult, flag(w.Unconfirmed),
-		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
-		healthText(s.Message), healthText(s.Hint), flag(s.CredentialsExpireSoon),
-		millis(s.CertificateNotAfter), millis(s.CredentialsNotAfter))
+	err = tx.db.ChangeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, w.OrgUID, rows.Millis(w.NextAt), w.Unreachable,
+		rows.Millis(w.Since),
+		rows.Flag(s.Valid), s.Code, s.Stage, s.Reason, s.Field, rows.Flag(s.CertificateExpiresSoon), rows.Millis(w.LastAt), w.Run,
+		w.ControlResult,
+		rows.Flag(w.Unconfirmed), rows.Millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
+		healthText(s.Message), healthText(s.Hint), rows.Flag(s.CredentialsExpireSoon),
+		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter))
 	if err != nil || extended {
 		return err
 	}
 	v := seen.Result
-	if err := tx.changeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, millis(w.LastAt), flag(seen.Counted), flag(v.Valid),
-		v.Code, v.Stage, v.Reason, v.Field, flag(v.CertificateExpiresSoon), seen.Report, flag(v.CredentialsExpireSoon),
-		millis(v.CertificateNotAfter), millis(v.CredentialsNotAfter)); err != nil {
+	if err := tx.db.ChangeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, rows.Millis(w.LastAt), rows.Flag(seen.Counted),
+		rows.Flag(v.Valid),
+		v.Code, v.Stage, v.Reason, v.Field, rows.Flag(v.CertificateExpiresSoon), seen.Report, rows.Flag(v.CredentialsExpireSoon),
+		rows.Millis(v.CertificateNotAfter), rows.Millis(v.CredentialsNotAfter)); err != nil {
 		return err
 	}
-	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
+	return tx.db.ChangeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
 }
 
 // healthText returns a text that both databases can store: PostgreSQL refuses NUL and invalid UTF-8.
 func healthText(s string) string {
-	return cutText(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), maxHealthText)
+	return rows.CutText(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), maxHealthText)
 }
 
 // extendRun adds a result to the newest period if it is equal to that of the period, and the definition has that version.
 func (tx Watch) extendRun(ctx context.Context, w Watched, version int64, seen HealthPeriod) (bool, error) {
 	v := seen.Result
-	return tx.changed(ctx, tx.either(sqliteExtendRun, postgresExtendRun), w.OrgUID, w.RegistryUID, version, w.Run, millis(w.LastAt), flag(seen.Counted),
-		flag(v.Valid), v.Code, v.Stage, v.Reason, v.Field, flag(v.CertificateExpiresSoon), flag(v.CredentialsExpireSoon),
-		millis(v.CertificateNotAfter), millis(v.CredentialsNotAfter))
+	return tx.db.Changed(ctx, tx.db.Either(sqliteExtendRun, postgresExtendRun), w.OrgUID, w.RegistryUID, version, w.Run,
+		rows.Millis(w.LastAt),
+		rows.Flag(seen.Counted), rows.Flag(v.Valid), v.Code, v.Stage, v.Reason, v.Field, rows.Flag(v.CertificateExpiresSoon),
+		rows.Flag(v.CredentialsExpireSoon), rows.Millis(v.CertificateNotAfter), rows.Millis(v.CredentialsNotAfter))
 }
 
 // Get returns the state of the scheduled checks of a registry.
 func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, error) {
-	return one(ctx, tx.conn, scanWatched, sqlWatchOf, orgUID, registryUID)
+	return rows.One(ctx, tx.db, scanWatched, sqlWatchOf, orgUID, registryUID)
 }
 
 // History lists a registry's newest health periods, the newest first.
 func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after HealthPeriod, limit int) ([]HealthPeriod, error) {
-	return all(ctx, tx.conn, scanPeriod, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
+	return rows.All(ctx, tx.db, scanPeriod, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 
 // Timeline lists all of a registry's health periods without their reports, the newest first.
 func (tx Watch) Timeline(ctx context.Context, orgUID, registryUID string) ([]HealthPeriod, error) {
-	return all(ctx, tx.conn, scanPeriod, sqlTimeline, orgUID, registryUID, math.MaxInt64, maxHealthPeriods)
+	return rows.All(ctx, tx.db, scanPeriod, sqlTimeline, orgUID, registryUID, math.MaxInt64, maxHealthPeriods)
 }
 
-func scanPeriod(row scanner, r *HealthPeriod) error {
+func scanPeriod(row rows.Scanner, r *HealthPeriod) error {
 	v := &r.Result
-	return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted},
-		truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
-		&v.Field, truth{&v.CertificateExpiresSoon}, truth{&v.CredentialsExpireSoon},
-		moment{&v.CertificateNotAfter}, moment{&v.CredentialsNotAfter}, &r.Report)
+	return row.Scan(&r.Run, rows.Moment(&r.Since), rows.Moment(&r.LastAt), &r.Checks, rows.Truth(&r.Counted),
+		rows.Truth(&v.Valid), &v.Code, &v.Stage, &v.Reason,
+		&v.Field, rows.Truth(&v.CertificateExpiresSoon), rows.Truth(&v.CredentialsExpireSoon),
+		rows.Moment(&v.CertificateNotAfter), rows.Moment(&v.CredentialsNotAfter), &r.Report)
 }
 
 // Spread reschedules at most limit registries that were due before overdue within one interval from now, and returns how
 // many: after an outage the missed checks do not run all at once.
 func (tx Watch) Spread(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
-	return tx.change(ctx, tx.either(sqliteSpreadWatch, postgresSpreadWatch), millis(now), interval.Milliseconds(), millis(overdue), limit)
+	return tx.db.Change(ctx, tx.db.Either(sqliteSpreadWatch, postgresSpreadWatch), rows.Millis(now), interval.Milliseconds(),
+		rows.Millis(overdue), limit)
 }
 
 // Count counts the registries that were due at that moment, up to atMost.
 func (tx Watch) Count(ctx context.Context, due time.Time, atMost int) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlCountWatch, millis(due), atMost)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountWatch, rows.Millis(due), atMost)
 }
 
 // CountAhead counts the registries that are due only after that moment, up to atMost.
 func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountWatchAhead, rows.Millis(beyond), atMost)
 }
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A
 // running check continues.
 func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
-	return one(ctx, tx.conn, scanCount, sqlRequestCheck, orgUID, registryUID, millis(at))
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, registryUID, rows.Millis(at))
 }
 
 // CheckRequest returns the state of a registry's newest request. It is completed when Completed has reached its number.
 func (tx Watch) CheckRequest(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
-	return one(ctx, tx.conn, func(row scanner, c *CheckRequest) error {
-		return row.Scan(&c.Completed, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Report)
+	return rows.One(ctx, tx.db, func(row rows.Scanner, c *CheckRequest) error {
+		return row.Scan(&c.Completed, rows.Text(&c.LeaseOwner), rows.Moment(&c.NextAt), &c.State.Code, &c.State.Field, &c.Report)
 	}, sqlCheckRequest, orgUID, registryUID)
 }

@@ -12,14 +12,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-func audits(t *testing.T, db *store.DB) {
-	started := audit.Record{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
-		Method: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Target: "https://hooks.example.com:443", Outcome: audit.Started,
-		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
-	foreign := audit.Record{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
+func auditRecords(t *testing.T, db *store.DB) {
+	started := audit.Record{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user",
+		ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
+		Method:    "token", Action: audit.RegistryValidate, Object: "registry.example.com", Target: "https://hooks.example.com:443",
+		Outcome: audit.Started,
+		Origin:  audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	foreign := audit.Record{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed,
+		Reason: "unknownOrganization"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Audits.Append(ctx, started), tx.Audits.Append(ctx, foreign))
 	})
@@ -34,8 +38,8 @@ func audits(t *testing.T, db *store.DB) {
 	want.Outcome, want.Reason, want.Report = audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`)
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		byUID, errU := tx.Audits.Get(ctx, started.UID)
-		ofOrg, errO := tx.Audits.List(ctx, store.AuditFilter{OrgUID: "org-a"}, 10)
-		newest, errN := tx.Audits.List(ctx, store.AuditFilter{}, 10)
+		ofOrg, errO := tx.Audits.List(ctx, audits.Filter{OrgUID: "org-a"}, 10)
+		newest, errN := tx.Audits.List(ctx, audits.Filter{}, 10)
 		bare := want
 		bare.Report = nil // not in lists
 		if diff := cmp.Diff([]audit.Record{want, bare, foreign, bare}, append(append([]audit.Record{byUID}, ofOrg...),
@@ -64,7 +68,7 @@ func refusals(t *testing.T, db *store.DB) {
 		})
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.Audits.List(ctx, store.AuditFilter{OrgUID: "refusals"}, 10)
+		list, err := tx.Audits.List(ctx, audits.Filter{OrgUID: "refusals"}, 10)
 		if len(list) != 2 || list[0].Repeats != 0 || list[1].Repeats != 2 || list[1].Object != "first" {
 			t.Errorf("%+v; want one of the second minute, and the first with two repeats", list)
 		}
@@ -92,19 +96,20 @@ func auditLists(t *testing.T, db *store.DB) {
 			tx.Audits.Append(ctx, foreign))
 	})
 	for name, row := range map[string]struct {
-		filter store.AuditFilter
+		filter audits.Filter
 		want   []audit.Record
 	}{
-		"all":          {store.AuditFilter{}, []audit.Record{mine, login, other, foreign}},
-		"organization": {store.AuditFilter{OrgUID: "a"}, []audit.Record{mine, login, other}},
-		"actor":        {store.AuditFilter{OrgUID: "a", ActorUID: "me"}, []audit.Record{mine, login}},
-		"no one":       {store.AuditFilter{OrgUID: "c"}, nil},
-		"object":       {store.AuditFilter{OrgUID: "a", Object: "object-other"}, []audit.Record{other}},
-		"outcome":      {store.AuditFilter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Record{login}},
-		"action":       {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Record{login, other}},
-		"actions":      {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Refresh, audit.RegistryValidate}}, []audit.Record{mine}},
-		"from":         {store.AuditFilter{OrgUID: "a", From: start.Add(2 * time.Second)}, []audit.Record{mine, login}},
-		"until":        {store.AuditFilter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Record{other}},
+		"all":          {audits.Filter{}, []audit.Record{mine, login, other, foreign}},
+		"organization": {audits.Filter{OrgUID: "a"}, []audit.Record{mine, login, other}},
+		"actor":        {audits.Filter{OrgUID: "a", ActorUID: "me"}, []audit.Record{mine, login}},
+		"no one":       {audits.Filter{OrgUID: "c"}, nil},
+		"object":       {audits.Filter{OrgUID: "a", Object: "object-other"}, []audit.Record{other}},
+		"outcome":      {audits.Filter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Record{login}},
+		"action":       {audits.Filter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Record{login, other}},
+		"actions": {audits.Filter{OrgUID: "a", Actions: []audit.Action{audit.Refresh, audit.RegistryValidate}},
+			[]audit.Record{mine}},
+		"from":  {audits.Filter{OrgUID: "a", From: start.Add(2 * time.Second)}, []audit.Record{mine, login}},
+		"until": {audits.Filter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Record{other}},
 	} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			got, err := tx.Audits.List(ctx, row.filter, 10)
@@ -138,15 +143,16 @@ func registryChanges(t *testing.T, db *store.DB) {
 	updated := record("changes", "me", "one", audit.RegistryUpdate, audit.Succeeded)
 	created := record("changes", "me", "two", audit.RegistryCreate, audit.Succeeded)
 	for _, row := range []struct {
-		filter store.AuditFilter
+		filter audits.Filter
 		limit  int
 		want   []audit.Record
 	}{
-		{store.AuditFilter{}, 10, []audit.Record{failing, healthy, deleted, updated, created}},
-		{store.AuditFilter{}, 2, []audit.Record{failing, healthy}},
-		{store.AuditFilter{ActorUID: "me"}, 10, []audit.Record{updated, created}},
-		{store.AuditFilter{Object: "two"}, 10, []audit.Record{healthy, created}},
-		{store.AuditFilter{Object: "one", Actions: []audit.Action{audit.RegistryCreate, audit.RegistryUpdate}}, 10, []audit.Record{updated}},
+		{audits.Filter{}, 10, []audit.Record{failing, healthy, deleted, updated, created}},
+		{audits.Filter{}, 2, []audit.Record{failing, healthy}},
+		{audits.Filter{ActorUID: "me"}, 10, []audit.Record{updated, created}},
+		{audits.Filter{Object: "two"}, 10, []audit.Record{healthy, created}},
+		{audits.Filter{Object: "one", Actions: []audit.Action{audit.RegistryCreate, audit.RegistryUpdate}}, 10,
+			[]audit.Record{updated}},
 	} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			row.filter.OrgUID = "changes"
@@ -172,7 +178,7 @@ func auditPages(t *testing.T, db *store.DB) {
 		}
 		return nil
 	})
-	filter := store.AuditFilter{OrgUID: "pages"}
+	filter := audits.Filter{OrgUID: "pages"}
 	for len(want) > 0 {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			page, err := tx.Audits.List(ctx, filter, 7)

@@ -24,7 +24,8 @@ func fullRegistry(org store.Org, name string) store.Registry {
 		Endpoint:  " https://Registry.example.com/ ", ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true,
 		Private:  true,
 		BasePath: "/v2/", BaseContentPath: "a/b,c", References: []string{"a/b:1", "<&>"}, AuthType: "basic", Username: "ada",
-		TLSEnabled: true, TLSSkipVerify: true, CA: "ca\n", Certificate: "certificate\r\n",
+		AuthSettings: map[string]string{"accessKey": "AKIA", "roleArn": "ü"},
+		TLSEnabled:   true, TLSSkipVerify: true, CA: "ca\n", Certificate: "certificate\r\n",
 		Annotations: map[string]string{"a": "1"}, Labels: map[string]string{"b": "", "ü": "\x00"},
 		Secrets: store.RegistrySecrets{Password: "päss \"word\" <&>", Token: "token", Key: "-----BEGIN KEY\n"},
 	}
@@ -48,10 +49,14 @@ func withSecrets(r store.Registry) store.Registry {
 func registries(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	full := fullRegistry(org, "Full")
-	bare := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "Bare", Canonical: "bare", Version: 1, CreatedAt: start, UpdatedAt: start}
+	bare := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "Bare", Canonical: "bare", Version: 1, CreatedAt: start,
+		UpdatedAt: start, Private: true}
+	synced := bare
+	synced.UID, synced.Name, synced.Canonical, synced.SyncSupported, synced.Private = uuid.NewString(), "Synced", "synced", true, false
 	foreign := fullRegistry(other, "Full")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Registries.Insert(ctx, full), tx.Registries.Insert(ctx, bare), tx.Registries.Insert(ctx, foreign))
+		return errors.Join(tx.Registries.Insert(ctx, full), tx.Registries.Insert(ctx, bare), tx.Registries.Insert(ctx, foreign),
+			tx.Registries.Insert(ctx, synced))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		opened, errO := tx.Registries.Get(ctx, org.UID, full.UID)
@@ -64,9 +69,10 @@ func registries(t *testing.T, db *store.DB) {
 		}
 		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
 		want := []store.ListedRegistry{
-			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start},
-			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
-				SyncSupported: true, SpectroManifest: true, Private: true},
+			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start, Private: true},
+			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint,
+				ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true, Private: true},
+			{UID: synced.UID, Name: "Synced", Canonical: "synced", CreatedAt: start, UpdatedAt: start, SyncSupported: true},
 		}
 		if diff := cmp.Diff(want, list); diff != "" || more {
 			t.Error(diff, more)

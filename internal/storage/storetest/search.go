@@ -29,6 +29,9 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 		}
 		at := start.Add(time.Duration(i/4) * time.Minute) // some at the same time
 		result := store.HealthResult{Valid: i%3 == 1, Code: "C", CertificateExpiresSoon: i%5 == 1, CredentialsExpireSoon: i%7 == 1}
+		if i%5 == 2 && !result.Valid {
+			result.Reason = []string{"providerUnavailable", "providerUnreachable"}[i%2] // says nothing about the registry
+		}
 		if i > 10 {
 			result.CertificateNotAfter = start.Add(time.Duration(100-i) * time.Hour)
 			result.CredentialsNotAfter = start.Add(time.Duration(i) * time.Hour)
@@ -47,7 +50,9 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 // searched returns what a filter selects of a list by name.
 func searched(list []store.ListedRegistry, f store.RegistryFilter) []store.ListedRegistry {
 	list = slices.DeleteFunc(slices.Clone(list), func(r store.ListedRegistry) bool {
-		return !strings.Contains(r.Canonical, f.Name) || f.Health != "" && r.Health.Word() != f.Health
+		state := r.Health.State
+		return !strings.Contains(r.Canonical, f.Name) || f.Health != "" && r.Health.Word() != f.Health ||
+			f.ExpiresSoon && !state.CertificateExpiresSoon && !state.CredentialsExpireSoon
 	})
 	order := []store.HealthState{store.Failing, store.Unknown, store.Healthy}
 	slices.SortStableFunc(list, func(a, b store.ListedRegistry) int {
@@ -56,8 +61,15 @@ func searched(list []store.ListedRegistry, f store.RegistryFilter) []store.Liste
 			return cmp.Compare(slices.Index(order, a.Health.Word()), slices.Index(order, b.Health.Word()))
 		case store.SortBySince:
 			return b.Health.Since.Compare(a.Health.Since)
+		case store.SortByExpiry:
+			first, second := a.Health.State.FirstExpiry(), b.Health.State.FirstExpiry()
+			if first.IsZero() != second.IsZero() {
+				return cmp.Compare(second.UnixMilli(), first.UnixMilli()) // zero is before all others
+			}
+			return first.Compare(second)
+		default:
+			return 0
 		}
-		return 0
 	})
 	return list
 }
@@ -70,8 +82,9 @@ func searches(t *testing.T, db *store.DB) {
 	var counts store.HealthCounts
 	for _, name := range []string{"", "har", "%", "_", `\`, "ö", "0", "none"} {
 		for _, health := range []store.HealthState{"", store.Healthy, store.Failing, store.Unknown} {
-			for _, sort := range []store.RegistrySort{"", store.SortByName, store.SortByHealth, store.SortBySince} {
-				f := store.RegistryFilter{OrgUID: org.UID, Name: name, Health: health, Sort: sort}
+			for _, sort := range []store.RegistrySort{"", store.SortByName, store.SortByHealth, store.SortBySince,
+				store.SortByExpiry} {
+				f := store.RegistryFilter{OrgUID: org.UID, Name: name, Health: health, Sort: sort, ExpiresSoon: name == "0"}
 				want := searched(list, f)
 				mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 					var got []store.ListedRegistry
@@ -117,7 +130,7 @@ func searches(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(errA, errS, errN, errF)
 	})
-	if want := (store.HealthCounts{Healthy: 13, Failing: 13, Unknown: 14, CertificateNotAfter: start.Add(62 * time.Hour),
+	if want := (store.HealthCounts{Healthy: 13, Failing: 10, Unknown: 17, CertificateNotAfter: start.Add(62 * time.Hour),
 		CredentialsNotAfter: start.Add(11 * time.Hour)}); counts != want {
 		t.Errorf("counted %+v, want %+v", counts, want)
 	}

@@ -255,6 +255,8 @@ func registryHealth(t *testing.T, db *store.DB) {
 	health.Unconfirmed = end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true).Unconfirmed
 	want("another failure that does not count yet", health, store.Failing)
 	want("valid", end(store.HealthResult{Valid: true}, false), store.Healthy)
+	want("certificate", end(store.HealthResult{Valid: true, CertificateExpiresSoon: true}, false), store.Healthy)
+	want("credentials", end(store.HealthResult{Valid: true, CredentialsExpireSoon: true}, false), store.Healthy)
 }
 
 // watchBounds checks that histories are bounded, and that checks missed in an outage are spread.

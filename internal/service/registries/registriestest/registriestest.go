@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
@@ -76,7 +77,7 @@ func Definition() regcheck.Definition {
 func (f Fixture) AuditRecords(t *testing.T) (list []string) {
 	t.Helper()
 	err := f.DB.View(t.Context(), func(tx *store.Tx) error {
-		records, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 1000)
+		records, err := tx.Audits.List(t.Context(), audits.Filter{}, 1000)
 		for _, e := range slices.Backward(records) {
 			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s by %s %s", e.Action, e.Outcome, e.ActorName, e.Reason)))
 		}
