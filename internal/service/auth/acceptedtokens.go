@@ -96,73 +96,44 @@ func verifiedClaims(token secret.String) (c claims, err error) {
 	return c, json.Unmarshal([]byte(text), &c) // not decoded itself, which would be allocated then
 }
 
-// scan is json.Unmarshal at a tenth of its time for an object as sign writes it: without spaces, escapes and other values than texts and
-// integers. It returns false for any other. It is only for what json.Unmarshal has accepted before.
+// scan is json.Unmarshal at a tenth of its time for an object as sign writes it: all members in their order, without spaces and escapes. It
+// returns false for any other. It is only for what json.Unmarshal has accepted before.
 func (c *claims) scan(text string) bool {
-	rest, ok := strings.CutPrefix(text, `{"`)
-	for ok && strings.IndexByte(rest, '\\') < 0 {
-		var name, value string
-		if name, rest, ok = strings.Cut(rest, `":`); !ok {
-			return false
-		}
-		if quoted, isText := strings.CutPrefix(rest, `"`); isText {
-			value, rest, ok = strings.Cut(quoted, `"`)
-			ok = ok && c.setText(name, value)
-		} else {
-			end := max(0, strings.IndexAny(rest, ",}"))
-			value, rest = rest[:end], rest[end:]
-			ok = c.setNumber(name, value)
-		}
-		if rest == "}" {
-			return ok
-		}
-		if ok {
-			rest, ok = strings.CutPrefix(rest, `,"`)
-		}
-	}
-	return false
+	m := members{text}
+	return strings.IndexByte(text, '\\') < 0 &&
+		m.text(`{"iss":"`, &c.Issuer) && m.text(`,"aud":"`, &c.Audience) && m.text(`,"sub":"`, &c.Subject) &&
+		m.text(`,"org":"`, &c.Org) && m.text(`,"sid":"`, &c.Session) && m.text(`,"jti":"`, &c.ID) &&
+		m.number(`,"iat":`, &c.IssuedAt) && m.number(`,"nbf":`, &c.NotBefore) && m.number(`,"exp":`, &c.Expires) &&
+		m.text(`,"email":"`, &c.Email) && m.text(`,"role":"`, &c.Role) && m.text(`,"org_name":"`, &c.OrgName) &&
+		m.text(`,"pos":"`, &c.Position) && m.rest == "}"
 }
 
-func (c *claims) setText(name, value string) bool {
-	switch name {
-	case "iss":
-		c.Issuer = value
-	case "aud":
-		c.Audience = value
-	case "sub":
-		c.Subject = value
-	case "org":
-		c.Org = value
-	case "sid":
-		c.Session = value
-	case "jti":
-		c.ID = value
-	case "email":
-		c.Email = value
-	case "role":
-		c.Role = value
-	case "org_name":
-		c.OrgName = value
-	case "pos":
-		c.Position = value
-	default:
+// members are the members of an object that were not read yet.
+type members struct{ rest string }
+
+// text reads the next member, whose name is in prefix.
+func (m *members) text(prefix string, to *string) (ok bool) {
+	if m.rest, ok = strings.CutPrefix(m.rest, prefix); !ok {
 		return false
 	}
+	end := strings.IndexByte(m.rest, '"')
+	if end < 0 {
+		return false
+	}
+	*to, m.rest = m.rest[:end], m.rest[end+1:]
 	return true
 }
 
-func (c *claims) setNumber(name, value string) bool {
-	n, err := strconv.ParseInt(value, 10, 64)
-	switch name {
-	case "iat":
-		c.IssuedAt = n
-	case "nbf":
-		c.NotBefore = n
-	case "exp":
-		c.Expires = n
-	default:
+func (m *members) number(prefix string, to *int64) (ok bool) {
+	if m.rest, ok = strings.CutPrefix(m.rest, prefix); !ok {
 		return false
 	}
+	end := strings.IndexByte(m.rest, ',')
+	if end < 0 {
+		return false
+	}
+	n, err := strconv.ParseInt(m.rest[:end], 10, 64)
+	*to, m.rest = n, m.rest[end:]
 	return err == nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -105,7 +106,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	}
 	w.newAudits(t)
 	finder := audit.Origin{RequestID: "ref-2", Address: "198.51.100.7"}
-	unknown, _ := newRandomKey(apiKeyPrefix)
+	unknown, _ := randomkey.New(apiKeyPrefix)
 	for _, presented := range []secret.String{unknown, key, key} {
 		if err := w.APIKeys.RevokePresented(t.Context(), finder, presented); err != nil {
 			t.Error(err)
@@ -125,7 +126,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 
 func TestRevocationsOfASourceAreLimited(t *testing.T) {
 	w := mustWorld(t, nil)
-	unknown, _ := newRandomKey(apiKeyPrefix)
+	unknown, _ := randomkey.New(apiKeyPrefix)
 	revoke := func(address string) error {
 		return w.APIKeys.RevokePresented(t.Context(), audit.Origin{Address: address}, unknown)
 	}
@@ -148,7 +149,7 @@ func TestInvalidAPIKeysAreRefused(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	good := key.Reveal()
-	outsider, _ := newRandomKey(apiKeyPrefix)
+	outsider, _ := randomkey.New(apiKeyPrefix)
 	for token, reason := range map[string]string{
 		outsider.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
 		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed,
@@ -261,11 +262,11 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 }
 
 func FuzzAPIKey(f *testing.F) {
-	key, _ := newRandomKey(apiKeyPrefix)
+	key, _ := randomkey.New(apiKeyPrefix)
 	f.Add(key.Reveal())
 	f.Add("rwk_" + strings.Repeat("a", 58))
 	f.Fuzz(func(t *testing.T, text string) {
-		if hash, ok := randomKeyHash(apiKeyPrefix, secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
+		if hash, ok := randomkey.Hash(apiKeyPrefix, secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
 			t.Errorf("%q is accepted as a key", text)
 		}
 	})

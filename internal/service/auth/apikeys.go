@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,9 +12,19 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
+)
+
+// Prefixes of the random keys of API keys, and of the references that browsers have to their sessions.
+const (
+	apiKeyPrefix    = "rwk_"
+	referencePrefix = "rwc_"
+
+	// 30 of the 256 random bits: enough to distinguish the keys of an organization, useless for an attack
+	visibleChars = len(apiKeyPrefix) + 6
 )
 
 // APIKey describes a key without its secret.
@@ -50,10 +61,14 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 	if problems := k.Problems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
-	key, hash := newRandomKey(apiKeyPrefix)
+	key, hash := randomkey.New(apiKeyPrefix)
 	var created store.APIKey
 	err := k.db.InTx(ctx, func(tx *store.Tx) error {
 		user, err := k.keyOwner(ctx, tx, p, input)
+		if err == nil && user.Workload { // a key would outlive the trust in its issuer
+			err = &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: "apiKey.create",
+				Message: "A workload has no API keys: it exchanges a token of its issuer."}
+		}
 		if err != nil {
 			return err
 		}
@@ -246,10 +261,10 @@ func (k *APIKeys) Update(ctx context.Context, p Principal, origin audit.Origin, 
 //
 // Faults: Invalid with field apiKey; Limited.
 func (k *APIKeys) RevokePresented(ctx context.Context, origin audit.Origin, key secret.String) error {
-	hash, ok := randomKeyHash(apiKeyPrefix, key)
+	hash, ok := randomkey.Hash(apiKeyPrefix, key)
 	if !ok {
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
-			apiKeyPrefix, randomKeyEncoding.EncodedLen(randomKeyBytes))})
+			apiKeyPrefix, randomkey.Chars)})
 	}
 	if wait, reserved := k.revocations.Reserve(origin.Source(), 0, k.waitNow()); !reserved {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
@@ -318,4 +333,17 @@ func keyNameTaken(err error) error {
 		return &fault.Error{Kind: fault.Conflict, Code: "ApiKeyAlreadyExists", Message: "The user already has an API key with this name."}
 	}
 	return err
+}
+
+// checkAPIKey returns why a stored key is not accepted, "" if it is.
+func checkAPIKey(k store.APIKey, hash []byte, now time.Time) string {
+	switch {
+	case subtle.ConstantTimeCompare(k.Hash, hash) != 1: // the index found it; compare again in constant time
+		return ReasonUnknown
+	case !k.DeactivatedAt.IsZero() || !k.DisabledAt.IsZero():
+		return ReasonInactive
+	case !now.Before(k.ExpiresAt):
+		return ReasonExpired
+	}
+	return ""
 }

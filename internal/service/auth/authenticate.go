@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -176,7 +177,7 @@ func principalOf(session store.Session, method audit.AuthMethod) Principal {
 //
 // Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store does not respond.
 func (a *Authenticator) AuthenticateConsole(ctx context.Context, reference secret.String) (Principal, error) {
-	hash, ok := randomKeyHash(referencePrefix, reference)
+	hash, ok := randomkey.Hash(referencePrefix, reference)
 	if !ok {
 		return Principal{}, unauthorized(ReasonMalformed)
 	}
@@ -242,7 +243,7 @@ const (
 
 // byAPIKey returns the caller of an API key: from the cache, or from the store.
 func (a *Authenticator) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
-	hash, ok := randomKeyHash(apiKeyPrefix, key)
+	hash, ok := randomkey.Hash(apiKeyPrefix, key)
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}

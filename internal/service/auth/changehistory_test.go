@@ -22,7 +22,8 @@ type database struct {
 
 func (d *database) begin(subject string) {
 	d.noted++
-	d.open = append(d.open, store.Change{Subject: subject, At: start.Add(time.Duration(d.noted/2) * time.Millisecond)}) // two have the same time
+	at := start.Add(time.Duration(d.noted/2) * time.Millisecond) // two have the same time
+	d.open = append(d.open, store.Change{Subject: subject, At: at})
 }
 
 func (d *database) commit(i int) string {

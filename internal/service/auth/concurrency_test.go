@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -147,7 +148,7 @@ func (w *world) failures(t *testing.T) int64 {
 // TestConcurrentLoginsThatUpgradeTheHash both succeed: the second one finds the hash stored by the first one.
 func TestConcurrentLoginsThatUpgradeTheHash(t *testing.T) {
 	w := mustWorld(t, nil)
-	w.passwords.cost = argonCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	w.passwords.hasher.Cost = passwordhash.Cost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	login := func() error { return w.tryFrom(t, origin.Address, goodEmail, goodPassword) }
 	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", login, login)
 	if n := w.failures(t); n != 0 {

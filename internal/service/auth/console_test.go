@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -49,9 +50,10 @@ func TestConsoleSession(t *testing.T) {
 		_, err := w.Authenticate(t.Context(), presented)
 		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonMalformed)
 	}
-	unknown, _ := newRandomKey(referencePrefix)
-	for reference, reason := range map[secret.String]string{"": ReasonMalformed, tokens.Authorization: ReasonMalformed, tokens.Refresh: ReasonMalformed,
-		first + "a": ReasonMalformed, unknown: ReasonUnknown} {
+	unknown, _ := randomkey.New(referencePrefix)
+	for reference, reason := range map[secret.String]string{"": ReasonMalformed, tokens.Authorization: ReasonMalformed,
+		tokens.Refresh: ReasonMalformed,
+		first + "a":    ReasonMalformed, unknown: ReasonUnknown} {
 		_, err := w.AuthenticateConsole(t.Context(), reference)
 		wantFault(t, err, fault.CodeUnauthorizedAccess, reason)
 	}

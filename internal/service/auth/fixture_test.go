@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -30,7 +31,7 @@ const (
 
 var (
 	start  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	cheap  = argonCost{MemoryKiB: 64, Time: 1, Parallelism: 1}
+	cheap  = passwordhash.Cost{MemoryKiB: 64, Time: 1, Parallelism: 1}
 	origin = audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"}
 )
 

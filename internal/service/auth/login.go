@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -30,8 +31,8 @@ type Credentials struct {
 // problems lists all problems of the credentials, regardless of any account.
 func (c Credentials) problems() []fault.Field {
 	return fault.Join(c.Undecoded, slices.Concat(
-		fault.FieldProblem("emailId", lookupProblem(c.Email)),
-		fault.FieldProblem("org", lookupProblem(c.Org)),
+		fault.FieldProblem("emailId", LookupProblem(c.Email)),
+		fault.FieldProblem("org", LookupProblem(c.Org)),
 		fault.FieldProblem("password", passwordProblem(c.Password))))
 }
 
@@ -65,7 +66,7 @@ func (l *Logins) Login(ctx context.Context, origin audit.Origin, c Credentials) 
 // long as the session is live. The store has its hash. It ends, without use, at the absolute end of the session.
 func (l *Logins) LoginConsole(ctx context.Context, origin audit.Origin, c Credentials) (
 	reference secret.String, end time.Time, err error) {
-	reference, hash := newRandomKey(referencePrefix)
+	reference, hash := randomkey.New(referencePrefix)
 	session, err := l.logIn(ctx, origin, c, hash)
 	if err != nil {
 		return "", time.Time{}, err
@@ -172,7 +173,7 @@ func (a *attempt) limit() error {
 	return limited(a.l.throttle.wait(a.state, a.l.waitNow()))
 }
 
-// verify reports whether the password is that of the account, as Passwords.verify. It waits for a slot to hash in and reserves the
+// verify reports whether the password is that of the account, as Hasher.Verify. It waits for a slot to hash in and reserves the
 // attempt there, so that an attempt without a slot is not counted.
 func (a *attempt) verify(ctx context.Context, password secret.String) (matches bool, newHash string, err error) {
 	release, waited, err := a.l.passwords.bulk.Acquire(ctx, a.hashCaller())
@@ -186,7 +187,7 @@ func (a *attempt) verify(ctx context.Context, password secret.String) (matches b
 		}
 		a.reserved = true
 	}
-	return a.l.passwords.verify(password, a.user.PasswordHash)
+	return a.l.passwords.hasher.Verify(password, a.user.PasswordHash)
 }
 
 // hashCaller returns the position of the attempt in the queue for hashing.

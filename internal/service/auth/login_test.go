@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/hashing"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -143,8 +144,8 @@ func TestLoginWithoutOrganization(t *testing.T) {
 
 func TestLoginUpgradesTheHash(t *testing.T) {
 	w := mustWorld(t, nil)
-	stronger := argonCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
-	w.passwords.cost = stronger
+	stronger := passwordhash.Cost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	w.passwords.hasher.Cost = stronger
 	for range 2 {
 		w.mustLogin(t)
 	}
@@ -178,7 +179,7 @@ func TestEveryRefusalCostsOneHash(t *testing.T) {
 	if after := len(w.audits(t, 100)); after != before {
 		t.Errorf("%d records of logins that were not attempted", after-before)
 	}
-	if w.passwords.dummyHash.cost != w.passwords.cost {
+	if w.passwords.hasher.Dummy.Cost != w.passwords.hasher.Cost {
 		t.Error("an unknown user has another hash cost than a known one")
 	}
 }
@@ -265,9 +266,9 @@ func TestOvertakenAfterAWait(t *testing.T) {
 		_ = w.tryFrom(t, "192.0.2.1", goodEmail, "a wrong password here")
 	}
 	w.clock.move(time.Minute)
-	w.passwords.cost = argonCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	w.passwords.hasher.Cost = passwordhash.Cost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	nested := false
-	w.passwords.compute = func(in hashing.Input) ([]byte, error) {
+	w.passwords.hasher.Compute = func(in hashing.Input) ([]byte, error) {
 		if !nested {
 			nested = true
 			if err := w.tryFrom(t, "198.51.100.7", goodEmail, goodPassword); err != nil {
@@ -304,7 +305,7 @@ func TestFailedHashing(t *testing.T) {
 	w := mustWorld(t, nil)
 	before := len(w.audits(t, 100))
 	for name, password := range map[string]secret.String{"right": goodPassword, "wrong": "x"} {
-		w.passwords.compute = func(hashing.Input) ([]byte, error) { return nil, errors.New("the process was killed") }
+		w.passwords.hasher.Compute = func(hashing.Input) ([]byte, error) { return nil, errors.New("the process was killed") }
 		tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: password})
 		if !isBusy(err) || tokens != (Tokens{}) {
 			t.Errorf("%s password: %v", name, err)
@@ -316,6 +317,6 @@ func TestFailedHashing(t *testing.T) {
 	if after := len(w.audits(t, 100)); after != before {
 		t.Errorf("%d records of logins whose password was not hashed", after-before)
 	}
-	w.passwords.compute = hashing.Compute
+	w.passwords.hasher.Compute = hashing.Compute
 	w.mustLogin(t)
 }

@@ -84,8 +84,8 @@ func invisible(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// lookupProblem bounds a name that is only looked up. A name that cannot exist is not found.
-func lookupProblem(name string) string {
+// LookupProblem bounds a name that is only looked up. A name that cannot exist is not found.
+func LookupProblem(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "is required"

@@ -1,54 +1,17 @@
 package auth
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
-	"encoding/base64"
-	"errors"
-	"fmt"
-	"math"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/crypto/argon2"
-	"golang.org/x/text/unicode/norm"
-
-	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
-	"github.com/regwarden/regwarden/internal/service/hashing"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// argonCost is the cost of one argon2id hash.
-type argonCost struct {
-	MemoryKiB   uint32
-	Time        uint32
-	Parallelism uint8
-}
-
-// defaultHashCost is the OWASP Password Storage minimum (ASVS 5.0 appendix C).
-var defaultHashCost = argonCost{MemoryKiB: 19456, Time: 2, Parallelism: 1}
-
-// maxHashCost bounds the cost of a stored hash, so that a damaged row cannot exhaust the memory.
-var maxHashCost = argonCost{MemoryKiB: 1 << 20, Time: 64, Parallelism: 16}
-
-const (
-	saltBytes        = 16
-	tagBytes         = 32
-	maxPasswordBytes = 1024
-)
-
-func (c argonCost) String() string {
-	return fmt.Sprintf("m=%d,t=%d,p=%d", c.MemoryKiB, c.Time, c.Parallelism)
-}
-
-func (c argonCost) atLeast(least argonCost) bool {
-	return c.MemoryKiB >= least.MemoryKiB && c.Time >= least.Time && c.Parallelism >= least.Parallelism
-}
+const maxPasswordBytes = 1024
 
 // Shares of the slots for hashing.
 const (
@@ -66,17 +29,12 @@ func newBulkhead(c Config) *fairqueue.Limiter {
 
 // Passwords hashes and checks passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
 type Passwords struct {
-	cost      argonCost
-	compute   func(hashing.Input) ([]byte, error)
-	bulk      *fairqueue.Limiter
-	dummyHash phc // verified for an unknown user, at the same cost
+	hasher *passwordhash.Hasher
+	bulk   *fairqueue.Limiter
 }
 
 func newPasswords(c Config) *Passwords {
-	dummyHash := phc{cost: c.hashCost, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
-	_, _ = rand.Read(dummyHash.salt)
-	_, _ = rand.Read(dummyHash.tag)
-	return &Passwords{cost: c.hashCost, compute: c.ComputeHash, bulk: newBulkhead(c), dummyHash: dummyHash}
+	return &Passwords{hasher: passwordhash.New(c.hashCost, c.ComputeHash), bulk: newBulkhead(c)}
 }
 
 // Load returns how many passwords are being hashed and how many callers wait.
@@ -94,23 +52,7 @@ func (p *Passwords) hashFor(ctx context.Context, c fairqueue.Caller, password se
 		return "", err
 	}
 	defer release()
-	return p.hash(password)
-}
-
-// verify reports whether a password has the stored hash. Without a stored hash, it takes the same time and returns
-// false. If the stored hash is weaker than the configured cost, it also returns a new hash of a correct password, else
-// the stored one. The caller must have a slot.
-func (p *Passwords) verify(password secret.String, stored string) (matches bool, newHash string, err error) {
-	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
-	if err != nil {
-		return false, "", fmt.Errorf("parse a stored password hash: %w", err)
-	}
-	same, err := p.matches(expected, password)
-	matches, newHash = same && stored != "", stored
-	if matches && !expected.cost.atLeast(p.cost) {
-		newHash, err = p.hash(password)
-	}
-	return matches && err == nil, newHash, err
+	return p.hasher.Hash(password)
 }
 
 // passwordProblem returns why a text cannot be a password, "" if it can. It is checked before and regardless of any
@@ -128,76 +70,4 @@ func passwordProblem(password secret.String) string {
 		return "must not contain control characters; remove the trailing newline"
 	}
 	return ""
-}
-
-// prepared returns the hashed form of a password: NFC (RFC 8265 section 4.2.2), since keyboards compose letters
-// differently. It is not changed or truncated otherwise.
-func prepared(password secret.String) []byte {
-	return norm.NFC.Bytes([]byte(password.Reveal()))
-}
-
-// phc is a parsed argon2id hash in the PHC string format.
-type phc struct {
-	cost      argonCost
-	salt, tag []byte
-}
-
-// hash returns the PHC string of a password with a new salt.
-func (p *Passwords) hash(password secret.String) (string, error) {
-	salt := make([]byte, saltBytes)
-	_, _ = rand.Read(salt)
-	tag, err := p.tag(password, p.cost, salt, tagBytes)
-	if err != nil {
-		return "", err
-	}
-	return phc{cost: p.cost, salt: salt, tag: tag}.String(), nil
-}
-
-func (p *Passwords) tag(password secret.String, cost argonCost, salt []byte, size uint32) ([]byte, error) {
-	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time,
-		Parallelism: cost.Parallelism, Size: size})
-	if err != nil {
-		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable,
-			Message: "Passwords cannot be hashed now. Try again.", RetryAfter: time.Second, Cause: err}
-	}
-	return tag, nil
-}
-
-func (p *Passwords) matches(h phc, password secret.String) (bool, error) {
-	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
-		return false, nil
-	}
-	tag, err := p.tag(password, h.cost, h.salt, uint32(len(h.tag))) // #nosec G115 -- bounded above
-	return subtle.ConstantTimeCompare(h.tag, tag) == 1, err
-}
-
-func (h phc) String() string {
-	encode := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$%v$%s$%s", argon2.Version, h.cost, encode(h.salt), encode(h.tag))
-}
-
-var errNotPHC = errors.New("not an argon2id hash in PHC format within the limits")
-
-// parsePHC reads "$argon2id$v=19$m=19456,t=2,p=1$salt$tag".
-func parsePHC(text string) (phc, error) {
-	parts := strings.Split(text, "$")
-	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
-		return phc{}, errNotPHC
-	}
-	var h phc
-	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.cost.MemoryKiB, &h.cost.Time, &h.cost.Parallelism)
-	if err != nil || h.cost.String() != parts[3] {
-		return phc{}, errNotPHC
-	}
-	var saltErr, tagErr error
-	h.salt, saltErr = base64.RawStdEncoding.Strict().DecodeString(parts[4])
-	h.tag, tagErr = base64.RawStdEncoding.Strict().DecodeString(parts[5])
-	if saltErr != nil || tagErr != nil || len(h.salt) < 8 || len(h.salt) > 64 || len(h.tag) < 16 || len(h.tag) > 64 {
-		return phc{}, errNotPHC
-	}
-	least := argonCost{MemoryKiB: 8, Time: 1, Parallelism: 1}
-	if !h.cost.atLeast(least) || !maxHashCost.atLeast(h.cost) {
-		return phc{}, errNotPHC
-	}
-	return h, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -29,7 +30,7 @@ func (l *Logins) ChangePasswordConsole(ctx context.Context, p Principal, origin 
 	if err != nil {
 		return "", time.Time{}, fault.Wrap("look up the session of a password change", err)
 	}
-	reference, hash := newRandomKey(referencePrefix)
+	reference, hash := randomkey.New(referencePrefix)
 	if err := l.changePassword(ctx, p, origin, current, next, hash); err != nil {
 		return "", time.Time{}, err
 	}

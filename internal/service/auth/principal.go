@@ -36,6 +36,7 @@ const (
 	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
 	ReadOrgs           Permission = "org.list"
 	CreateOrgs         Permission = "org.create"
+	RenameOrgs         Permission = "org.update"
 	DeleteOrgs         Permission = "org.delete"
 	ReadAllProjects    Permission = "project.listAll"
 	CreateProjects     Permission = "project.create"
@@ -53,6 +54,9 @@ const (
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
 	ConfigureAlerts    Permission = "alert.update"
+	ReadTrusts         Permission = "trust.list"
+	CreateTrusts       Permission = "trust.create"
+	DeleteTrusts       Permission = "trust.delete"
 	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
 	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
 )
@@ -62,7 +66,7 @@ var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true,
 		ReadUsers: true, CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true,
 		CreateAllAPIKeys: true, ManageAllAPIKeys: true, SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
-		ConfigureAlerts: true, ReadSettings: true,
+		ConfigureAlerts: true, ReadSettings: true, ReadTrusts: true, CreateTrusts: true, DeleteTrusts: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},
 }
@@ -191,6 +195,9 @@ func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string)
 		return store.Org{}, store.User{}, err
 	}
 	found, err := userOf(ctx, tx, in, user)
+	if err == nil && found.Workload && found.UID != p.UserUID {
+		err = UserNotFound(store.ErrNotFound)
+	}
 	return in, found, err
 }
 

@@ -95,7 +95,8 @@ func TestEveryEndTakesEffectWithinASecond(t *testing.T) {
 		}},
 		"disable": {ReasonRevoked, func(p Principal, _ Tokens) error {
 			mustDisable(t, w, w.user)
-			return w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Users.Enable(t.Context(), p.OrgUID, p.UserUID) }) // its sessions stay ended
+			// Its sessions stay ended.
+			return w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Users.Enable(t.Context(), p.OrgUID, p.UserUID) })
 		}},
 		"set password": {ReasonRevoked, func(Principal, Tokens) error {
 			w.mustSetPassword(t, w.user, goodPassword)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/fingerprints"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/hashing"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -67,7 +68,7 @@ type Config struct {
 	// WaitNow is the clock of waits after failed logins: Now by default. A server has one that ignores steps of its machine's clock.
 	WaitNow func() time.Time
 
-	hashCost argonCost // defaultHashCost; only for tests of this package, to hash fast
+	hashCost passwordhash.Cost // passwordhash.DefaultCost; only for tests of this package, to hash fast
 }
 
 // withDefaults fills zero values and returns all problems of the others.
@@ -80,7 +81,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.LoginWorkers = cmp.Or(c.LoginWorkers, runtime.GOMAXPROCS(0))
 	c.LoginQueue = cmp.Or(c.LoginQueue, defaultLoginQueue)
 	c.LoginWait = cmp.Or(c.LoginWait, defaultLoginWait)
-	c.hashCost = cmp.Or(c.hashCost, defaultHashCost)
+	c.hashCost = cmp.Or(c.hashCost, passwordhash.DefaultCost)
 	c.LoginFreeFailures = cmp.Or(c.LoginFreeFailures, defaultFreeFailures)
 	c.LoginMaxWait = cmp.Or(c.LoginMaxWait, defaultLoginMaxWait)
 	if c.ComputeHash == nil {

@@ -36,6 +36,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 			return tx.Sessions.DeleteConsumedJTIs(ctx, before, limit)
 		},
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, limit) },
+		func(tx *store.Tx, limit int) (int64, error) { return tx.Trusts.DeleteUsed(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) {
 			return tx.Throttling.DeleteBefore(ctx, s.waitNow().Add(-time.Hour), limit)

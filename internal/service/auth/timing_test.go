@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/hashing"
 )
 
@@ -23,10 +24,10 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	if stored, err := parsePHC(w.user.PasswordHash); err != nil || stored.cost != w.passwords.dummyHash.cost {
-		t.Errorf("the dummy hash costs %v, a stored one %v, %v", w.passwords.dummyHash.cost, stored.cost, err)
+	if stored, err := passwordhash.Parse(w.user.PasswordHash); err != nil || stored.Cost != w.passwords.hasher.Dummy.Cost {
+		t.Errorf("the dummy hash costs %v, a stored one %v, %v", w.passwords.hasher.Dummy.Cost, stored.Cost, err)
 	}
-	w.passwords.dummyHash.cost.MemoryKiB = 8
+	w.passwords.hasher.Dummy.Cost.MemoryKiB = 8
 	if got := w.workOf(t, credentials[1]); got == want {
 		t.Error("a cheaper hash is not detected")
 	}
@@ -43,9 +44,9 @@ type refusalWork struct {
 // workOf returns the work of one refused login.
 func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
 	t.Helper()
-	compute := w.passwords.compute
-	defer func() { w.passwords.compute = compute }()
-	w.passwords.compute = func(in hashing.Input) ([]byte, error) {
+	compute := w.passwords.hasher.Compute
+	defer func() { w.passwords.hasher.Compute = compute }()
+	w.passwords.hasher.Compute = func(in hashing.Input) ([]byte, error) {
 		work.hashes++
 		work.memoryKiB += in.MemoryKiB
 		return compute(in)
@@ -58,7 +59,7 @@ func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
 }
 
 // mustRefusalWorld returns a world and the credentials of each kind of refusal.
-func mustRefusalWorld(t *testing.T, cost argonCost) (*world, []Credentials) {
+func mustRefusalWorld(t *testing.T, cost passwordhash.Cost) (*world, []Credentials) {
 	t.Helper()
 	w := mustWorld(t, func(c *Config) { c.hashCost = cost })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
@@ -114,9 +115,9 @@ func distinguishable(t *testing.T, times [][]time.Duration, limit float64) (pair
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
 	const hashCost = 4096 // KiB: a few milliseconds, about as long as the rest of a login
-	w, credentials := mustRefusalWorld(t, argonCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
+	w, credentials := mustRefusalWorld(t, passwordhash.Cost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
-		w.passwords.dummyHash.cost.MemoryKiB = 8
+		w.passwords.hasher.Dummy.Cost.MemoryKiB = 8
 	}
 	times := make([][]time.Duration, len(credentials))
 	for i := range perKind {

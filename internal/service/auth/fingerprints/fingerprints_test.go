@@ -22,13 +22,13 @@ func TestFingerprints(t *testing.T) {
 	for i := range live {
 		f.Add(text(i))
 	}
-	if found := count(0); found < live*98/100 {
+	if found := count(0); found < live*995/1000 {
 		t.Errorf("%d of %d are found", found, live)
 	}
 	for i := range live {
 		f.Add(text(live + i))
 	}
-	if found := count(live); found < live*98/100 {
+	if found := count(live); found < live*995/1000 {
 		t.Errorf("%d of the newest %d are found after two lifetimes", found, live)
 	}
 	if found := count(2 * live); found != 0 {
