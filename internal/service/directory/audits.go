@@ -87,15 +87,56 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 		if err != nil {
 			return err
 		}
-		page, err = auditPage(ctx, tx, filter, q.Request)
-		return err
+		if page, err = auditPage(ctx, tx, filter, q.Request); err != nil {
+			return err
+		}
+		return setObjectNames(ctx, tx, page.Items)
 	})
 	return page, fault.Wrap("list audit records", err)
 }
 
+// setObjectNames sets the present names of the objects of records that have one: those of deleted objects have none.
+func setObjectNames(ctx context.Context, tx *store.Tx, records []audit.Record) error {
+	names := map[string]string{}
+	for i := range records {
+		r := &records[i]
+		if uuid.Validate(r.Object) != nil || r.OrgUID == "" {
+			continue
+		}
+		name, known := names[r.Object]
+		if !known {
+			var err error
+			if name, err = objectName(ctx, tx, *r); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			names[r.Object] = name
+		}
+		r.ObjectName = name
+	}
+	return nil
+}
+
+func objectName(ctx context.Context, tx *store.Tx, r audit.Record) (string, error) {
+	switch r.Action.Kind() {
+	case "registry":
+		return tx.Registries.Name(ctx, r.OrgUID, r.Object)
+	case "user":
+		user, err := tx.Users.Get(ctx, r.OrgUID, r.Object)
+		return user.Email, err
+	case "project":
+		project, err := tx.Projects.Get(ctx, r.OrgUID, r.Object)
+		return project.Name, err
+	case "apikey":
+		key, err := tx.APIKeys.Get(ctx, r.OrgUID, r.Object)
+		return key.Name, err
+	}
+	return "", nil
+}
+
 // RegistryChanges lists the newest changes of registries, and of their health, that Audits lists for the caller: of one registry, or of all
 // if uid is empty; with these actions, or with all if there is none. Refused and failed changes are left out.
-func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action, limit int) (list []audit.Record, err error) {
+func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action,
+	limit int) (list []audit.Record, err error) {
 	filter := audits.Filter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
 	if !p.Can(auth.ReadAllAudits) {
 		filter.ActorUID = p.UserUID
@@ -108,7 +149,8 @@ func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid s
 }
 
 func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (audits.Filter, error) {
-	filter := audits.Filter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
+	filter := audits.Filter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(),
+		From: q.From, Until: q.Until}
 	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {
 		return filter, nil
 	}
@@ -156,7 +198,15 @@ func readCursor(text string) (cursor, error) {
 //
 // Faults: NotFound, also for records of other organizations.
 func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Record, error) {
-	record, err := store.Read(ctx, d.db, func(tx *store.Tx) (audit.Record, error) { return tx.Audits.Get(ctx, uid) })
+	record, err := store.Read(ctx, d.db, func(tx *store.Tx) (audit.Record, error) {
+		found, err := tx.Audits.Get(ctx, uid)
+		if err != nil {
+			return found, err
+		}
+		named := []audit.Record{found}
+		err = setObjectNames(ctx, tx, named)
+		return named[0], err
+	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, record) {
 		return audit.Record{}, fault.ResourceNotFound("Audit record not found.")
 	}

@@ -245,6 +245,7 @@ func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, ch
 		if err != nil {
 			return changeResult{}, err
 		}
-		return changeResult{orgUID: user.OrgUID, uid: user.UID}, auth.UserNotFound(change(tx, user)) // a concurrent request may have deleted the user
+		// A concurrent request may have deleted the user.
+		return changeResult{orgUID: user.OrgUID, uid: user.UID}, auth.UserNotFound(change(tx, user))
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auditchain"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -221,6 +222,11 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		_, errK := tx.APIKeys.NoteAlert(ctx, key.UID, key.ExpiresAt)
 		return errors.Join(errJ, errK)
 	})
+	rules := directory.Trusts{Directory: w.Directory}
+	if _, err := rules.Create(t.Context(), operator, origin, directory.NewTrust{Org: org.Name, Name: "pipeline", Audience: "audience",
+		Issuer: "https://issuer.example.com", Claims: trustrule.Conditions{"sub": "subject"}}); err != nil {
+		t.Fatal(err)
+	}
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
 	later := func() time.Time { return time.Now().Add(time.Hour) }

@@ -61,7 +61,8 @@ func TestDeleteProjectWithContents(t *testing.T) {
 	}
 	var recorded []audit.Record
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) (err error) {
-		recorded, err = tx.Audits.List(ctx, audits.Filter{Actions: []audit.Action{audit.RegistryDelete}, Outcome: audit.Succeeded}, 2*registries)
+		recorded, err = tx.Audits.List(ctx,
+			audits.Filter{Actions: []audit.Action{audit.RegistryDelete}, Outcome: audit.Succeeded}, 2*registries)
 		return err
 	})
 	if n := left(); n != 0 || len(recorded) != registries {

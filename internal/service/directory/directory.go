@@ -26,6 +26,7 @@ const (
 	CodeProjectExists   = "ProjectAlreadyExists"
 	CodeProjectNotEmpty = "ProjectNotEmpty"
 	CodeUserExists      = "UserAlreadyExists"
+	CodeTrustExists     = "TrustRuleAlreadyExists"
 	CodeLastAdmin       = "LastAdministrator" // a change would leave an organization without an administrator who can log in
 )
 

@@ -30,6 +30,21 @@ func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audi
 	return visibleOrg(org), err
 }
 
+// RenameOrg changes the name with which users of an organization log in. Tokens have the former one until they are refreshed.
+//
+// Faults: Invalid with field name; Forbidden; NotFound; Conflict with CodeOrgExists.
+func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audit.Origin, uid, name string) error {
+	if problems := fault.FieldProblem("name", auth.NameProblem(name)); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: auth.RenameOrgs, action: audit.OrgUpdate, object: uid},
+		func(tx *store.Tx) (changeResult, error) {
+			renamed := store.Org{UID: uid, Name: strings.TrimSpace(name), Canonical: auth.Canonical(name)}
+			err := auth.OrgNotFound(tx.Orgs.Rename(ctx, renamed))
+			return changeResult{orgUID: uid, uid: uid}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
+		})
+}
+
 // insertOrg adds an organization and its default project.
 func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
 	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}

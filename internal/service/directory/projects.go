@@ -45,7 +45,8 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 				return changeResult{}, err
 			}
 			project = newProject(org.UID, input, d.now())
-			return changeResult{orgUID: org.UID, uid: project.UID}, auth.OrgNotFound(projectExists(tx.Projects.Insert(ctx, project))) // deleted concurrently
+			// Deleted concurrently.
+			return changeResult{orgUID: org.UID, uid: project.UID}, auth.OrgNotFound(projectExists(tx.Projects.Insert(ctx, project)))
 		})
 	return visibleProject(project), err
 }
@@ -136,26 +137,12 @@ const namedContents = 3 // of each kind, in the message of a conflict
 
 // notEmpty returns the fault of a project that still has contents, and names some of them.
 func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
-	registries, err := tx.Projects.Registries(ctx, orgUID, uid, namedContents+1)
+	kinds, err := kindsOfProject(ctx, tx, orgUID, uid, namedContents+1)
 	if err != nil {
 		return err
-	}
-	members, err := tx.Projects.Members(ctx, orgUID, uid, namedContents+1)
-	if err != nil {
-		return err
-	}
-	channels, err := tx.Channels.OfOrg(ctx, orgUID)
-	if err != nil {
-		return err
-	}
-	var targets []string
-	for _, c := range channels {
-		if c.ProjectUID == uid {
-			targets = append(targets, channelTarget(c))
-		}
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty, Message: "The project still contains " +
-		contents(kind{"registries", registries}, kind{"members", members}, kind{"alert channels", targets}) +
+		contents(kinds...) +
 		". Remove them first, or delete them with the project: --cascade, or cascade=true over HTTP."}
 }
 

@@ -49,7 +49,8 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 				return changeResult{}, err
 			}
 			user = newUser(org.UID, input, hash, d.now())
-			return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects)) // deleted concurrently
+			// Deleted concurrently.
+			return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects))
 		})
 	return visibleUser(user), err
 }
