@@ -45,7 +45,8 @@ func read(f File, more func() bool) (result model.Result, err error) {
 
 // Reader reads files in child processes, one file at a time in each. It is safe for concurrent use.
 type Reader struct {
-	free chan *process
+	free    chan *process
+	longest time.Duration
 }
 
 type process = childprocess.Process[File, response]
@@ -53,7 +54,7 @@ type process = childprocess.Process[File, response]
 // New returns a Reader of that many files at once. Its child processes are executable with args, and have to call Serve with their
 // standard input and output. They are started on demand.
 func New(log *slog.Logger, atOnce int, executable string, args ...string) *Reader {
-	r := &Reader{free: make(chan *process, atOnce)}
+	r := &Reader{free: make(chan *process, atOnce), longest: longest}
 	c := childprocess.Config{Executable: executable, Args: args, Silence: silence, Log: log, Failed: "file reading process failed"}
 	for range atOnce {
 		r.free <- childprocess.New[File, response](c)
@@ -82,7 +83,7 @@ func (r *Reader) Read(ctx context.Context, f File) (model.Result, error) {
 		return model.Result{}, ctx.Err()
 	}
 	defer func() { r.free <- p }()
-	bound, cancel := context.WithTimeout(ctx, longest)
+	bound, cancel := context.WithTimeout(ctx, r.longest)
 	defer cancel()
 	response, err := p.Call(bound, f)
 	switch {

@@ -117,9 +117,10 @@ func (r result) complete() model.Result {
 	r.Registries = append([]model.Registry{}, r.Registries...)
 	r.Skipped = append([]model.Skipped{}, r.Skipped...)
 	r.Problems = append([]model.Problem{}, r.Problems...)
-	for i := range r.Registries {
-		found := &r.Registries[i]
-		found.Notices = append([]model.Notice{}, found.Notices...)
+	for _, list := range [][]model.Registry{r.Registries, r.References} {
+		for i := range list {
+			list[i].Notices = append([]model.Notice{}, list[i].Notices...)
+		}
 	}
 	return model.Result(r)
 }

@@ -3,7 +3,9 @@ package queue
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -190,6 +192,8 @@ func TestPanicDoesNotEndOtherJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeStore(0, map[string]int{"a": 1, "b": 5})
 		q := p.queue(2)
+		var log strings.Builder
+		q.Log = slog.New(slog.NewTextHandler(&log, nil))
 		work := q.Work
 		q.Work = func(ctx context.Context, org string) {
 			if org == "a" {
@@ -206,6 +210,9 @@ func TestPanicDoesNotEndOtherJobs(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
+		if text := log.String(); strings.Count(text, "job panicked") != 1 || strings.Contains(text, "a row of a") {
+			t.Errorf("the log is %s", text)
+		}
 	})
 }
 
