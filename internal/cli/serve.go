@@ -141,7 +141,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	defer files.Close()
 	s.Checks.ReadFile = files.Read
 	metrics := s.Metrics
-	metrics.Watch(s.Watch, c.WatchInterval, s.Alerts)
+	metrics.Watch(s.Watch, c.WatchInterval, s.Alerts.Deliverer)
 	limited := server.NewListener(listener, server.ConnLimits{
 		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
 	})
@@ -163,7 +163,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
-	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliver, s.Alerts.WatchKeys, linker.Run}
+	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
 		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })

@@ -151,7 +151,7 @@ func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, inputs); err != nil {
 		t.Fatal(err)
 	}
-	list, err := f.Channels(t.Context(), f.in)
+	list, err := f.List(t.Context(), f.in)
 	if err != nil || len(list) != 3 || list[0].UID != b || list[1].UID != c || list[2].UID == a {
 		t.Fatalf("channels %+v: %v", list, err)
 	}
@@ -164,7 +164,7 @@ func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 		[]Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
 		t.Errorf("problems %s", got)
 	}
-	if list, _ := f.Channels(t.Context(), f.in); len(list) != 3 {
+	if list, _ := f.List(t.Context(), f.in); len(list) != 3 {
 		t.Error("a refused list changed something")
 	}
 }
@@ -230,7 +230,7 @@ func TestStoredHeadersAreNotSentToLookalikeHosts(t *testing.T) {
 		"https://ci.example.com@evil.test/": false,
 	} {
 		w := Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String(url), Headers: map[string]secret.String{"Authorization": mask}}}
-		filled, problems := (&Service{}).fill(w, old)
+		filled, problems := (&Channels{}).fill(w, old)
 		if accepted := len(problems) == 0; accepted != same {
 			t.Errorf("%s: %v", url, problems)
 		}
@@ -243,7 +243,7 @@ func TestStoredHeadersAreNotSentToLookalikeHosts(t *testing.T) {
 // Text that a proxy could parse as an address is not a valid host: the proxy would connect to it without a policy check.
 func TestAmbiguousAddressesAreNotHosts(t *testing.T) {
 	for _, host := range []string{"2852039166", "0xa9fea9fe", "169.254.43518", "169.254.169.254.", "0251.0376.0251.0376", "a.0x7f"} {
-		_, problems := (&Service{}).fill(Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}}, store.Channel{})
+		_, problems := (&Channels{}).fill(Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}}, store.Channel{})
 		if len(problems) != 1 || problems[0].Field != "http.url" {
 			t.Errorf("%s: %v", host, problems)
 		}

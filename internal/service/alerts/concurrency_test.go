@@ -13,7 +13,7 @@ func TestConcurrentReplacesStoreEachChannelOnce(t *testing.T) {
 	inputs := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
 	replace := func() error { return f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, inputs) }
 	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", replace, replace)
-	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(inputs) {
+	if list, err := f.List(t.Context(), f.in); err != nil || len(list) != len(inputs) {
 		t.Errorf("%d channels of %d, %v", len(list), len(inputs), err)
 	}
 }
@@ -32,7 +32,7 @@ func TestConcurrentCreatesRespectTheLimit(t *testing.T) {
 		return nil
 	}
 	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", add, add)
-	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != maxChannels {
+	if list, err := f.List(t.Context(), f.in); err != nil || len(list) != maxChannels {
 		t.Errorf("%d channels, %v", len(list), err)
 	}
 }

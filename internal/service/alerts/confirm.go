@@ -30,11 +30,17 @@ type Confirmation struct {
 	Confirmed             bool
 }
 
+// Confirmations has the pages that links lead to.
+type Confirmations struct {
+	db  *store.DB
+	now func() time.Time
+}
+
 // Confirmation returns the address and organization of a link. It changes nothing, since mail servers follow links to look for
 // malware.
 //
 // Faults: NotFound.
-func (s *Service) Confirmation(ctx context.Context, token string) (c Confirmation, err error) {
+func (s *Confirmations) Confirmation(ctx context.Context, token string) (c Confirmation, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		a, err := s.addressOf(ctx, tx, token)
 		c = Confirmation{a.Address, a.OrgName, !a.ConfirmedAt.IsZero()}
@@ -46,7 +52,7 @@ func (s *Service) Confirmation(ctx context.Context, token string) (c Confirmatio
 // Confirm confirms the address that a link was sent to. Repeating it changes nothing.
 //
 // Faults: NotFound.
-func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string) (c Confirmation, err error) {
+func (s *Confirmations) Confirm(ctx context.Context, origin audit.Origin, token string) (c Confirmation, err error) {
 	if c, err = s.Confirmation(ctx, token); err != nil || c.Confirmed {
 		return c, err // without a write: requests with invalid tokens must be cheap
 	}
@@ -72,7 +78,7 @@ func hashOf(token string) []byte {
 	return hash[:]
 }
 
-func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
+func (s *Confirmations) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
 	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
 	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.RequestedAt) > linkLifetime {
 		return a, fault.ResourceNotFound(
@@ -84,7 +90,7 @@ func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (st
 
 // sendLinks sends links to the addresses of a channel that have none. It returns how long to wait before sending the remaining ones.
 // An address gets one link; only storing a channel sends another one, after linkInterval.
-func (s *Service) sendLinks(ctx context.Context, c store.Channel) (time.Duration, error) {
+func (s *links) sendLinks(ctx context.Context, c store.Channel) (time.Duration, error) {
 	if c.Type != TypeEmail || !s.canSendLinks() {
 		return 0, nil
 	}
@@ -120,7 +126,7 @@ func (s *Service) sendLinks(ctx context.Context, c store.Channel) (time.Duration
 var errNoLink = errors.New("no link is sent now")
 
 // sendLink sends a link to one address, unless another replica does. It returns how long to wait if it fails.
-func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
+func (s *links) sendLink(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
 	token := rand.Text()
 	requested := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), RequestedAt: s.now()}
 	var wait time.Duration
@@ -150,7 +156,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 	if err := client.Send(message); message.IsDelivered() || isPermanent(err) {
 		return 0, nil
 	}
-	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Addresses.DeleteUnconfirmed(ctx, requested.OrgUID, requested.Address, requested.RequestedAt)
 	})
 	return linkBackoff, err
@@ -158,7 +164,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 
 // reserveLink reserves a message with a link in two allowances: that of links, which is low, and that of the organization's messages.
 // It returns how long to wait if one of them is used up; the caller must then roll back.
-func (s *Service) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
+func (s *links) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
 	if wait, _, err = tx.Allowances.Reserve(ctx, store.LinksOf+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
 		return max(wait, jitter(linkBackoff)), err
 	}

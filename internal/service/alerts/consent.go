@@ -20,7 +20,14 @@ type consent struct {
 	known   map[string]store.AlertAddress
 }
 
-func (s *Service) consentOf(ctx context.Context, tx *store.Tx, orgUID string) (consent, error) {
+// links knows who has confirmed, and sends links to the others.
+type links struct {
+	db     *store.DB
+	config Config
+	now    func() time.Time
+}
+
+func (s *links) consentOf(ctx context.Context, tx *store.Tx, orgUID string) (consent, error) {
 	list, err := tx.Addresses.List(ctx, orgUID)
 	c := consent{domains: s.config.MailDomains, known: make(map[string]store.AlertAddress, len(list))}
 	for _, a := range list {
@@ -64,7 +71,7 @@ type recipients struct {
 	cut         bool     // the project has more than maxRecipients users
 }
 
-func (s *Service) recipients(ctx context.Context, tx *store.Tx, c store.Channel) (to recipients, err error) {
+func (s *links) recipients(ctx context.Context, tx *store.Tx, c store.Channel) (to recipients, err error) {
 	addresses, cut, err := addressesOf(ctx, tx, c)
 	if err != nil {
 		return to, err
@@ -102,13 +109,14 @@ func addressesOf(ctx context.Context, tx *store.Tx, c store.Channel) (addresses 
 
 // complete is fill with the problems that depend on the store: without links, addresses outside of the operator's domains cannot
 // be confirmed.
-func (s *Service) complete(ctx context.Context, tx *store.Tx, in Scope, input Channel, old store.Channel) (store.Channel, []fault.Field, error) {
+func (s *Channels) complete(ctx context.Context, tx *store.Tx, in Scope, input Channel,
+	old store.Channel) (store.Channel, []fault.Field, error) {
 	c, found := s.fill(input, old)
 	c.OrgUID, c.ProjectUID = in.OrgUID, in.ProjectUID
 	if c.Type != TypeEmail || len(found) > 0 || s.config.Links != "" {
 		return c, found, nil
 	}
-	consent, err := s.consentOf(ctx, tx, in.OrgUID)
+	consent, err := s.links.consentOf(ctx, tx, in.OrgUID)
 	if err != nil {
 		return c, nil, err
 	}
@@ -133,10 +141,10 @@ func unconfirmableAddresses(ctx context.Context, tx *store.Tx, c store.Channel, 
 }
 
 // canSendLinks reports whether the settings allow links.
-func (s *Service) canSendLinks() bool { return s.config.Mail != nil && s.config.Links != "" }
+func (s *links) canSendLinks() bool { return s.config.Mail != nil && s.config.Links != "" }
 
 // renewLinks schedules links to the addresses of a stored channel, also to those that have not confirmed an earlier link.
-func (s *Service) renewLinks(ctx context.Context, tx *store.Tx, c store.Channel) error {
+func (s *links) renewLinks(ctx context.Context, tx *store.Tx, c store.Channel) error {
 	if c.Type != TypeEmail || !s.canSendLinks() {
 		return nil
 	}
@@ -160,7 +168,7 @@ func (s *Service) renewLinks(ctx context.Context, tx *store.Tx, c store.Channel)
 }
 
 // wakeForLinks makes a channel due at that time if it has addresses without a link.
-func (s *Service) wakeForLinks(ctx context.Context, tx *store.Tx, claimed store.ClaimedChannel, at time.Time) error {
+func (s *links) wakeForLinks(ctx context.Context, tx *store.Tx, claimed store.ClaimedChannel, at time.Time) error {
 	if !s.canSendLinks() {
 		return nil
 	}

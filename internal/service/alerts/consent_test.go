@@ -19,13 +19,13 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-const links = "https://regwarden.example.com/confirm/"
+const linkPrefix = "https://regwarden.example.com/confirm/"
 
 // newMailFixture returns a fixture with links and a mail server without TLS.
 func newMailFixture(t *testing.T, c Config) (*fixture, *mailServer) {
 	t.Helper()
 	s := newMailServer(t, false)
-	c.Mail, c.Links = s.mail(NoTLS), links
+	c.Mail, c.Links = s.mail(NoTLS), linkPrefix
 	c.Mail.Username = ""
 	return newFixture(t, c), s
 }
@@ -64,7 +64,8 @@ func (s *mailServer) tokenFor(t *testing.T, address string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range slices.Backward(s.messages) {
-		if found := regexp.MustCompile(links + `(\w+)`).FindStringSubmatch(text); found != nil && strings.Contains(text, "<"+address+">") {
+		found := regexp.MustCompile(linkPrefix + `(\w+)`).FindStringSubmatch(text)
+		if found != nil && strings.Contains(text, "<"+address+">") {
 			return found[1]
 		}
 	}
@@ -146,7 +147,7 @@ func TestMessageBudgetIsPerOrganization(t *testing.T) {
 	if sent := len(s.sent(t)); sent != budget {
 		t.Errorf("%d messages were sent at once, want %d", sent, budget)
 	}
-	list, err := f.Channels(t.Context(), f.in)
+	list, err := f.List(t.Context(), f.in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestAnAddressGetsOneLinkPerDay(t *testing.T) {
 	var both sync.WaitGroup
 	for range 4 {
 		both.Go(func() {
-			if _, err := f.sendLinks(t.Context(), f.stored(uid)); err != nil {
+			if _, err := f.Deliverer.links.sendLinks(t.Context(), f.stored(uid)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -292,7 +293,7 @@ func TestLinksAreRetriedAfterMailServerFailure(t *testing.T) {
 func TestNoLinksWithoutAMailServer(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
 	uid, _ := f.create(emailChannel(0, "other.example"))
-	f.config.Mail = nil
+	f.Deliverer.links.config.Mail, f.Deliverer.sender.config.Mail, f.Channels.config.Mail = nil, nil, nil
 	f.raise()
 	f.attemptAll()
 	if st := f.channel(uid).Status; st.OK || st.Message != "not sent: the setting smtp-host is missing" || len(s.sent(t)) != 0 {

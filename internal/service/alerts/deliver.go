@@ -71,8 +71,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Deliverer sends alerts to channels.
+type Deliverer struct {
+	db     *store.DB
+	config Config
+	now    func() time.Time
+	links  *links
+	sender *sender
+}
+
 // Deliver sends pending deliveries until ctx ends. Any number of replicas may use the same store.
-func (s *Service) Deliver(ctx context.Context) {
+func (s *Deliverer) Deliver(ctx context.Context) {
 	queue.Queue[store.ClaimedChannel]{
 		Name:    "alerts",
 		Workers: workers,
@@ -86,7 +95,7 @@ func (s *Service) Deliver(ctx context.Context) {
 	}.Run(ctx)
 }
 
-func (s *Service) claim(ctx context.Context, shares []queue.Share) ([]store.ClaimedChannel, error) {
+func (s *Deliverer) claim(ctx context.Context, shares []queue.Share) ([]store.ClaimedChannel, error) {
 	owner, now := uuid.NewString(), s.now()
 	return store.Write(ctx, s.db, func(tx *store.Tx) ([]store.ClaimedChannel, error) {
 		return tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), shares)
@@ -94,7 +103,7 @@ func (s *Service) claim(ctx context.Context, shares []queue.Share) ([]store.Clai
 }
 
 // deliver sends the next pending delivery of a channel and releases the channel.
-func (s *Service) deliver(ctx context.Context, claimed store.ClaimedChannel) {
+func (s *Deliverer) deliver(ctx context.Context, claimed store.ClaimedChannel) {
 	err := s.attempt(ctx, claimed)
 	if err == nil {
 		return
@@ -113,7 +122,7 @@ func (s *Service) deliver(ctx context.Context, claimed store.ClaimedChannel) {
 }
 
 // attempt makes one attempt and stores its outcome. A failure of the receiver is not an error.
-func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) error {
+func (s *Deliverer) attempt(ctx context.Context, claimed store.ClaimedChannel) error {
 	var channel store.Channel
 	var pending store.Delivery
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -136,7 +145,7 @@ func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) err
 	if err != nil {
 		return err
 	}
-	sent := s.send(ctx, channel, pending, alert)
+	sent := s.sender.send(ctx, channel, pending, alert)
 	if ctx.Err() != nil && !sent.ok {
 		return ctx.Err() // the service ends, which is not a failure of the receiver
 	}
@@ -146,12 +155,12 @@ func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) err
 	if !sent.ok && !after.EndedAt.IsZero() {
 		status.Message = "given up after three days: " + status.Message
 	}
-	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Outbox.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
 			return err
 		}
 		if sent.ok || sent.blocked { // otherwise the mail server is contacted only when the retry is due
-			return s.wakeForLinks(ctx, tx, claimed, now)
+			return s.links.wakeForLinks(ctx, tx, claimed, now)
 		}
 		return nil
 	})
@@ -162,29 +171,29 @@ func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) err
 }
 
 // endIdle sends the links of a channel without pending deliveries, and releases it.
-func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, channel store.Channel) error {
+func (s *Deliverer) endIdle(ctx context.Context, claimed store.ClaimedChannel, channel store.Channel) error {
 	next := s.now()
 	if channel.Active {
-		pause, err := s.sendLinks(ctx, channel)
+		pause, err := s.links.sendLinks(ctx, channel)
 		if err != nil {
 			return err
 		}
 		next = next.Add(pause)
 	}
-	return s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+	return storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Outbox.EndIdle(ctx, claimed); err != nil {
 			return err
 		}
-		return s.wakeForLinks(ctx, tx, claimed, next)
+		return s.links.wakeForLinks(ctx, tx, claimed, next)
 	})
 }
 
-// record stores an outcome, also when the service ends.
-func (s *Service) record(ctx context.Context, write func(context.Context, *store.Tx) error) error {
-	return fault.Wrap("store the outcome of an attempt", s.db.InTxDetached(ctx, write))
+// storeOutcome stores an outcome, also when the service ends.
+func storeOutcome(ctx context.Context, db *store.DB, write func(context.Context, *store.Tx) error) error {
+	return fault.Wrap("store the outcome of an attempt", db.InTxDetached(ctx, write))
 }
 
-func (s *Service) observe(channelType string, sent result, after store.Delivery) {
+func (s *Deliverer) observe(channelType string, sent result, after store.Delivery) {
 	if s.config.Observe == nil {
 		return
 	}
@@ -208,7 +217,15 @@ func readAlert(d store.Delivery) (a Alert, err error) {
 	return a, nil
 }
 
-func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
+// sender makes one attempt to send.
+type sender struct {
+	db     *store.DB
+	config Config
+	now    func() time.Time
+	links  *links
+}
+
+func (s *sender) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	switch {
@@ -222,6 +239,6 @@ func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a
 }
 
 // CountPending counts the pending deliveries, up to 100,000.
-func (s *Service) CountPending(ctx context.Context) (int64, error) {
+func (s *Deliverer) CountPending(ctx context.Context) (int64, error) {
 	return store.Read(ctx, s.db, func(tx *store.Tx) (int64, error) { return tx.Outbox.Count(ctx, 100_000) })
 }

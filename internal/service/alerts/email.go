@@ -47,7 +47,7 @@ type Mail struct {
 
 // email sends the alert to each confirmed address in a separate message: recipients do not see each other, and an invalid address
 // does not affect the others.
-func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
+func (s *sender) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	m := s.config.Mail
 	if m == nil {
 		return result{message: "not sent: the setting smtp-host is missing", blocked: true, sentTo: d.Processed,
@@ -55,7 +55,7 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 	}
 	var to recipients
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		to, err = s.recipients(ctx, tx, c)
+		to, err = s.links.recipients(ctx, tx, c)
 		return err
 	}); err != nil {
 		return result{message: "the addresses could not be read from the store", sentTo: d.Processed}
@@ -75,7 +75,7 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 	return r
 }
 
-func (s *Service) emailTo(ctx context.Context, m *Mail, addresses []string, d store.Delivery, a Alert) result {
+func (s *sender) emailTo(ctx context.Context, m *Mail, addresses []string, d store.Delivery, a Alert) result {
 	addresses = slices.DeleteFunc(addresses, func(address string) bool { return slices.Contains(d.Processed, address) })
 	if len(addresses) == 0 {
 		return result{ok: true, message: "sent to all addresses", sentTo: d.Processed}
@@ -98,7 +98,7 @@ type sendings struct {
 
 // sendEach sends one message after the other, while there is time and the budget of the organization allows it. There is always time
 // for the first.
-func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses []string, d store.Delivery, a Alert) result {
+func (s *sender) sendEach(ctx context.Context, client *mailSession, addresses []string, d store.Delivery, a Alert) result {
 	var out sendings
 	for i, address := range addresses {
 		if out.late = i > 0 && client.late(); out.late {
@@ -109,8 +109,8 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 			out.rejected, out.reason = append(out.rejected, address), "an address is not valid"
 			continue
 		}
-		if err := s.record(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			out.pause, err = s.reserveMail(ctx, tx, d.OrgUID)
+		if err := storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) (err error) {
+			out.pause, err = s.links.reserveMail(ctx, tx, d.OrgUID)
 			return err
 		}); err != nil {
 			return result{message: "the store could not count the message", sentTo: append(slices.Clone(d.Processed), out.sent...)}
@@ -134,7 +134,7 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 }
 
 // reserveMail counts a message of an organization. It returns how long to wait if its budget is used up.
-func (s *Service) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (time.Duration, error) {
+func (s *links) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (time.Duration, error) {
 	wait, reserved, err := tx.Allowances.Reserve(ctx, store.MailsOf+orgUID, s.config.MailsPerHour, time.Hour, 0, s.now())
 	if reserved {
 		return 0, err

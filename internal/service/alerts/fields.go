@@ -59,7 +59,7 @@ func prefixed(prefix string, list []fault.Field) []fault.Field {
 
 // fill returns the channel of an input, with masked or missing values taken from the stored one. A stored secret is sent only to the
 // scheme, host and port that it was stored with: otherwise everyone who may change channels could read it.
-func (s *Service) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
+func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
 	var found problems
 	c := store.Channel{Type: input.Type, Active: input.Active, AlertAllUsers: input.AlertAllUsers, Identifiers: input.Identifiers}
 	switch input.Type {
@@ -85,7 +85,7 @@ func (s *Service) fill(input Channel, old store.Channel) (store.Channel, []fault
 	return c, found
 }
 
-func (s *Service) checkEmail(input Channel, found *problems) {
+func (s *Channels) checkEmail(input Channel, found *problems) {
 	if s.config.Mail == nil {
 		found.add("type", "cannot be email: the operator of the service has not set smtp-host")
 	}

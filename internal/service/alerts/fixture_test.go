@@ -61,7 +61,10 @@ func (n *network) dials() int {
 }
 
 type fixture struct {
-	*Service
+	*Channels
+	*Confirmations
+	*Deliverer
+	*KeyWatcher
 	t       *testing.T
 	db      *store.DB
 	url     string // of the database; empty for SQLite
@@ -80,8 +83,9 @@ func newFixture(t *testing.T, c Config) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	f := &fixture{t: t, db: db, url: options.DatabaseURL.Reveal(), Service: New(db, c), clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	f.now = func() time.Time { return f.clock }
+	f := &fixture{t: t, db: db, url: options.DatabaseURL.Reveal(), clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	service := newService(db, c, func() time.Time { return f.clock })
+	f.Channels, f.Confirmations, f.Deliverer, f.KeyWatcher = service.Channels, service.Confirmations, service.Deliverer, service.KeyWatcher
 	org := store.Org{UID: uuid.NewString(), Name: "Acme", Canonical: "acme", CreatedAt: f.clock}
 	f.project = store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
@@ -113,7 +117,7 @@ func (f *fixture) create(c Channel) (string, string) {
 
 func (f *fixture) channel(uid string) Channel {
 	f.t.Helper()
-	c, err := f.Channel(f.t.Context(), f.in, uid)
+	c, err := f.Get(f.t.Context(), f.in, uid)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -144,7 +148,7 @@ func (f *fixture) attempt() bool {
 	if len(claimed) == 0 {
 		return false
 	}
-	if err := f.Service.attempt(f.t.Context(), claimed[0]); err != nil {
+	if err := f.Deliverer.attempt(f.t.Context(), claimed[0]); err != nil {
 		f.t.Fatal(err)
 	}
 	return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -17,16 +18,23 @@ const (
 	alertRetention = 30 * 24 * time.Hour // longer than any delivery is pending
 )
 
+// KeyWatcher raises the alerts of API keys.
+type KeyWatcher struct {
+	db  *store.DB
+	now func() time.Time
+	log *slog.Logger
+}
+
 // WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key whose expiry is changed gets another
 // alert. WatchKeys also deletes old alerts.
-func (s *Service) WatchKeys(ctx context.Context) {
+func (s *KeyWatcher) WatchKeys(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.alertExpiring(ctx)
 		if err == nil {
 			err = s.sweep(ctx)
 		}
-		if err != nil && ctx.Err() == nil && s.config.Log != nil {
-			s.config.Log.Error("search for expiring API keys failed", "retry_in", keyInterval, "error", err)
+		if err != nil && ctx.Err() == nil && s.log != nil {
+			s.log.Error("search for expiring API keys failed", "retry_in", keyInterval, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -37,7 +45,7 @@ func (s *Service) WatchKeys(ctx context.Context) {
 
 // alertExpiring reads the keys in batches. If the alert of an organization cannot be stored, the next call retries it; the alerts of
 // other organizations are stored.
-func (s *Service) alertExpiring(ctx context.Context) error {
+func (s *KeyWatcher) alertExpiring(ctx context.Context) error {
 	now := s.now()
 	var failed error
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
@@ -98,7 +106,7 @@ func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now 
 }
 
 // sweep deletes old alerts, and addresses that did not confirm an old link.
-func (s *Service) sweep(ctx context.Context) error {
+func (s *KeyWatcher) sweep(ctx context.Context) error {
 	before := s.now().Add(-alertRetention)
 	for _, step := range []func(*store.Tx) (int64, error){
 		func(tx *store.Tx) (int64, error) { return tx.Outbox.DeleteBefore(ctx, before, sweepBatch) },

@@ -14,7 +14,7 @@ import (
 // must not depend on the state of registries.
 //
 // The first contact must be available now. The others are reserved ahead, so that a long list can be stored.
-func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, channels ...store.Channel) error {
+func (s *Channels) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, channels ...store.Channel) error {
 	if p.UserUID == "" {
 		return nil // an operator
 	}

@@ -106,7 +106,7 @@ func TestNewOriginsAreLimited(t *testing.T) {
 			t.Errorf("step %d, %s: retry after %v, want %v", i, step.origin, wait, step.wait)
 		}
 	}
-	list, err := f.Channels(t.Context(), f.in)
+	list, err := f.List(t.Context(), f.in)
 	if err != nil || len(list) != 7 {
 		t.Fatalf("%d channels, want 7: %v", len(list), err)
 	}

@@ -29,7 +29,7 @@ const (
 type TestResult struct {
 	Delivered bool
 	Status    int    // of HTTP
-	Response  string // the beginning of the receiver's response with copies of the channel's secrets masked; for email the number of messages
+	Response  string // the beginning of the receiver's response with copies of secrets masked; for email the number of messages
 	Duration  time.Duration
 	Error     string // empty if it was delivered
 	Hint      string
@@ -39,7 +39,7 @@ type TestResult struct {
 // and its pending deliveries stay as they are. Each test counts as a contact caused by the user.
 //
 // Faults: Forbidden; Limited; NotFound for an unknown component or channel.
-func (s *Service) Test(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string) (TestResult, error) {
+func (s *Channels) Test(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string) (TestResult, error) {
 	record := p.AuditRecord(origin, audit.AlertTest)
 	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), s.now(), uid, audit.Started
 	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
@@ -61,10 +61,10 @@ func (s *Service) Test(ctx context.Context, p auth.Principal, origin audit.Origi
 		return TestResult{}, fault.Wrap("test an alert channel", err)
 	}
 	began := time.Now()
-	sent := s.send(ctx, channel, store.Delivery{UID: uuid.NewString(), OrgUID: in.OrgUID}, sampleAlert(in.Component, org, s.now()))
+	sent := s.sender.send(ctx, channel, store.Delivery{UID: uuid.NewString(), OrgUID: in.OrgUID}, sampleAlert(in.Component, org, s.now()))
 	tested := testResult(channel, sent)
 	tested.Duration = time.Since(began)
-	return tested, s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+	return tested, storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
 		if tested.Delivered {
 			return tx.Audits.Complete(ctx, record.UID, audit.Succeeded, "", nil)
 		}
@@ -73,7 +73,8 @@ func (s *Service) Test(ctx context.Context, p auth.Principal, origin audit.Origi
 }
 
 // beginTest reads the channel, counts the test, and records it before anything is sent.
-func (s *Service) beginTest(ctx context.Context, p auth.Principal, in Scope, record audit.Record) (channel store.Channel, org store.Org, err error) {
+func (s *Channels) beginTest(ctx context.Context, p auth.Principal, in Scope,
+	record audit.Record) (channel store.Channel, org store.Org, err error) {
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if channel, err = tx.Channels.Get(ctx, in.OrgUID, record.Object); err != nil {
 			return notFound(err)

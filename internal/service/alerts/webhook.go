@@ -18,8 +18,10 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/service/alertbodies"
+	"github.com/regwarden/regwarden/internal/service/outbound"
 	"github.com/regwarden/regwarden/internal/service/wording"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // Headers of a webhook.
@@ -42,12 +44,12 @@ type payload struct {
 
 // webhook makes one attempt. Every response except 2xx is a failure. Redirects are not followed: they would send the secrets in
 // headers and body to a host that is not configured.
-func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
+func (s *sender) webhook(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	request, err := s.request(ctx, c.HTTP, d, a)
 	if err != nil {
 		return result{message: "the stored settings of this channel are not valid; store the channel again", blocked: true}
 	}
-	transport, conn, err := s.transport(ctx, request.URL)
+	transport, conn, err := s.config.dialer().Transport(ctx, request.URL)
 	if err != nil {
 		return failureOf(err)
 	}
@@ -109,7 +111,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-func (s *Service) request(ctx context.Context, h store.ChannelHTTP, d store.Delivery, a Alert) (*http.Request, error) {
+func (s *sender) request(ctx context.Context, h store.ChannelHTTP, d store.Delivery, a Alert) (*http.Request, error) {
 	to, body, err := h.URL, "", error(nil)
 	if h.Body == alertbodies.Opsgenie {
 		to, body, err = opsgenieRequest(h.URL, a)
@@ -146,43 +148,31 @@ func sign(key string, at time.Time, body string) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// transport returns a transport for one attempt, so that channels share no connection, and its open connection. net/http would dial
-// in a goroutine of its own, where a panic ends the program.
-func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, net.Conn, error) {
-	origin, err := egress.ReadOrigin(to)
-	if err != nil {
-		return nil, nil, err
-	}
-	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer,
-		Proxy: s.config.Proxy, ProxyConnect: s.config.ProxyConnect, Roots: s.config.Roots}
-	target, conn, err := open(ctx, guard, origin)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxResponse,
-		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: attemptTimeout,
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.Roots},
-		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-	}
-	if proxy := target.Forward(); proxy != nil {
-		t.Proxy = http.ProxyURL(proxy)
-	}
-	return t, conn, nil
+// dialer connects to receivers.
+func (c *Config) dialer() outbound.Dialer {
+	return outbound.Dialer{Egress: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
+		Roots: c.Roots}
 }
 
-// open connects to an origin, or to its proxy.
-func open(ctx context.Context, guard *egress.Guard, origin egress.Origin) (*egress.Target, net.Conn, error) {
-	reachCtx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	target, err := guard.Reach(reachCtx, origin)
+// Refusal returns why the egress policy does not allow the address of a webhook, "" if it does or the host is not known now. Nothing is
+// sent.
+func (s *Channels) Refusal(ctx context.Context, to secret.String) string {
+	u, err := url.Parse(to.Reveal())
 	if err != nil {
-		return nil, nil, err
+		return ""
 	}
-	dialCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	origin, err := egress.ReadOrigin(u)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conn, _, err := guard.Dial(dialCtx, target)
-	return target, conn, err
+	_, err = s.config.dialer().Guard().Reach(ctx, origin)
+	forbidden, ok := errors.AsType[*egress.Forbidden](err)
+	if !ok {
+		return ""
+	}
+	return "Nothing will be sent: the address is not allowed, since " + wording.Reason(forbidden) + ". " + wording.Hint(forbidden)
 }
 
 // failureOf describes why there is no response. It names no address: users who may read a channel must not see internal ones.

@@ -103,7 +103,7 @@ func (s *Console) listAlerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Alerts.OfOrg(c.Context(), c.principal.OrgUID)
+	all, err := s.Alerts.Channels.OfOrg(c.Context(), c.principal.OrgUID)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Console) createChannel(c *call) error {
 	input, err := channelInput(c, channel.Channel)
 	var signing secret.String
 	if err == nil {
-		channel.UID, signing, err = s.Alerts.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
+		channel.UID, signing, err = s.Alerts.Channels.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
 	}
 	if err != nil {
 		page.Form.refused(c, err)
@@ -192,7 +192,7 @@ func (s *Console) channelPage(c *call) (page channelPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	channel, err := s.Alerts.Channel(c.Context(), alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, c.PathValue("channel"))
+	channel, err := s.Alerts.Channels.Get(c.Context(), alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, c.PathValue("channel"))
 	if err != nil {
 		return page, err
 	}
@@ -225,7 +225,7 @@ func (s *Console) changeChannel(c *call) error {
 	}
 	input, err := channelInput(c, page.Channel.Channel)
 	if err == nil {
-		err = s.Alerts.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
+		err = s.Alerts.Channels.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
 	}
 	if err != nil {
 		page.Form.refused(c, err)
@@ -240,7 +240,7 @@ func (s *Console) testChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.Alerts.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
+	result, err := s.Alerts.Channels.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
 	if fault.KindOf(err) == fault.Limited {
 		page.Test.Message = messageOf(fault.Visible(err))
 		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
@@ -258,7 +258,7 @@ func (s *Console) deleteChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Alerts.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
+	if err := s.Alerts.Channels.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
 		return err
 	}
 	return c.redirect(pathAlerts, "channelDeleted")

@@ -105,7 +105,7 @@ func (a *attacked) fill(t *testing.T) {
 				ProviderType: regcheck.Helm,
 				Auth:         &regcheck.Auth{Type: regcheck.Basic, Username: marked("username"), Password: stolen + "password"}}})
 	a.channels = alerts.Scope{OrgUID: a.principal.OrgUID, ProjectUID: project.UID, Component: alerts.RegistryHealth}
-	channel, _, err5 := a.Alerts.Create(ctx, a.principal, audit.Origin{}, a.channels, alerts.Channel{Type: alerts.TypeHTTP, Active: true, HTTP: &alerts.HTTP{
+	channel, _, err5 := a.Alerts.Channels.Create(ctx, a.principal, audit.Origin{}, a.channels, alerts.Channel{Type: alerts.TypeHTTP, Active: true, HTTP: &alerts.HTTP{
 		URL: secret.String("https://hooks.example.com/" + stolen + "path?x=" + url.QueryEscape(marked("url"))), Method: "POST",
 		Headers: map[string]secret.String{"X-Token": stolen + "header"}, Body: stolen + "body", Secret: stolen + "signing secret"}})
 	sessions, err6 := a.Auth.Sessions.List(ctx, a.principal)
@@ -412,7 +412,7 @@ func (a *attacked) state(t *testing.T) string {
 	keys, _, err3 := a.Auth.APIKeys.List(ctx, p, "", auth.APIKey{})
 	registry, err4 := a.Registries.Get(ctx, p, a.uids["/console/registries/{uid}"])
 	listed, _, err5 := a.Registries.List(ctx, p, "", registries.Summary{}, nil)
-	channels, err6 := a.Alerts.Channels(ctx, a.channels)
+	channels, err6 := a.Alerts.Channels.List(ctx, a.channels)
 	sessions, err7 := a.Auth.Sessions.List(ctx, p)
 	text, err8 := json.MarshalIndent([]any{users, projects, keys, registry, listed, channels, len(sessions)}, "", " ")
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8); err != nil {

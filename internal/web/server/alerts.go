@@ -27,7 +27,7 @@ func alertComponents(*call) (response, error) {
 
 // alertHandlers handles the routes of alert channels.
 type alertHandlers struct {
-	alerts    *alerts.Service
+	alerts    *alerts.Channels
 	directory *directory.Directory
 }
 
@@ -49,8 +49,8 @@ func (h alertHandlers) listChannels(c *call) (response, error) {
 }
 
 // shownAlert returns the channels of a component.
-func shownAlert(c *call, stored *alerts.Service, in alerts.Scope) (api.Alert, error) {
-	list, err := stored.Channels(c.Context(), in)
+func shownAlert(c *call, stored *alerts.Channels, in alerts.Scope) (api.Alert, error) {
+	list, err := stored.List(c.Context(), in)
 	shown := make([]api.AlertChannel, len(list))
 	for i, channel := range list {
 		shown[i] = alertChannel(channel)
@@ -64,7 +64,7 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	channel, err := h.alerts.Channel(c.Context(), in, c.PathValue("alertUid"))
+	channel, err := h.alerts.Get(c.Context(), in, c.PathValue("alertUid"))
 	return response{http.StatusOK, alertChannel(channel)}, err
 }
 

@@ -34,7 +34,7 @@ func (p page) writeTo(out *outgoing) error {
 }
 
 // confirmationHandlers handles the links by which people agree to alerts.
-type confirmationHandlers struct{ alerts *alerts.Service }
+type confirmationHandlers struct{ alerts *alerts.Confirmations }
 
 // showConfirmation is GET /v1/alerts/confirmations/{token}.
 func (h confirmationHandlers) showConfirmation(c *call) (response, error) {

@@ -28,7 +28,7 @@ func (m *Metrics) Delivery(channel, outcome string) {
 
 // Watch registers metrics of pending work, which are counted at each scrape. An interval of 0 means that there are no
 // scheduled checks.
-func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Service) {
+func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Deliverer) {
 	m.registry.MustRegister(&waiting{watch: stored, interval: interval, alerts: alerts,
 		records: prometheus.NewDesc("regwarden_watch_records",
 			"Stored registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
@@ -41,7 +41,7 @@ func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *a
 type waiting struct {
 	watch            *watch.Service
 	interval         time.Duration
-	alerts           *alerts.Service
+	alerts           *alerts.Deliverer
 	records, pending *prometheus.Desc
 }
 

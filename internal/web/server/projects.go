@@ -16,7 +16,7 @@ var projectFields = fieldNames{"name": "metadata.name", "annotations": "metadata
 // projectHandlers handles the routes of projects.
 type projectHandlers struct {
 	directory *directory.Directory
-	alerts    *alerts.Service
+	alerts    *alerts.Channels
 }
 
 // createProject is POST /v1/projects.

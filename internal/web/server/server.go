@@ -75,13 +75,13 @@ type Pages interface {
 
 // routes lists all operations of the API.
 func (s *Server) routes() []route {
-	channels := alertHandlers{s.Alerts, s.Directory}
-	confirmations := confirmationHandlers{s.Alerts}
+	channels := alertHandlers{s.Alerts.Channels, s.Directory}
+	confirmations := confirmationHandlers{s.Alerts.Confirmations}
 	apiKeys := apiKeyHandlers{s.Auth}
 	records := auditHandlers{s.Directory}
 	logins := loginHandlers{s.Auth, s.Metrics}
 	sessions := sessionHandlers{s.Auth}
-	projects := projectHandlers{s.Directory, s.Alerts}
+	projects := projectHandlers{s.Directory, s.Alerts.Channels}
 	orgs := orgHandlers{s.Directory}
 	stored := registryHandlers{s.Registries, s.ScanBytes}
 	watched := watchHandlers{s.Watch, s.Checks}
