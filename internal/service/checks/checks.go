@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/service/filereader"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -38,6 +39,8 @@ type Service struct {
 	waits      reportWaits
 	now        func() time.Time
 
+	// Ambient has who may use the identity of the server; none by default.
+	Ambient ambient.Policy
 	// ReadFile reads the file of a scan: by default filereader.Read. A service sets that of a filereader.Reader before use.
 	ReadFile func(context.Context, filereader.File) (model.Result, error)
 }

@@ -11,15 +11,16 @@ import (
 )
 
 // ScansAtOnce is how many files are read at once, since reading needs a multiple of the size of a file in memory. One organization has at
-// most one of them.
-const ScansAtOnce = 2
+// most all but one of them, a user one, and large files leave one free: so a small file of another user never waits for one user's files.
+const ScansAtOnce = 3
 
 // largeFile is the size in bytes from which reading a file takes long. One slot is for smaller files.
 const largeFile = 512 << 10
 
 // newScanLimiter has the organization first whose files took least, and lets the users of an organization take turns.
 func newScanLimiter() *fairqueue.Limiter {
-	return fairqueue.New(fairqueue.Config{Workers: ScansAtOnce, PerSource: ScansAtOnce - 1, Queue: maxWaiting, Wait: maxWait, ByTime: true,
+	return fairqueue.New(fairqueue.Config{Workers: ScansAtOnce, PerSource: ScansAtOnce - 1, PerAccount: 1, Queue: maxWaiting,
+		Wait: maxWait, ByTime: true,
 		Busy: "Too many scans are running. Retry after the time in Retry-After."})
 }
 
@@ -28,7 +29,6 @@ type ScanRequest struct {
 	Name    string // of the file in the result
 	File    []byte
 	Options model.Options
-	Refusal error // why the request is refused regardless of its content; may be nil
 }
 
 // Scan returns the definitions that a file has. It reads no other file, starts no program of others and contacts no registry.
@@ -40,7 +40,7 @@ func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origi
 	of := Request{Action: audit.RegistryScan}
 	release, err := s.admitScan(ctx, p, r)
 	if err != nil {
-		auditUID, err = s.recordRefusal(ctx, p, origin, of, err)
+		auditUID, err = s.refuse(ctx, p, origin, of, err)
 		return result, auditUID, err
 	}
 	defer release()
@@ -58,9 +58,6 @@ func (s *Service) ScanLoad() (running, waiting int) { return s.scans.Load() }
 
 // admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
 func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest) (release func(), err error) {
-	if r.Refusal != nil {
-		return nil, r.Refusal
-	}
 	if err := p.May(auth.ValidateRegistries); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 )
 
-// An organization reads one file at a time, and every outcome is recorded.
+// A user has one file read at a time, and every outcome is recorded.
 func TestScanIsLimitedAndRecorded(t *testing.T) {
 	f := registriestest.New(t, nil)
 	s := newService(f.DB, 3)
@@ -24,20 +25,22 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 		s.recorded(t, uid).Action != audit.RegistryScan {
 		t.Errorf("%+v %v, record %+v", result.Summary, err, s.recorded(t, uid))
 	}
-	release, _, err := s.scans.Acquire(t.Context(), fairqueue.Caller{Source: f.Member.OrgUID})
+	release, _, err := s.scans.Acquire(t.Context(), fairqueue.Caller{Source: f.Member.OrgUID, Account: f.Member.UserUID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, uid, err = s.Scan(ctx, f.Member, audit.Origin{}, docker); !errors.Is(err, context.DeadlineExceeded) || s.recorded(t, uid).Outcome != audit.Refused {
-		t.Errorf("while another file of the organization is read: %v, record %+v", err, s.recorded(t, uid))
+	if _, uid, err = s.Scan(ctx, f.Member, audit.Origin{}, docker); !errors.Is(err, context.DeadlineExceeded) ||
+		s.recorded(t, uid).Outcome != audit.Refused {
+		t.Errorf("while another file of the user is read: %v, record %+v", err, s.recorded(t, uid))
 	}
 	release()
-	refusal := docker
-	refusal.Refusal = fault.InvalidFields(fault.Field{Field: "format", Problem: "is wrong"})
-	if _, _, err = s.Scan(t.Context(), f.Member, audit.Origin{}, refusal); fault.KindOf(err) != fault.Invalid {
+	if uid, err = s.Refuse(t.Context(), f.Member, audit.Origin{}, Refusal{audit.RegistryScan, fault.CodeInvalidRequest}); err != nil {
 		t.Errorf("refused: %v", err)
+	}
+	if record := s.recorded(t, uid); record.Outcome != audit.Refused || record.Reason != fault.CodeInvalidRequest {
+		t.Errorf("a refusal is audited as %+v", record)
 	}
 	if _, uid, err = s.Scan(t.Context(), f.Member, audit.Origin{}, docker); err != nil {
 		t.Errorf("the third scan in a minute: %v", err)
@@ -47,39 +50,46 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 	}
 }
 
-// Scans of one user do not delay those of other organizations, and of other users of the organization little.
+// Scans of one user delay those of no other user, and of two users those of no other organization.
 func TestOrganizationsAndUsersTakeTurnsToScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newScanLimiter()
+		var mu sync.Mutex // callers whose slots end at the same time are served at once
 		var served []string
 		release := make(chan bool)
-		scan := func(org, user string) {
-			end, _, err := l.Acquire(t.Context(), fairqueue.Caller{Source: org, Account: user})
+		scan := func(org, user string, long bool) {
+			end, _, err := l.Acquire(t.Context(), fairqueue.Caller{Source: org, Account: user, Long: long})
 			if err != nil {
 				return // displaced
 			}
+			mu.Lock()
 			served = append(served, user)
+			mu.Unlock()
 			<-release
 			end()
 		}
 		for range 2 * maxWaiting {
-			go scan("a", "attacker")
+			go scan("a", "attacker", true)
 			synctest.Wait()
 		}
-		for _, user := range []string{"colleague", "other"} {
-			go scan(map[string]string{"colleague": "a", "other": "b"}[user], user)
+		go scan("a", "colleague", false)
+		synctest.Wait()
+		if got, want := fmt.Sprint(served), "[attacker colleague]"; got != want {
+			t.Errorf("served %s at once, want %s", got, want)
+		}
+		for range 2 {
+			go scan("a", "accomplice", true)
 			synctest.Wait()
 		}
-		for range 3 {
-			release <- true
-			synctest.Wait()
-		}
-		if got, want := fmt.Sprint(served[:4]), "[attacker other attacker colleague]"; got != want {
-			t.Errorf("served %s, want %s", got, want)
+		go scan("b", "other", false)
+		synctest.Wait()
+		if got, want := fmt.Sprint(served), "[attacker colleague other]"; got != want {
+			t.Errorf("served %s at once, want %s", got, want)
 		}
 		close(release)
 		time.Sleep(2 * maxWait)
-		if running, waiting := l.Load(); running != 0 || waiting != 0 || len(served) != maxWaiting+2 {
+		synctest.Wait()
+		if running, waiting := l.Load(); running != 0 || waiting != 0 || len(served) < maxWaiting {
 			t.Errorf("left: %d running, %d waiting; served %d", running, waiting, len(served))
 		}
 	})

@@ -3,9 +3,7 @@ package checks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -23,8 +22,8 @@ var errPanicked = errors.New("the check panicked")
 type Request struct {
 	Action     audit.Action // audit.RegistryValidate or audit.RegistryDiagnose
 	Definition registries.SentDefinition
+	Plan       *regcheck.Plan    // of a definition that is parsed already, in place of Definition
 	Undecoded  []fault.Field     // problems of decoding the definition, reported with the others
-	Refusal    error             // why the request is refused regardless of its content; may be nil
 	OrgUID     string            // for an operator; other principals validate for their own organization
 	Observe    regcheck.Observer // called at the end of each stage; may be nil
 }
@@ -35,76 +34,91 @@ type Request struct {
 // auditUID identifies the audit record: origin.AuditUID, if set, for a validation that began, and a different uid for one that was
 // refused. The record of a validation is durable before the first packet is sent and complete before Validate returns, also if the
 // engine panics.
-func (s *Service) Validate(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (report *regcheck.Report, auditUID string, err error) {
-	definition, release, err := s.admit(ctx, p, r)
+func (s *Service) Validate(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (
+	report *regcheck.Report, auditUID string, err error,
+) {
+	plan, release, err := s.admit(ctx, p, r)
 	if err != nil {
-		auditUID, err = s.recordRefusal(ctx, p, origin, r, err)
+		auditUID, err = s.refuse(ctx, p, origin, r, err)
 		return nil, auditUID, err
 	}
 	defer release()
 	started := s.auditRecord(p, origin, r, audit.Started, "")
-	started.UID, started.Object = cmp.Or(origin.AuditUID, uuid.NewString()), definition.Endpoint
+	started.UID, started.Object = cmp.Or(origin.AuditUID, uuid.NewString()), plan.Endpoint()
 	if err := s.record(ctx, started); err != nil {
-		auditUID, err = s.recordRefusal(ctx, p, origin, r, err)
+		auditUID, err = s.refuse(ctx, p, origin, r, err)
 		return nil, auditUID, err
 	}
-	report, err = s.check(ctx, started.UID, definition, r.Observe)
+	report, err = s.check(ctx, started.UID, cmp.Or(p.OrgUID, r.OrgUID), plan, r.Observe)
 	return report, started.UID, err
 }
 
-// admit returns the definition with its secrets once the validation may begin, and the function that ends it.
-func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (d regcheck.Definition, release func(), err error) {
-	if r.Refusal != nil {
-		return d, nil, r.Refusal
-	}
-	d, problems, err := s.registries.FillSecrets(ctx, p, r.Definition)
-	if err != nil {
-		return d, nil, err
-	}
-	if problems = fault.Join(r.Undecoded, problems); len(problems) > 0 {
-		return d, nil, fault.InvalidFields(problems...)
+// admit returns the parsed definition with its secrets once the validation may begin, and the function that ends it.
+func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (plan *regcheck.Plan, release func(), err error) {
+	if plan, err = s.parse(ctx, p, r); err != nil {
+		return nil, nil, err
 	}
 	if err := p.May(auth.ValidateRegistries); err != nil {
-		return d, nil, err
+		return nil, nil, err
 	}
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
-		return d, nil, err
+		return nil, nil, err
 	}
 	release, err = s.limiter.acquire(ctx, p.OrgUID, p.UserUID)
-	return d, release, err
+	return plan, release, err
+}
+
+func (s *Service) parse(ctx context.Context, p auth.Principal, r Request) (*regcheck.Plan, error) {
+	if r.Plan != nil {
+		return r.Plan, nil
+	}
+	plan, problems, err := s.registries.Parse(ctx, p, r.Definition)
+	if err != nil {
+		return nil, err
+	}
+	if problems = fault.Join(r.Undecoded, problems); len(problems) > 0 {
+		return nil, fault.InvalidFields(problems...)
+	}
+	return plan, nil
 }
 
 // check runs the engine and completes the audit record.
-func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definition, observe regcheck.Observer) (*regcheck.Report, error) {
+func (s *Service) check(ctx context.Context, auditUID, orgUID string, plan *regcheck.Plan, observe regcheck.Observer) (
+	*regcheck.Report, error,
+) {
 	ended := false
 	defer func() {
 		if !ended { // the engine panicked; the panic continues
 			_ = s.complete(ctx, auditUID, nil, errPanicked)
 		}
 	}()
-	plan, err := d.Plan()
-	var report *regcheck.Report
-	if err == nil {
-		report, err = s.checker.Check(ctx, plan, observe)
-	}
+	report, err := s.Ambient.For(s.checker, orgUID).Check(ctx, plan, observe)
 	ended = true
 	if completeErr := s.complete(ctx, auditUID, report, err); completeErr != nil {
 		return nil, completeErr
 	}
-	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		return nil, fault.InvalidFields(registries.Fields(problems.Problems)...)
-	}
 	return report, err
 }
 
-// recordRefusal records a validation that was refused because of cause. It returns the uid of the record, and cause unless recording
-// it fails.
-func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) (auditUID string, err error) {
-	record := s.auditRecord(p, origin, r, audit.Refused, codeOf(cause))
-	if err := s.record(ctx, record); err != nil {
-		cause = err
-	}
-	return audit.SharedUID(record), cause
+// Refusal is the outcome of a request that its receiver refuses, such as one that cannot be decoded.
+type Refusal struct {
+	Action audit.Action
+	Code   string // of the response
+}
+
+// RefusalOf returns the refusal because of an error.
+func RefusalOf(action audit.Action, err error) Refusal { return Refusal{action, fault.CodeOf(err)} }
+
+// Refuse records a refusal, and returns the uid of the record.
+func (s *Service) Refuse(ctx context.Context, p auth.Principal, origin audit.Origin, r Refusal) (auditUID string, err error) {
+	record := s.auditRecord(p, origin, Request{Action: r.Action}, audit.Refused, r.Code)
+	return audit.SharedUID(record), s.record(ctx, record)
+}
+
+// refuse records a request that is refused because of cause. It returns the uid of the record, and cause unless recording it fails.
+func (s *Service) refuse(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) (auditUID string, err error) {
+	record := s.auditRecord(p, origin, r, audit.Refused, fault.CodeOf(cause))
+	return audit.SharedUID(record), cmp.Or(s.record(ctx, record), cause)
 }
 
 // record writes an audit record, also if the caller has disconnected.
@@ -115,15 +129,15 @@ func (s *Service) record(ctx context.Context, record audit.Record) error {
 
 // complete completes the audit record of a validation, also if the caller has disconnected.
 func (s *Service) complete(ctx context.Context, auditUID string, report *regcheck.Report, checkErr error) error {
-	outcome, reason, body := audit.Failed, codeOf(checkErr), []byte(nil)
+	outcome, reason, body := audit.Failed, fault.CodeOf(checkErr), []byte(nil)
 	if checkErr == nil {
 		outcome, reason = audit.Valid, ""
 		if !report.Valid {
 			outcome, reason = audit.NotValid, string(report.Code)
 		}
 		var err error
-		if body, err = json.Marshal(report); err != nil {
-			return fmt.Errorf("encode the report: %w", err)
+		if body, err = reports.Encode(report); err != nil {
+			return err
 		}
 	}
 	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -136,14 +150,4 @@ func (s *Service) auditRecord(p auth.Principal, origin audit.Origin, r Request, 
 	record := p.AuditRecord(origin, r.Action)
 	record.At, record.OrgUID, record.Outcome, record.Reason = s.now(), cmp.Or(r.OrgUID, record.OrgUID), outcome, reason
 	return record
-}
-
-func codeOf(err error) string {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f.Code
-	}
-	if errors.Is(err, context.Canceled) {
-		return "ClientGone"
-	}
-	return fault.CodeInternalError
 }

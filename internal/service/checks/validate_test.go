@@ -91,7 +91,6 @@ func TestValidateRecordsEveryOutcome(t *testing.T) {
 	s := newService(f.DB, 100)
 	withoutRole := f.Member
 	withoutRole.Role = ""
-	unreadable := &fault.Error{Kind: fault.Invalid, Code: "RequestTooLarge"}
 	for name, row := range map[string]struct {
 		p       auth.Principal
 		change  func(*Request)
@@ -99,10 +98,11 @@ func TestValidateRecordsEveryOutcome(t *testing.T) {
 		reason  string
 		fields  int
 	}{
-		"not valid":           {f.Member, func(*Request) {}, audit.NotValid, string(regcheck.CodeAddressForbidden), 0},
-		"refused already":     {f.Member, func(r *Request) { r.Refusal = unreadable }, audit.Refused, "RequestTooLarge", 0},
-		"a wrong type":        {f.Member, func(r *Request) { r.Undecoded = []fault.Field{{Field: "scope"}} }, audit.Refused, fault.CodeInvalidRequest, 1},
-		"two problems":        {f.Member, func(r *Request) { r.Undecoded, r.Definition.Endpoint = []fault.Field{{Field: "scope"}}, "" }, audit.Refused, fault.CodeInvalidRequest, 2},
+		"not valid": {f.Member, func(*Request) {}, audit.NotValid, string(regcheck.CodeAddressForbidden), 0},
+		"a wrong type": {f.Member, func(r *Request) { r.Undecoded = []fault.Field{{Field: "scope"}} }, audit.Refused,
+			fault.CodeInvalidRequest, 1},
+		"two problems": {f.Member, func(r *Request) { r.Undecoded, r.Definition.Endpoint = []fault.Field{{Field: "scope"}}, "" },
+			audit.Refused, fault.CodeInvalidRequest, 2},
 		"an unknown registry": {f.Member, func(r *Request) { r.Definition.RegistryUID = "x" }, audit.Refused, fault.CodeInvalidRequest, 1},
 		"not permitted":       {withoutRole, func(*Request) {}, audit.Refused, fault.CodeOperationForbidden, 0},
 	} {

@@ -22,6 +22,7 @@ const (
 
 // RegistryInput is a registry to store.
 type RegistryInput struct {
+	Kind                                    Kind   // that Replace requires; AnyKind: any
 	Org                                     string // an operator names the organization; others leave it empty
 	Name                                    string // unique in the organization
 	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
@@ -42,7 +43,13 @@ func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Ori
 	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, input.Name); err != nil {
 		return "", err
 	}
-	if problems := input.problems(maskProblems(input.Definition)); len(problems) > 0 {
+	return s.create(ctx, p, origin, input, input.definitionProblems(maskProblems(input.Definition)))
+}
+
+// create stores a registry whose permission was checked, with the problems of its definition.
+func (s *Service) create(ctx context.Context, p auth.Principal, origin audit.Origin, input RegistryInput,
+	found []fault.Field) (string, error) {
+	if problems := input.problems(found); len(problems) > 0 {
 		return "", fault.InvalidFields(problems...)
 	}
 	now := s.now()
@@ -63,7 +70,7 @@ func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Ori
 		if err := putInProject(ctx, tx, created, input.ProjectUID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, p, origin, audit.RegistryCreate, created, input.SkipSync)
+		return s.changed(ctx, tx, p, s.succeeded(p, origin, audit.RegistryCreate, created.OrgUID, created.UID), created, input.SkipSync)
 	})
 	return created.UID, fault.Wrap("store a registry", s.recordRefusal(ctx, p, origin, audit.RegistryCreate, input.Name, err))
 }
@@ -108,6 +115,9 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 	if err != nil {
 		return false, err
 	}
+	if !input.Kind.is(stored.Registry) {
+		return false, NotFound(store.ErrNotFound)
+	}
 	if input.Version != 0 && input.Version != stored.Version {
 		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged,
 			Message: "The registry was changed after you opened it. Your changes are not stored."}
@@ -117,10 +127,11 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		return false, err
 	}
 	input.Definition = filled
-	if problems := input.problems(unfilled); len(problems) > 0 {
+	if problems := input.problems(input.definitionProblems(unfilled)); len(problems) > 0 {
 		return false, fault.InvalidFields(problems...)
 	}
 	changed := input.row()
+	changed.Kind = string(kindOf(input.Definition, Kind(stored.Kind)))
 	changed.UID, changed.OrgUID, changed.Version = uid, stored.OrgUID, stored.Version
 	changed.CreatedAt, changed.UpdatedAt = stored.CreatedAt, s.now()
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -134,13 +145,16 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		if err := s.checkQuota(ctx, tx, changed.OrgUID, before); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, p, origin, audit.RegistryUpdate, changed, input.SkipSync)
+		record := s.succeeded(p, origin, audit.RegistryUpdate, changed.OrgUID, uid)
+		record.Reason = audit.ChangedReason(changedFields(stored.Registry, changed))
+		return s.changed(ctx, tx, p, record, changed, input.SkipSync)
 	})
 	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
 }
 
 // changed schedules the first check and the synchronization of a changed definition and records the change, in its transaction.
-func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, action audit.Action, r store.Registry, skipSync bool) error {
+func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, record audit.Record, r store.Registry,
+	skipSync bool) error {
 	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
@@ -151,7 +165,7 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, o
 	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
 		return err
 	}
-	return tx.Audits.Append(ctx, s.succeeded(p, origin, action, r.OrgUID, r.UID))
+	return tx.Audits.Append(ctx, record)
 }
 
 // scheduleSync schedules the synchronization of a changed definition, and drops a running one of the old definition.

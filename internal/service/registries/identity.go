@@ -26,7 +26,14 @@ func identityOf(d regcheck.Definition) store.RegistryIdentity {
 	if len(d.References) > 0 {
 		open = append(open, d.References)
 	}
-	full := slices.Concat(open, []any{a.Password.Reveal(), a.Token.Reveal(), tls.Key.Reveal()})
+	if d.Kind == regcheck.KindChartRepository {
+		open = append(open, d.Kind)
+	}
+	settings, encrypted := settingsOf(a)
+	if len(settings) > 0 {
+		open = append(open, settings) // json.Marshal sorts its names
+	}
+	full := slices.Concat(open, []any{valueOf(encrypted.first).Reveal(), valueOf(encrypted.second).Reveal(), tls.Key.Reveal()})
 	return store.RegistryIdentity{Open: textOf(open), Full: secret.String(textOf(full))}
 }
 

@@ -1,6 +1,7 @@
 package registries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,19 +31,21 @@ const (
 // ImportInput are definitions to store under names from their addresses.
 type ImportInput struct {
 	Definitions []regcheck.Definition
-	ProjectUID  string // as RegistryInput.ProjectUID
-	DryRun      bool   // stores nothing
+	Places      []string // of the definitions, such as "flux, apps.yaml:3": for names of those with the same address; may be nil
+	ProjectUID  string   // as RegistryInput.ProjectUID
+	DryRun      bool     // stores nothing
 }
 
-// Imported is one definition of an import. Name is that of the stored registry.
+// Imported is one definition of an import. Name is that of the stored registry. DiffersFrom is the name of a registry that is the same
+// except for its secrets.
 type Imported struct {
-	Result            ImportResult
-	Name, UID, Detail string
+	Result                         ImportResult
+	Name, UID, Detail, DiffersFrom string
 }
 
-// Import stores definitions except those that the organization stores already. Only an operator may read secrets: for others, definitions that differ
-// in secrets only are the same. Otherwise the result would report whether a secret is the stored one. The list has the definitions in
-// their order, up to one that failed.
+// Import stores every distinct definition that the organization does not store already. Only an operator may read secrets: for others, one
+// that differs in secrets only from a registry stored before is the same. Otherwise the result would report whether a secret is the
+// stored one. The list has the definitions in their order, up to one that failed.
 //
 // Faults: as Create, if nothing was stored.
 func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, input ImportInput) ([]Imported, error) {
@@ -57,12 +60,16 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 		return nil, fault.Wrap("prepare an import", err)
 	}
 	i := importer{service: s, principal: p, origin: origin, input: input, orgUID: orgUID, secrets: p.Can(auth.OpenRegistries),
-		names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}}
+		names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}, alike: map[string]string{}}
 	var list []Imported
-	for _, d := range input.Definitions {
-		imported, err := i.add(ctx, d)
+	for at, d := range input.Definitions {
+		place := ""
+		if at < len(input.Places) && auth.NameProblem(input.Places[at]) == "" {
+			place = input.Places[at]
+		}
+		imported, err := i.add(ctx, d, place)
 		list = append(list, imported)
-		if f, ok := errors.AsType[*fault.Error](err); ok && i.stored > 0 && f.Kind != fault.Internal {
+		if f, ok := errors.AsType[*fault.Error](err); ok && i.created > 0 && f.Kind != fault.Internal {
 			list[len(list)-1] = Imported{Result: ImportFailed, Name: imported.Name, Detail: f.Message}
 			return list, nil
 		}
@@ -79,82 +86,112 @@ type importer struct {
 	origin    audit.Origin
 	input     ImportInput
 	orgUID    string
-	secrets   bool              // secrets are compared
+	secrets   bool              // secrets are compared with stored ones
 	names     map[string]bool   // canonical names of this import
 	numbers   map[string]int    // the last number of a name, by address: a request may have 10,000 definitions of one
-	known     map[string]string // names of the definitions of this import, by the text that identifies them
-	stored    int
+	known     map[string]string // names of the definitions of this import, by their full identity
+	alike     map[string]string // names of the first of them, by the identity without secrets
+	created   int
 }
 
-// same returns the name of a stored definition that is the same, "" if there is none.
-func (i *importer) same(ctx context.Context, id store.RegistryIdentity) (name string, err error) {
-	if name = i.known[i.text(id)]; name != "" {
-		return name, nil
+// uncompared is the detail of a definition whose secrets could differ from those of the registry stored before.
+const uncompared = "The secrets were not compared with the stored ones."
+
+// compare returns what is known of a definition: the registry that is the same, or one that differs in its secrets only.
+func (i *importer) compare(ctx context.Context, id store.RegistryIdentity) (Imported, error) {
+	if name := i.known[id.Full.Reveal()]; name != "" {
+		return Imported{Result: ImportExists, Name: name}, nil
 	}
-	name, err = store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) {
-		if i.secrets {
-			return tx.Registries.SameFull(ctx, i.orgUID, id)
+	if i.secrets {
+		same, err := i.stored(ctx, store.Registries.SameFull, id)
+		if err != nil || same != "" {
+			return Imported{Result: ImportExists, Name: same}, err
 		}
-		return tx.Registries.SameOpen(ctx, i.orgUID, id)
-	})
+	}
+	if name := i.alike[id.Open]; name != "" { // secrets of one import may be compared
+		return Imported{DiffersFrom: name}, nil
+	}
+	alike, err := i.stored(ctx, store.Registries.SameOpen, id)
+	if alike != "" && !i.secrets {
+		return Imported{Result: ImportExists, Name: alike, Detail: uncompared}, err
+	}
+	return Imported{DiffersFrom: alike}, err
+}
+
+// stored returns the name of the stored registry that a query finds, "" if there is none.
+func (i *importer) stored(
+	ctx context.Context, find func(store.Registries, context.Context, string, store.RegistryIdentity) (string, error),
+	id store.RegistryIdentity,
+) (string, error) {
+	name, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) { return find(tx.Registries, ctx, i.orgUID, id) })
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}
 	return name, err
 }
 
-// text returns the part of an identity that is compared.
-func (i *importer) text(id store.RegistryIdentity) string {
-	if i.secrets {
-		return id.Full.Reveal()
-	}
-	return id.Open
-}
-
 // add stores a definition unless it is stored already.
-func (i *importer) add(ctx context.Context, d regcheck.Definition) (Imported, error) {
-	if problems := slices.Concat(Fields(d.Problems()), maskProblems(d), textProblems(d)); len(problems) > 0 {
+func (i *importer) add(ctx context.Context, d regcheck.Definition, place string) (Imported, error) {
+	_, found := regcheck.Parse(d)
+	if problems := slices.Concat(Fields(found), maskProblems(d), textProblems(d)); len(problems) > 0 {
 		return Imported{Result: ImportNotValid, Detail: problems[0].Field + " " + problems[0].Problem}, nil
 	}
 	id := identityOf(d)
-	exists, err := i.same(ctx, id)
+	result, err := i.compare(ctx, id)
 	if err != nil {
 		return Imported{}, fault.Wrap("compare a definition", err)
 	}
-	if exists != "" {
-		return Imported{Result: ImportExists, Name: exists}, nil
+	if result.Result == ImportExists {
+		return result, nil
 	}
-	name, err := i.newName(model.Address(d), i.nameInUse(ctx))
-	if err != nil {
+	if result.Name, err = i.newName(model.Address(d), place, i.nameInUse(ctx)); err != nil {
 		return Imported{}, fault.Wrap("choose a name", err)
 	}
-	i.names[auth.Canonical(name)], i.known[i.text(id)] = true, name
-	if i.input.DryRun {
-		return Imported{Result: ImportNew, Name: name}, nil
+	i.names[auth.Canonical(result.Name)], i.known[id.Full.Reveal()] = true, result.Name
+	i.alike[id.Open] = cmp.Or(i.alike[id.Open], result.Name)
+	if result.Result = ImportNew; i.input.DryRun {
+		return result, nil
 	}
-	uid, err := i.service.Create(ctx, i.principal, i.origin, RegistryInput{Name: name, ProjectUID: i.input.ProjectUID, Definition: d})
-	if err == nil {
-		i.stored++
+	input := RegistryInput{Name: result.Name, ProjectUID: i.input.ProjectUID, Definition: d}
+	result.Result = ImportStored
+	if result.UID, err = i.service.create(ctx, i.principal, i.origin, input, nil); err == nil {
+		i.created++
 	}
-	return Imported{Result: ImportStored, Name: name, UID: uid}, err
+	return result, err
 }
 
 // maxImportName leaves space for a number at the end of the longest name of a registry.
 const maxImportName = 240
 
-// newName returns a name that is not in use.
-func (i *importer) newName(address string, inUse func(canonical string) (bool, error)) (string, error) {
-	address = strings.ToValidUTF8(address[:min(len(address), maxImportName)], "")
-	name := address
-	for number := max(i.numbers[address], 1); ; {
+// newName returns a name that is not in use: the address, or else the address with the place, and with a number if that is in use too.
+func (i *importer) newName(address, place string, inUse func(canonical string) (bool, error)) (string, error) {
+	name := shortName(address)
+	used, err := inUse(auth.Canonical(name))
+	if err != nil || !used {
+		return name, err
+	}
+	if place != "" {
+		name = shortName(address + " (" + place + ")")
+	}
+	return i.numbered(name, inUse)
+}
+
+// numbered returns a name that is not in use: this one, or this one with a number.
+func (i *importer) numbered(base string, inUse func(canonical string) (bool, error)) (string, error) {
+	name := base
+	for number := max(i.numbers[base], 1); ; {
 		used, err := inUse(auth.Canonical(name))
 		if err != nil || !used {
-			i.numbers[address] = number
+			i.numbers[base] = number
 			return name, err
 		}
 		number++
-		name = fmt.Sprintf("%s (%d)", address, number)
+		name = fmt.Sprintf("%s (%d)", base, number)
 	}
+}
+
+func shortName(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxImportName)], "")
 }
 
 // nameInUse returns a function that reports whether a stored registry, or one of this import, has a canonical name.

@@ -12,27 +12,36 @@ import (
 
 // Conversions between registries as clients send them, as they are stored and as they are shown.
 
-const (
-	inMetadata = "metadata."
-	inSpec     = "spec."
-)
+// definitionProblems lists the problems of the definition. unfilled has those of secrets that could not be filled in; such secrets are
+// not reported as missing as well.
+func (input RegistryInput) definitionProblems(unfilled []fault.Field) []fault.Field {
+	_, found := SentDefinition{Definition: input.Definition, Scope: input.Scope}.parse()
+	return fault.Join(unfilled, append(append(textProblems(input.Definition), unstored(input.Definition)...), found...))
+}
 
-// problems lists all problems of the input. unfilled has those of secrets that could not be filled in; such secrets are not reported
-// as missing as well.
-func (input RegistryInput) problems(unfilled []fault.Field) []fault.Field {
+// unstored reports the field of a definition that only a check has: a stored registry would lose it silently.
+func unstored(d regcheck.Definition) []fault.Field {
+	if d.Auth == nil || !d.Auth.PassCredentials {
+		return nil
+	}
+	return []fault.Field{{Field: "auth.passCredentials", Problem: "is not stored; serve the archives from the host of the index, or " +
+		"let clients read them without credentials"}}
+}
+
+// problems lists all problems of the input, of which those of the definition are known.
+func (input RegistryInput) problems(ofDefinition []fault.Field) []fault.Field {
 	var found []fault.Field
 	if problem := auth.NameProblem(input.Name); problem != "" {
-		found = append(found, fault.Field{Field: inMetadata + "name", Problem: problem})
+		found = append(found, fault.Field{Field: "name", Problem: problem})
 	}
 	found = append(found, pairProblems("annotations", input.Annotations)...)
 	found = append(found, pairProblems("labels", input.Labels)...)
-	inDocument := prefixed(fault.Join(unfilled, append(textProblems(input.Definition), Problems(input.Definition, "", input.Scope)...)))
-	return fault.Join(input.Undecoded, append(found, inDocument...))
+	return fault.Join(input.Undecoded, append(found, ofDefinition...))
 }
 
 func pairProblems(field string, pairs map[string]string) []fault.Field {
 	if problem := auth.PairsProblem(pairs); problem != "" {
-		return []fault.Field{{Field: inMetadata + field, Problem: problem}}
+		return []fault.Field{{Field: field, Problem: problem}}
 	}
 	return nil
 }
@@ -55,13 +64,9 @@ func Fields(problems []regcheck.Problem) []fault.Field {
 	list := make([]fault.Field, len(problems))
 	for i, p := range problems {
 		list[i] = fault.Field{Field: p.Field, Problem: p.Problem}
-	}
-	return list
-}
-
-func prefixed(list []fault.Field) []fault.Field {
-	for i := range list {
-		list[i].Field = inSpec + list[i].Field
+		if p.Text != "" {
+			list[i].Text = p.Text
+		}
 	}
 	return list
 }
@@ -69,14 +74,17 @@ func prefixed(list []fault.Field) []fault.Field {
 // row returns the input as it is stored. The input must have no problems, so its Auth is set.
 func (input RegistryInput) row() store.Registry {
 	d, a := input.Definition, input.Definition.Auth
+	settings, encrypted := settingsOf(a)
 	return store.Registry{
-		Name: input.Name, Canonical: auth.Canonical(input.Name), Annotations: input.Annotations, Labels: input.Labels,
-		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: input.Scope, BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
-		References:    d.References,
-		SyncSupported: input.SyncSupported, SpectroManifest: input.SpectroManifest, Private: input.Private,
-		AuthType: string(a.Type), Username: a.Username,
+		Name: input.Name, Canonical: auth.Canonical(input.Name), Kind: string(kindOf(d, input.Kind)),
+		Annotations: input.Annotations, Labels: input.Labels,
+		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: input.Scope, BasePath: d.BasePath,
+		BaseContentPath: d.BaseContentPath,
+		References:      d.References,
+		SyncSupported:   input.SyncSupported, SpectroManifest: input.SpectroManifest, Private: input.Private,
+		AuthType: string(a.Type), Username: a.Username, AuthSettings: settings,
 		TLSEnabled: a.TLS.Enabled, TLSSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
-		Secrets:  store.RegistrySecrets{Password: a.Password, Token: a.Token, Key: a.TLS.Key},
+		Secrets:  store.RegistrySecrets{Password: valueOf(encrypted.first), Token: valueOf(encrypted.second), Key: a.TLS.Key},
 		Identity: identityOf(d),
 	}
 }
@@ -84,7 +92,7 @@ func (input RegistryInput) row() store.Registry {
 // visible returns a stored registry with masked secrets.
 func visible(r store.Registry) Registry {
 	return Registry{
-		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Kind: Kind(r.Kind), Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		Annotations: r.Annotations, Labels: r.Labels, Definition: masked(r), Scope: r.Scope,
 		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,
 	}
@@ -98,13 +106,17 @@ func masked(r store.Registry) regcheck.Definition {
 
 // definitionOf returns a stored definition for the engine, with the secrets that were read.
 func definitionOf(r store.Registry) regcheck.Definition {
+	a := &regcheck.Auth{Type: regcheck.AuthType(r.AuthType), Username: r.Username, TLS: regcheck.TLS{CA: r.CA, Certificate: r.Certificate,
+		Enabled: r.TLSEnabled, InsecureSkipVerify: r.TLSSkipVerify, Key: r.Secrets.Key}}
+	restore(a, r.AuthSettings, r.Secrets.Password, r.Secrets.Token)
+	kind := regcheck.Kind("")
+	if Kind(r.Kind) == HelmKind {
+		kind = regcheck.KindChartRepository
+	}
 	return regcheck.Definition{
-		Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath, References: r.References,
+		Kind: kind, Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath, References: r.References,
 		ProviderType: regcheck.ProviderType(r.ProviderType),
-		Auth: &regcheck.Auth{
-			Type: regcheck.AuthType(r.AuthType), Username: r.Username, Password: r.Secrets.Password, Token: r.Secrets.Token,
-			TLS: regcheck.TLS{CA: r.CA, Certificate: r.Certificate, Enabled: r.TLSEnabled, InsecureSkipVerify: r.TLSSkipVerify, Key: r.Secrets.Key},
-		},
+		Auth:         a,
 	}
 }
 

@@ -18,6 +18,7 @@ const CodeSecretUnreadable = "RegistrySecretUnreadable"
 type Opened struct {
 	Registry   Registry // secrets masked
 	Definition regcheck.Definition
+	Plan       *regcheck.Plan // of the definition, from Open
 }
 
 // Load reads a registry for the service itself. The caller checks permissions.
@@ -28,7 +29,7 @@ func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) 
 	if err != nil {
 		return Opened{}, err
 	}
-	opened := Opened{visible(stored.Registry), definitionOf(stored.Registry)}
+	opened := Opened{Registry: visible(stored.Registry), Definition: definitionOf(stored.Registry)}
 	if stored.damage != nil {
 		return opened, SecretUnreadable(stored.damage)
 	}
@@ -60,10 +61,11 @@ func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID str
 	if err != nil {
 		return Opened{}, err
 	}
-	if problems = fault.Join(problems, Fields(filled.Problems())); len(problems) > 0 {
+	plan, wrong := regcheck.Parse(filled)
+	if problems = fault.Join(problems, Fields(wrong)); len(problems) > 0 {
 		return Opened{}, fault.InvalidFields(problems...)
 	}
-	return Opened{visible(stored.Registry), filled}, nil
+	return Opened{visible(stored.Registry), filled, plan}, nil
 }
 
 // storedRegistry is a stored registry. damage is set if its secrets cannot be decrypted.

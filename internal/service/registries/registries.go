@@ -43,6 +43,7 @@ func New(db *store.DB, limits Limits, now func() time.Time) *Service {
 // Registry is a stored registry definition as it may be shown: masks replace stored secrets.
 type Registry struct {
 	UID, OrgUID, Name                       string
+	Kind                                    Kind
 	Version                                 int64 // counts its replacements, from 1
 	CreatedAt, UpdatedAt                    time.Time
 	Annotations, Labels                     map[string]string

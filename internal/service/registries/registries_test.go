@@ -113,7 +113,7 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 		"registry.create succeeded by admin@a", "registry.create succeeded by admin@a",
 		"registry.create refused by member@a OperationForbidden",
 		"registry.update refused by member@a OperationForbidden", "registry.delete refused by member@a OperationForbidden",
-		"registry.update succeeded by admin@a", "registry.delete succeeded by admin@a",
+		"registry.update succeeded by admin@a changed name,isSyncSupported", "registry.delete succeeded by admin@a",
 	}
 	got := k.AuditRecords(t)
 	slices.Sort(got)
@@ -202,13 +202,18 @@ func TestProblemsOfRegistryInput(t *testing.T) {
 	}{
 		"nothing wrong": {func(w *RegistryInput) { w.Name = "Another" }, "", ""},
 		"everything": {func(w *RegistryInput) {
-			*w = RegistryInput{Annotations: long, Labels: long, Undecoded: []fault.Field{{Field: "spec.isPrivate"}, {Field: "spec.endpoint"}}}
-		}, "metadata.annotations metadata.labels metadata.name spec.auth spec.endpoint spec.isPrivate", "metadata.annotations metadata.labels metadata.name spec.auth spec.endpoint spec.isPrivate"},
-		"masks":                   {func(w *RegistryInput) { w.Definition.Auth.Password, w.Definition.Auth.TLS.Key = mask, mask }, "spec.auth.password spec.auth.tls.key", "spec.auth.tls.key"},
-		"no secret":               {func(w *RegistryInput) { w.Definition.Auth.Password = "" }, "spec.auth.password", ""},
-		"another target":          {func(w *RegistryInput) { w.Definition.Endpoint, w.Definition.Auth.Password = "r.example.org", "" }, "spec.auth.password", "spec.auth.password"},
-		"NUL in what is not read": {func(w *RegistryInput) { w.Definition.Auth.TLS = regcheck.TLS{CA: "\x00", Certificate: "\x00"} }, "spec.auth.tls.ca spec.auth.tls.certificate", "spec.auth.tls.ca spec.auth.tls.certificate"},
-		"an impossible endpoint":  {func(w *RegistryInput) { w.Definition.Endpoint = "ftp://h" }, "spec.endpoint", "spec.endpoint"},
+			*w = RegistryInput{Annotations: long, Labels: long,
+				Undecoded: []fault.Field{{Field: "isPrivate"}, {Field: "endpoint"}}}
+		}, "annotations auth endpoint isPrivate labels name",
+			"annotations auth endpoint isPrivate labels name"},
+		"masks": {func(w *RegistryInput) { w.Definition.Auth.Password, w.Definition.Auth.TLS.Key = mask, mask },
+			"auth.password auth.tls.key", "auth.tls.key"},
+		"no secret": {func(w *RegistryInput) { w.Definition.Auth.Password = "" }, "auth.password", ""},
+		"another target": {func(w *RegistryInput) { w.Definition.Endpoint, w.Definition.Auth.Password = "r.example.org", "" },
+			"auth.password", "auth.password"},
+		"NUL in what is not read": {func(w *RegistryInput) { w.Definition.Auth.TLS = regcheck.TLS{CA: "\x00", Certificate: "\x00"} },
+			"auth.tls.ca auth.tls.certificate", "auth.tls.ca auth.tls.certificate"},
+		"an impossible endpoint": {func(w *RegistryInput) { w.Definition.Endpoint = "ftp://h" }, "endpoint", "endpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := input("One more")

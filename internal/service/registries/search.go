@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
@@ -13,12 +14,13 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-const maxNameBytes = 256 // of a search
+const maxNameBytes = 256 // of a search, and of a label
 
 // Words of a query.
 type (
 	Health = store.HealthState
 	Sort   = store.RegistrySort
+	Expiry string
 )
 
 // Values of the words.
@@ -30,6 +32,9 @@ const (
 	SortByName   = store.SortByName
 	SortByHealth = store.SortByHealth
 	SortBySince  = store.SortBySince
+	SortByExpiry = store.SortByExpiry
+
+	ExpiresSoon Expiry = "soon"
 )
 
 // HealthCounts are the numbers of registries with each health.
@@ -37,7 +42,7 @@ type HealthCounts = store.HealthCounts
 
 var (
 	healthStates = []Health{Healthy, Failing, Unknown}
-	sorts        = []Sort{SortByName, SortByHealth, SortBySince}
+	sorts        = []Sort{SortByName, SortByHealth, SortBySince, SortByExpiry}
 )
 
 // Query selects registries of an organization. A zero field matches all.
@@ -45,7 +50,9 @@ type Query struct {
 	paging.Request
 	Name   string // part of the name, without regard to case
 	Health Health
-	Sort   Sort // by name if it is empty
+	Expiry Expiry
+	Label  string // KEY=VALUE, or KEY alone for every value
+	Sort   Sort   // by name if it is empty
 }
 
 // Problems returns all problems of a query.
@@ -56,7 +63,9 @@ func (q Query) Problems() (problems []fault.Field) {
 	}{
 		{len(q.Name) > maxNameBytes, "name", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 		{q.Health != "" && !slices.Contains(healthStates, q.Health), "health", "must be one of healthy, failing, unknown"},
-		{q.Sort != "" && !slices.Contains(sorts, q.Sort), "sort", "must be one of name, health, since"},
+		{q.Sort != "" && !slices.Contains(sorts, q.Sort), "sort", "must be one of name, health, since, expiry"},
+		{q.Expiry != "" && q.Expiry != ExpiresSoon, "expiry", "must be soon"},
+		{len(q.Label) > maxNameBytes, "label", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 	} {
 		if rule.broken {
 			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
@@ -78,10 +87,16 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 		if err != nil {
 			return err
 		}
-		page, err = search(ctx, tx, store.RegistryFilter{OrgUID: orgUID, Name: auth.Canonical(q.Name), Health: q.Health, Sort: q.Sort}, q)
+		page, err = search(ctx, tx, q.filter(orgUID), q)
 		return err
 	})
 	return page, fault.Wrap("search registries", err)
+}
+
+func (q Query) filter(orgUID string) store.RegistryFilter {
+	key, value, _ := strings.Cut(q.Label, "=")
+	return store.RegistryFilter{OrgUID: orgUID, Name: auth.Canonical(q.Name), Health: q.Health, Sort: q.Sort,
+		ExpiresSoon: q.Expiry == ExpiresSoon, Label: [2]string{key, value}}
 }
 
 func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Query) (page paging.Page[Summary], err error) {

@@ -18,9 +18,11 @@ func TestSearchContinues(t *testing.T) {
 		k := newFixture(f, Limits{})
 		uids := make([]string, 5)
 		for i := range uids {
-			uids[i] = k.mustCreate(t, input(fmt.Sprint("ÄR", i)))
+			one := input(fmt.Sprint("ÄR", i))
+			one.Labels = map[string]string{"team": fmt.Sprint(`"<`, i%2), "note": `"team":"x"`}
+			uids[i] = k.mustCreate(t, one)
 		}
-		for _, sort := range []Sort{"", "health", "since"} {
+		for _, sort := range []Sort{"", "health", "since", "expiry"} {
 			q := Query{Name: "är", Sort: sort, Request: paging.Request{Limit: 2}}
 			var got []string
 			for offset := 2; ; offset += 2 {
@@ -40,6 +42,13 @@ func TestSearchContinues(t *testing.T) {
 			}
 			if strings.Join(got, " ") != "ÄR0 ÄR1 ÄR2 ÄR3 ÄR4" {
 				t.Errorf("%s: %q", sort, got)
+			}
+		}
+		for label, count := range map[string]int{`team="<0`: 3, `team="<1`: 2, "team": 5, `team="<`: 0, `TEAM="<0`: 0, "team=x": 0,
+			"eam": 0, "note": 5, "": 5} {
+			page, err := k.Search(t.Context(), k.Member, "", Query{Label: label})
+			if err != nil || len(page.Items) != count || page.Count != int64(count) {
+				t.Errorf("label %s: %d registries of %d, want %d, %v", label, len(page.Items), page.Count, count, err)
 			}
 		}
 		page, err := k.Search(t.Context(), k.Member, "", Query{Request: paging.Request{Limit: 2}})

@@ -2,6 +2,7 @@ package registries
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -21,55 +22,50 @@ type SentDefinition struct {
 	Scope       string
 }
 
-// Problems lists all problems of a definition to check, including LabelProblems.
-func Problems(d regcheck.Definition, registryUID, scope string) []fault.Field {
-	return append(LabelProblems(registryUID, scope), Fields(d.Problems())...)
+// parse parses a definition, and lists its problems with those of the fields that the engine does not have.
+func (d SentDefinition) parse() (*regcheck.Plan, []fault.Field) {
+	found := append(fault.FieldProblem("registryUid", regcheck.TextProblem(d.RegistryUID)),
+		fault.FieldProblem("scope", regcheck.TextProblem(d.Scope))...)
+	plan, problems := regcheck.Parse(d.Definition)
+	return plan, append(found, Fields(problems)...)
 }
 
-// LabelProblems lists the problems of the fields that the engine does not have.
-func LabelProblems(registryUID, scope string) (found []fault.Field) {
-	for _, f := range []fault.Field{
-		{Field: "registryUid", Problem: regcheck.TextProblem(registryUID)}, {Field: "scope", Problem: regcheck.TextProblem(scope)},
-	} {
-		if f.Problem != "" {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// FillSecrets returns the definition with empty or masked secrets filled in from the stored registry with its RegistryUID, if set, and
-// lists the remaining problems. A stored secret is used only with the target and the trusted certificates of its own definition:
-// otherwise every user who may validate could have it sent to a server of their choice (CVE-2025-55190).
+// Parse parses a definition whose empty or masked secrets are filled in from the stored registry with its RegistryUID, if set, and
+// lists all problems. The plan can be used only without any. A stored secret is used only with the target and the trusted certificates
+// of its own definition: otherwise every user who may validate could have it sent to a server of their choice (CVE-2025-55190).
 //
 // Faults: Forbidden; Conflict with CodeSecretUnreadable.
-func (s *Service) FillSecrets(ctx context.Context, p auth.Principal, sent SentDefinition) (regcheck.Definition, []fault.Field, error) {
-	d, problems := sent.Definition, func(d regcheck.Definition) []fault.Field { return Problems(d, sent.RegistryUID, sent.Scope) }
+func (s *Service) Parse(ctx context.Context, p auth.Principal, sent SentDefinition) (*regcheck.Plan, []fault.Field, error) {
 	if sent.RegistryUID == "" {
-		return d, problems(d), nil
+		plan, problems := sent.parse()
+		return plan, problems, nil
 	}
 	if err := p.May(auth.ValidateRegistries); err != nil {
-		return d, nil, err
+		return nil, nil, err
 	}
 	stored, err := s.read(ctx, p.OrgUID, sent.RegistryUID)
 	if fault.KindOf(err) == fault.NotFound {
+		_, problems := sent.parse()
 		unknown := []fault.Field{{Field: "registryUid", Problem: "does not exist in your organization"}}
-		return d, fault.Join(unknown, without(problems(d), gapsOf(d, store.Registry{}))), nil
+		return nil, fault.Join(unknown, without(problems, gapsOf(sent.Definition, store.Registry{}))), nil
 	}
 	if err != nil {
-		return d, nil, err
+		return nil, nil, err
 	}
-	filled, unfilled, err := stored.fill(d)
+	filled, unfilled, err := stored.fill(sent.Definition)
 	if err != nil {
-		return d, nil, err
+		return nil, nil, err
 	}
-	return filled, fault.Join(unfilled, problems(filled)), nil
+	sent.Definition = filled
+	plan, problems := sent.parse()
+	return plan, fault.Join(unfilled, problems), nil
 }
+
+const otherTarget regcheck.Text = "must be sent: the stored secret is used only with the stored {endpoint}, {basePath} and {auth.tls}"
 
 // gap is a secret that must be filled in.
 type gap struct {
-	field  string
-	at     func(*regcheck.Auth) *secret.String
+	definedSecret
 	stored secret.String
 	has    bool // a secret is stored
 }
@@ -79,26 +75,32 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 	if d.Auth == nil {
 		return d, nil, nil
 	}
-	gaps := gapsOf(d, r.Registry)
-	credentials := *d.Auth
-	d.Auth = &credentials
+	d.Auth = cloned(d.Auth)
 	dropForeignMasks(d.Auth)
+	gaps := gapsOf(d, r.Registry)
 	same := sameTarget(d, masked(r.Registry))
 	for _, g := range gaps {
-		value := g.at(d.Auth)
 		switch {
-		case !g.has && *value == mask:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "is a mask, but no secret is stored; send the secret itself"})
+		case !g.has && *g.value == mask:
+			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: noneStored(d.Auth)})
 		case !g.has: // reported by the definition as required
 		case !same:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "must be sent: the stored secret is used only with the stored endpoint, basePath and auth.tls"})
+			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: regcheck.Audience{}.Show(otherTarget), Text: otherTarget})
 		case r.damage != nil:
 			return d, nil, SecretUnreadable(r.damage)
 		default:
-			*value = g.stored
+			*g.value = g.stored
 		}
 	}
 	return d, unfilled, nil
+}
+
+// noneStored is the problem of a mask for which there is no secret.
+func noneStored(a *regcheck.Auth) string {
+	if a.Kind().IsObtained() {
+		return "must be sent: a stored secret is used only with the settings that it was stored with"
+	}
+	return "is a mask, but no secret is stored; send the secret itself"
 }
 
 // sameTarget reports whether secrets stored with one definition may be sent by the other: both have the same scheme, host, port and
@@ -118,38 +120,53 @@ func trust(d regcheck.Definition) regcheck.TLS {
 }
 
 // gapsOf lists the secrets of d to fill in from r: those of its type that are empty or masked. A key belongs to its certificate, so an
-// empty key stands for the stored one only with the stored certificate.
+// empty key stands for the stored one only with the stored certificate; a secret with which credentials are obtained belongs to its
+// identity in the same way.
 func gapsOf(d regcheck.Definition, r store.Registry) []gap {
 	a := d.Auth
 	if a == nil {
 		return nil
 	}
 	var gaps []gap
-	if a.Kind() == regcheck.Basic && leftOut(a.Password) {
-		gaps = append(gaps, gap{"auth.password", func(a *regcheck.Auth) *secret.String { return &a.Password }, r.Secrets.Password, r.HasPassword})
-	}
-	if a.Kind() == regcheck.Token && leftOut(a.Token) {
-		gaps = append(gaps, gap{"auth.token", func(a *regcheck.Auth) *secret.String { return &a.Token }, r.Secrets.Token, r.HasToken})
-	}
-	pair := a.TLS.Enabled && a.TLS.Certificate != "" && a.TLS.Certificate == r.Certificate && r.HasKey
-	if a.TLS.Key == mask || a.TLS.Key == "" && pair {
-		gaps = append(gaps, gap{"auth.tls.key", func(a *regcheck.Auth) *secret.String { return &a.TLS.Key }, r.Secrets.Key, r.HasKey})
+	_, encrypted := settingsOf(a)
+	same := sameIdentity(a, r)
+	for _, s := range secretsOf(a) {
+		g, optional := gap{s, r.Secrets.Password, r.HasPassword && same}, false
+		switch {
+		case s.field == "auth.tls.key":
+			g.stored, g.has = r.Secrets.Key, r.HasKey
+			optional = !a.TLS.Enabled || a.TLS.Certificate == "" || a.TLS.Certificate != r.Certificate || !r.HasKey
+		case s.kind != a.Kind():
+			continue
+		case s.value == encrypted.second:
+			g.stored, g.has = r.Secrets.Token, r.HasToken && same
+			optional = s.kind != regcheck.Token
+		}
+		if *s.value == mask || *s.value == "" && !optional {
+			gaps = append(gaps, g)
+		}
 	}
 	return gaps
 }
 
-// leftOut reports whether a secret must be filled in.
-func leftOut(value secret.String) bool { return value == "" || value == mask }
+// sameIdentity reports whether stored secrets belong to the identity with which a obtains credentials. A secret of one that is obtained
+// with must never be sent to a registry as its password.
+func sameIdentity(a *regcheck.Auth, r store.Registry) bool {
+	kind, stored := a.Kind(), regcheck.AuthType(r.AuthType)
+	if !kind.IsObtained() {
+		return !stored.IsObtained()
+	}
+	settings, _ := settingsOf(a)
+	return kind == stored && maps.Equal(settings, r.AuthSettings)
+}
 
 // dropForeignMasks removes masks of other authentication types. They remain when a client reads a definition, changes its type and
 // sends it back.
 func dropForeignMasks(a *regcheck.Auth) {
-	kind := a.Kind()
-	if kind != regcheck.Basic && a.Password == mask {
-		a.Password = ""
-	}
-	if kind != regcheck.Token && a.Token == mask {
-		a.Token = ""
+	for _, s := range secretsOf(a) {
+		if s.kind != "" && s.kind != a.Kind() && *s.value == mask {
+			*s.value = ""
+		}
 	}
 }
 
@@ -158,11 +175,8 @@ func maskProblems(d regcheck.Definition) (found []fault.Field) {
 	if d.Auth == nil {
 		return nil
 	}
-	for _, s := range []struct {
-		field string
-		value secret.String
-	}{{"auth.password", d.Auth.Password}, {"auth.token", d.Auth.Token}, {"auth.tls.key", d.Auth.TLS.Key}} {
-		if s.value == mask {
+	for _, s := range secretsOf(d.Auth) {
+		if *s.value == mask {
 			found = append(found, fault.Field{Field: s.field, Problem: "is a mask; send the secret itself"})
 		}
 	}

@@ -101,7 +101,7 @@ type stageLine struct {
 // streamCheck sends each stage when it ends. If the check is refused before the first one, the response is the page with the problems
 // instead, from which the script takes them.
 func (s *Console) streamCheck(c *call, r checks.Request) error {
-	if problems := registries.Problems(r.Definition.Definition, "", ""); len(problems) > 0 {
+	if problems := registries.Fields(r.Definition.Definition.Problems()); len(problems) > 0 {
 		return c.checkRefused(fault.InvalidFields(problems...))
 	}
 	began := false

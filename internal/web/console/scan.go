@@ -132,8 +132,12 @@ func (s *Console) showScan(c *call) error { return c.show("scan.html", "Scan", s
 func (s *Console) scan(c *call) error {
 	page := s.scanPage(c)
 	request := checks.ScanRequest{Options: model.Options{Format: model.Format(c.PostFormValue(fieldFormat)), As: model.Consumer(c.PostFormValue(fieldConsumer))}}
-	request.Name, request.File, request.Refusal = scannedFile(c)
-	request.Refusal = cmp.Or(request.Refusal, knownOptions(request.Options))
+	name, file, err := scannedFile(c)
+	if err = cmp.Or(err, knownOptions(request.Options)); err != nil {
+		_, recordErr := s.Checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(audit.RegistryScan, err))
+		return s.refuseScan(c, page, cmp.Or(recordErr, err))
+	}
+	request.Name, request.File = name, file
 	found, _, err := s.Checks.Scan(c.Context(), c.principal, c.origin, request)
 	if err != nil {
 		return s.refuseScan(c, page, err)

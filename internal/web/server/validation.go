@@ -49,7 +49,13 @@ func (h checkHandlers) diagnose(c *call) (response, error) {
 func (h checkHandlers) check(c *call, action audit.Action) (*regcheck.Report, error) {
 	setAuditUID(c.w, c.origin.AuditUID) // for a panic in the engine
 	request, err := h.readCheck(c)
-	request.Action, request.Refusal = action, err
+	if err != nil {
+		auditUID, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(action, err))
+		setAuditUID(c.w, auditUID)
+		h.metrics.Validation(nil, err)
+		return nil, cmp.Or(recordErr, err)
+	}
+	request.Action = action
 	report, auditUID, err := h.checks.Validate(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
 	h.metrics.Validation(report, err)
@@ -79,7 +85,11 @@ func (h checkHandlers) readCheck(c *call) (request checks.Request, err error) {
 // scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a model.Result. Nothing is stored or contacted.
 func (h checkHandlers) scan(c *call) (response, error) {
 	request, err := h.readScan(c)
-	request.Refusal = err
+	if err != nil {
+		auditUID, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(audit.RegistryScan, err))
+		setAuditUID(c.w, auditUID)
+		return response{}, cmp.Or(recordErr, err)
+	}
 	result, auditUID, err := h.checks.Scan(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
 	return response{http.StatusOK, result}, err
