@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -26,6 +27,8 @@ type Service struct {
 	registries *registries.Service
 	checker    *regcheck.Checker
 	now        func() time.Time
+
+	Ambient ambient.Policy // who may use the identity of the server; none by default
 }
 
 // New returns a service that reads registries with checker.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/queue"
-	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/inventory"
@@ -116,6 +115,10 @@ func (r *run) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	plan, problems := regcheck.Parse(opened.Definition)
+	if len(problems) > 0 {
+		return r.fail(ctx, r.next(), notValid(problems))
+	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	var lost atomic.Bool
@@ -127,7 +130,7 @@ func (r *run) do(ctx context.Context) error {
 			stop()
 		}
 	})
-	report, found, err := r.list(working, opened)
+	report, found, err := r.list(working, plan, opened.Registry.SpectroManifest)
 	stop()
 	extending.Wait()
 	if lost.Load() {
@@ -136,8 +139,19 @@ func (r *run) do(ctx context.Context) error {
 	return r.conclude(ctx, report, found, err)
 }
 
+// notValid is the message of a stored definition that cannot be checked.
+func notValid(problems []regcheck.Problem) string {
+	text := "definition is not valid"
+	for _, p := range problems {
+		text += "; " + p.Field + ": " + p.Problem
+	}
+	return text
+}
+
 // list runs the engine. A panic of the engine ends only this synchronization.
-func (r *run) list(ctx context.Context, opened registries.Opened) (report *regcheck.Report, found *inventory.Inventory, err error) {
+func (r *run) list(ctx context.Context, plan *regcheck.Plan, manifests bool) (
+	report *regcheck.Report, found *inventory.Inventory, err error,
+) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the synchronization %w", fault.Panicked(cause))
@@ -149,12 +163,8 @@ func (r *run) list(ctx context.Context, opened registries.Opened) (report *regch
 	}
 	from := inventory.Cursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
 	limits := r.Limits
-	limits.Manifests = opened.Registry.SpectroManifest
-	plan, err := opened.Definition.Plan()
-	if err != nil {
-		return nil, nil, err
-	}
-	return inventory.List(ctx, r.checker, plan, from, limits, func(repository inventory.Repository) error {
+	limits.Manifests = manifests
+	return inventory.List(ctx, r.Ambient.For(r.checker, r.at.OrgUID), plan, from, limits, func(repository inventory.Repository) error {
 		return r.add(ctx, repository)
 	})
 }
@@ -230,12 +240,9 @@ func rowsOf(repository inventory.Repository) []store.RegistryContent {
 
 // conclude stores the outcome of the run, also if the service ends.
 func (r *run) conclude(ctx context.Context, report *regcheck.Report, found *inventory.Inventory, err error) error {
-	unusable, isDefinition := errors.AsType[*regcheck.DefinitionError](err)
 	switch {
 	case ctx.Err() != nil: // the service ends; the next process resumes at once
 		return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Extend(ctx, r.at, r.now()) })
-	case isDefinition:
-		return r.fail(ctx, r.next(), unusable.Error())
 	case errors.Is(err, errOrgFull):
 		return r.finish(ctx, fmt.Sprintf("The list is incomplete: the organization has reached its limit of %d stored tags.",
 			r.OrgContents))

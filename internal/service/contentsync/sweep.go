@@ -24,7 +24,8 @@ func (r *runner) sweepAll(ctx context.Context) {
 	for {
 		err := r.sweep(ctx, "")
 		if err != nil && !failing && ctx.Err() == nil {
-			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err) // once, not each time while the store is unavailable
+			// Once, not each time while the store is unavailable.
+			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err)
 		}
 		failing = err != nil
 		select {

@@ -75,9 +75,11 @@ func withExpiry(now, before store.HealthResult, readCredentials bool) store.Heal
 	return now
 }
 
-// sameState reports whether v equals the status. A different stage or field with the same code is not a change.
+// sameState reports whether v equals the status. A different stage or field with the same code is not a change, but whether the registry
+// fails or only the provider of its credentials is down.
 func sameState(before store.Watched, v store.HealthResult) bool {
-	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code
+	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code &&
+		before.State.Undecided() == v.Undecided()
 }
 
 // alertsOf returns the alerts for a change of status, one for each part of it that changed: what the next check finds is compared with
@@ -99,14 +101,14 @@ func alertsOf(before, after store.Watched) (kinds []alerts.Kind) {
 func alertOfResult(before, after store.Watched) alerts.Kind {
 	first := before.Since.IsZero()
 	switch {
-	case !after.State.Valid && (first || before.State.Valid):
-		return alerts.RegistryNotValid
 	case after.State.Valid && !first && !before.State.Valid:
 		return alerts.RegistryValid
-	case !after.State.Valid && after.State.Code != before.State.Code:
-		return alerts.RegistryCodeChanged
+	case after.State.Valid, !first && sameState(before, after.State):
+		return ""
+	case first || before.State.Valid || before.State.Undecided():
+		return alerts.RegistryNotValid
 	}
-	return ""
+	return alerts.RegistryCodeChanged
 }
 
 // backoffFor returns 1 interval for the first failures, including the confirmation, then 2, then maxBackoff.

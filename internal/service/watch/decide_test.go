@@ -34,12 +34,19 @@ func unreachable(code string) result {
 	return result{HealthResult: store.HealthResult{Code: code, Stage: "connect"}, retryable: true}
 }
 
+// fromProvider returns the result of a check whose credentials were not obtained.
+func fromProvider(reason string) result {
+	return result{HealthResult: store.HealthResult{Code: "RegistryCredentialSourceFailed", Stage: "credentials", Reason: reason},
+		retryable: strings.HasPrefix(reason, "provider")}
+}
+
 // drawResult draws one of a few results with any warnings, so that equal results repeat and changes coincide.
 func drawResult(t *rapid.T) result {
 	found := rapid.SampledFrom([]result{
 		valid(false), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
 		{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
 		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls"}},
+		fromProvider("secretWrong"), fromProvider("providerUnavailable"), fromProvider("providerUnreachable"),
 	}).Draw(t, "result")
 	found.CertificateExpiresSoon = rapid.Bool().Draw(t, "certificate expires soon")
 	found.CredentialsExpireSoon = rapid.Bool().Draw(t, "credentials expire soon")
@@ -60,7 +67,9 @@ func TestDecideInvariants(t *testing.T) {
 			before := row
 			d := decide(before, now, at)
 			row = d.after
-			news := !knows && !now.Valid || knows && (reported.Valid != now.Valid || reported.Code != now.Code)
+			down := now.Reason == "providerUnavailable" || now.Reason == "providerUnreachable"
+			wasDown := reported.Reason == "providerUnavailable" || reported.Reason == "providerUnreachable"
+			news := !knows && !now.Valid || knows && (reported.Valid != now.Valid || reported.Code != now.Code || down != wasDown)
 			switch {
 			case d.confirm == d.counted:
 				t.Fatalf("a check counts or is confirmed, one of the two: %+v", d)
@@ -79,6 +88,9 @@ func TestDecideInvariants(t *testing.T) {
 			if row.State.Valid != now.Valid || row.State.Code != now.Code || row.Unconfirmed {
 				t.Fatalf("the state is %+v after %+v", row.State, now)
 			}
+			if word := row.Health().Word(); (word == store.Failing) != (!now.Valid && !down) {
+				t.Fatalf("%s after %+v", word, now)
+			}
 			if row.Since.After(at) || row.Since.IsZero() || knows && !news && !row.Since.Equal(before.Since) {
 				t.Fatalf("since %v after %v", row.Since, before.Since)
 			}
@@ -88,8 +100,8 @@ func TestDecideInvariants(t *testing.T) {
 			}
 			checkAlerts(t, d.alerts, map[alerts.Kind]bool{
 				alerts.RegistryValid:          news && now.Valid,
-				alerts.RegistryNotValid:       news && !now.Valid && (!knows || reported.Valid),
-				alerts.RegistryCodeChanged:    news && !now.Valid && knows && !reported.Valid,
+				alerts.RegistryNotValid:       news && !now.Valid && (!knows || reported.Valid || wasDown),
+				alerts.RegistryCodeChanged:    news && !now.Valid && knows && !reported.Valid && !wasDown,
 				alerts.CertificateExpiresSoon: row.State.CertificateExpiresSoon && !reported.CertificateExpiresSoon,
 				alerts.CredentialsExpireSoon:  row.State.CredentialsExpireSoon && !reported.CredentialsExpireSoon,
 			})
@@ -133,12 +145,25 @@ func TestDecideByExample(t *testing.T) {
 		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")},
 			[]string{"", "", "registryNotValid", ""}},
 		{"a transient failure within a failure", []result{refused(), unreachable("a"), refused()}, []string{"registryNotValid", "", ""}},
-		{"a transient failure of another kind within an outage", []result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []string{"", "registryNotValid", "", ""}},
-		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []string{"registryNotValid", "", "registryCodeChanged"}},
-		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []string{"", "certificateExpiresSoon", "", "", "certificateExpiresSoon"}},
-		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)}, []string{"certificateExpiresSoon", "", "registryNotValid", "registryValid"}},
-		{"credentials", []result{valid(false), expiring(), expiring(), valid(false), expiring()}, []string{"", "credentialsExpireSoon", "", "", "credentialsExpireSoon"}},
-		{"credentials during an outage", []result{expiring(), unreachable("a"), unreachable("a"), expiring()}, []string{"credentialsExpireSoon", "", "registryNotValid", "registryValid"}},
+		{"a transient failure of another kind within an outage",
+			[]result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []string{"", "registryNotValid", "", ""}},
+		{"another reason", []result{refused(), unreachable("a"), unreachable("a")},
+			[]string{"registryNotValid", "", "registryCodeChanged"}},
+		{"a provider that is down", []result{valid(false), fromProvider("providerUnavailable"), fromProvider("providerUnreachable"),
+			fromProvider("providerUnavailable"), valid(false)}, []string{"", "", "registryNotValid", "", "registryValid"}},
+		{"a wrong key after a provider that was down", []result{fromProvider("providerUnavailable"), fromProvider("providerUnavailable"),
+			fromProvider("secretWrong"), fromProvider("secretWrong")}, []string{"", "registryNotValid", "registryNotValid", ""}},
+		{"a provider that is down after a wrong key", []result{fromProvider("secretWrong"), fromProvider("providerUnavailable"),
+			fromProvider("providerUnavailable"), fromProvider("secretWrong")},
+			[]string{"registryNotValid", "", "registryCodeChanged", "registryNotValid"}},
+		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)},
+			[]string{"", "certificateExpiresSoon", "", "", "certificateExpiresSoon"}},
+		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)},
+			[]string{"certificateExpiresSoon", "", "registryNotValid", "registryValid"}},
+		{"credentials", []result{valid(false), expiring(), expiring(), valid(false), expiring()},
+			[]string{"", "credentialsExpireSoon", "", "", "credentialsExpireSoon"}},
+		{"credentials during an outage", []result{expiring(), unreachable("a"), unreachable("a"), expiring()},
+			[]string{"credentialsExpireSoon", "", "registryNotValid", "registryValid"}},
 		{"credentials after a certificate", []result{valid(true), expiring()}, []string{"certificateExpiresSoon", "credentialsExpireSoon"}},
 		{"a certificate seen by the check that recovers", []result{refused(), valid(true), valid(true)},
 			[]string{"registryNotValid", "registryValid certificateExpiresSoon", ""}},
@@ -228,5 +253,24 @@ func TestBackoffGrowsAndEnds(t *testing.T) {
 	}
 	if d := decide(row, valid(false), dawn); d.backoff != 1 || d.after.Unreachable != 0 {
 		t.Errorf("back again: %+v", d)
+	}
+}
+
+// The alert says which side is down.
+func TestAlertNamesTheSideThatIsDown(t *testing.T) {
+	registry := &alerts.Registry{Name: "r", Endpoint: "r.example.com"}
+	for kind, want := range map[alerts.Kind]string{
+		alerts.RegistryNotValid:    "the provider of its credentials is down, not the registry. sts returned 503.",
+		alerts.RegistryCodeChanged: "the provider of its credentials is down, not the registry. sts returned 503.",
+	} {
+		registry.Current = shown(fromProvider("providerUnavailable").HealthResult)
+		registry.Current.Message = "sts returned 503."
+		if text := sentence(alerts.Alert{Kind: kind, Registry: registry}); !strings.HasSuffix(text, want) {
+			t.Errorf("%s: %s", kind, text)
+		}
+	}
+	registry.Current = shown(refused().HealthResult)
+	if text := sentence(alerts.Alert{Kind: alerts.RegistryNotValid, Registry: registry}); !strings.Contains(text, "is not valid") {
+		t.Error(text)
 	}
 }

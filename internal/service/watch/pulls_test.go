@@ -52,7 +52,8 @@ func (p *pullCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	const config = "{}"
-	manifest := fmt.Sprintf(`{"config":{"mediaType":"application/vnd.zarf.config.v1+json","digest":"%s","size":2},"annotations":{"release":"%d"}}`, digestOf(config), p.release)
+	manifest := fmt.Sprintf(`{"config":{"mediaType":"application/vnd.zarf.config.v1+json","digest":"%s","size":2},`+
+		`"annotations":{"release":"%d"}}`, digestOf(config), p.release)
 	index := fmt.Sprintf(`{"manifests":[{"digest":"%s"}]}`, digestOf(manifest))
 	switch r.URL.Path {
 	case "/v2/":

@@ -19,8 +19,8 @@ import (
 // the server's egress settings.
 
 const (
-	// DefaultWait is the default wait of AwaitCheck. It is longer than most checks, and shorter than a response may take.
-	DefaultWait = 60 * time.Second
+	// defaultWait is the default wait of awaitCheck. It is longer than most checks, and shorter than a response may take.
+	defaultWait = 60 * time.Second
 
 	beginTimeout = 15 * time.Second // servers look for due checks every second
 	pollInterval = 200 * time.Millisecond
@@ -51,7 +51,7 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 // CheckNow requests a check by a server and waits for its report if reserve has a slot for the wait. Without a report, pending is the
 // reason, and the registry stays due.
 //
-// Faults: as RequestCheck and AwaitCheck, except Unavailable.
+// Faults: as RequestCheck and awaitCheck, except Unavailable.
 func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.Origin, uid string,
 	reserve func(auth.Principal) (release func(), reserved bool)) (report *regcheck.Report, pending string, err error) {
 	request, err := s.RequestCheck(ctx, p, origin, "", uid)
@@ -63,18 +63,18 @@ func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.O
 	if !reserved {
 		return nil, "The registry is due for a check. Too many requests wait for reports now.", nil
 	}
-	report, err = s.AwaitCheck(ctx, request, DefaultWait)
+	report, err = s.awaitCheck(ctx, request, defaultWait)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
 		return nil, f.Message, nil
 	}
 	return report, "", err
 }
 
-// AwaitCheck waits until the check has ended, at most within, and returns its report. The check continues after the wait.
+// awaitCheck waits until the check has ended, at most within, and returns its report. The check continues after the wait.
 //
 // Faults: Unavailable if it does not end in time; NotFound if the registry was deleted; Conflict with
 // registries.CodeSecretUnreadable; Invalid if the stored definition is not valid.
-func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within time.Duration) (*regcheck.Report, error) {
+func (s *Service) awaitCheck(ctx context.Context, request CheckRequest, within time.Duration) (*regcheck.Report, error) {
 	if request.delay > within {
 		return nil, notDone("The check is not due yet.")
 	}

@@ -41,11 +41,11 @@ func TestRequestedChecksRunOnAServer(t *testing.T) {
 		w.mustClaim(0)
 		for i, p := range []auth.Principal{w.Member, w.Admin, auth.Operator()} {
 			request := w.mustRequest(p, "A", uid)
-			if _, err := w.AwaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
+			if _, err := w.awaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("%s, before any server began: %v", p.Role, err)
 			}
 			w.checkAll(w.mustClaim(1))
-			report, err := w.AwaitCheck(t.Context(), request, time.Minute)
+			report, err := w.awaitCheck(t.Context(), request, time.Minute)
 			if err != nil || report.Code != regcheck.CodeAddressForbidden {
 				t.Errorf("%s: %+v, %v", p.Role, report, err)
 			}
@@ -71,11 +71,11 @@ func TestRunningCheckDoesNotSatisfyRequest(t *testing.T) {
 		request := w.mustRequest(w.Member, "", uid)
 		w.mustClaim(0) // the running check continues
 		w.checkAll(running)
-		if _, err := w.AwaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
+		if _, err := w.awaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("after the check that ran: %v", err)
 		}
 		w.checkAll(w.mustClaim(1))
-		if report, err := w.AwaitCheck(t.Context(), request, 0); err != nil || report.Valid {
+		if report, err := w.awaitCheck(t.Context(), request, 0); err != nil || report.Valid {
 			t.Errorf("after the next one: %+v, %v", report, err)
 		}
 		w.mustClaim(0)
@@ -90,7 +90,7 @@ func TestRequestedChecksAreSpread(t *testing.T) {
 			w.mustRequest(w.Admin, "", uid)
 		}
 		late := w.mustRequest(w.Admin, "", uid)
-		if _, err := w.AwaitCheck(t.Context(), late, late.delay-1); late.delay != 15*time.Second || fault.KindOf(err) != fault.Unavailable {
+		if _, err := w.awaitCheck(t.Context(), late, late.delay-1); late.delay != 15*time.Second || fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("beyond the allowance the check is delayed by %v, and waiting less ends with %v", late.delay, err)
 		}
 		w.mustClaim(1) // due since the registry was stored
@@ -115,7 +115,7 @@ func TestRequestCheckOfMissingRegistry(t *testing.T) {
 	if err := w.stored.Delete(t.Context(), w.Admin, audit.Origin{}, uid); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != fault.NotFound {
+	if _, err := w.awaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("deleted concurrently: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 				result: result{HealthResult: tt.status}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {
+		if _, err := w.awaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v", tt.status.Code, err)
 		}
 		_, entries, err := w.History(t.Context(), w.Admin, "", uid, 1, HistoryEntry{})

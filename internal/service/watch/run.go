@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/queue"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -148,11 +148,12 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 	case err != nil:
 		return Failed, err
 	}
-	report, err := r.recheck(ctx, opened.Definition, row.ControlResult)
-	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		done.result.HealthResult = withTexts(store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field})
+	plan, problems := regcheck.Parse(opened.Definition)
+	if len(problems) > 0 {
+		done.result.HealthResult = withTexts(store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems[0].Field})
 		return r.end(ctx, done)
 	}
+	report, err := r.recheck(ctx, plan, row)
 	if err != nil {
 		return Failed, err
 	}
@@ -161,17 +162,13 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 }
 
 // recheck runs the engine. A panic of the engine ends only this check.
-func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior string) (report *regcheck.Report, err error) {
+func (r *runner) recheck(ctx context.Context, plan *regcheck.Plan, row store.Watched) (report *regcheck.Report, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			report, err = nil, fmt.Errorf("the check %w", fault.Panicked(cause))
 		}
 	}()
-	plan, err := d.Plan()
-	if err != nil {
-		return nil, err
-	}
-	return r.checker.Recheck(ctx, plan, regcheck.ReadKnown(behavior), nil)
+	return r.Ambient.For(r.checker, row.OrgUID).Recheck(ctx, plan, regcheck.ReadKnown(row.ControlResult), nil)
 }
 
 // withTexts adds message and hint to the result of a definition that could not be checked.
@@ -195,6 +192,7 @@ func resultOf(report *regcheck.Report) result {
 			found.CertificateExpiresSoon = true
 		case regcheck.WarnCredentialsExpireSoon:
 			found.CredentialsExpireSoon = true
+		default: // the others say nothing about dates
 		}
 	}
 	return found
@@ -231,8 +229,8 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	if c.report != nil {
 		d.after.ControlResult = c.report.Known.String()
 		var err error
-		if entry.Report, err = json.Marshal(c.report); err != nil {
-			return Failed, fmt.Errorf("encode the report: %w", err)
+		if entry.Report, err = reports.Encode(c.report); err != nil {
+			return Failed, err
 		}
 	}
 	err := r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {

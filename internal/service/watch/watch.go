@@ -7,6 +7,7 @@ package watch
 import (
 	"time"
 
+	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -18,6 +19,8 @@ type Service struct {
 	registries *registries.Service
 	checker    *regcheck.Checker
 	now        func() time.Time
+
+	Ambient ambient.Policy // who may use the identity of the server; none by default
 }
 
 // New returns a service that checks with checker.
