@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/internal/web/selfsigned"
+	"github.com/regwarden/regwarden/internal/web/servercert"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -221,7 +223,10 @@ func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 		{"database URL", "postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--database-url-file", path); return err }},
 		{"settings with a database password", "database-url: postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--config", path); return err }},
 		{"settings with a proxy password", "egress-proxy: http://a:b@proxy:3128", func() error { _, err := loadedFrom("--config", path); return err }},
-		{"TLS key", string(key), func() error { _, _, err := readKeyPair(certFile, path); return err }},
+		{"TLS key", string(key), func() error {
+			_, err := servercert.Load(servercert.Settings{CertFile: certFile, KeyFile: path}, slog.New(slog.DiscardHandler), time.Now)
+			return err
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for mode, refused := range map[os.FileMode]bool{0o600: false, 0o644: true, 0o604: true, 0o660: true} {

@@ -39,6 +39,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/internal/web/server"
+	"github.com/regwarden/regwarden/internal/web/servercert"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -112,11 +113,12 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return fmt.Errorf("debug-listen: must be a loopback address such as 127.0.0.1:6060, but %s is %s here", c.DebugListen,
 			debugListener.Addr())
 	}
-	certificate, err := c.certificate(log, time.Now)
+	certificate, err := servercert.Load(servercert.Settings{CertFile: c.TLSCert, KeyFile: c.TLSKey, SelfSigned: c.TLSSelfSigned,
+		DataDir: c.DataDir, Listen: c.Listen}, log, time.Now)
 	if err != nil {
 		return err
 	}
-	tlsConfig := certificate.config()
+	tlsConfig := certificate.Config()
 	checker, err := newChecker(c, listener, metricsListener, debugListener)
 	if err != nil {
 		return err
@@ -159,7 +161,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
-	first.print(out, log, address, certificate.trustFile(), c.Console)
+	first.print(out, log, address, certificate.TrustFile(), c.Console)
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
@@ -169,7 +171,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
 	}
 	if certificate != nil {
-		backgroundTasks = append(backgroundTasks, certificate.watch)
+		backgroundTasks = append(backgroundTasks, certificate.Watch)
 	}
 	backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Registries.Recount(ctx, log) }, func(ctx context.Context) {
 		s.ContentSync.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})

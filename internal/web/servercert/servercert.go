@@ -1,4 +1,5 @@
-package cli
+// Package servercert has the certificate of the server, which it reads again when its files change, and renews if it made it itself.
+package servercert
 
 import (
 	"context"
@@ -16,11 +17,19 @@ import (
 	"github.com/regwarden/regwarden/internal/web/selfsigned"
 )
 
-// certificateInterval is the time between looks at the files of the certificate.
-const certificateInterval = 5 * time.Second
+// interval is the time between looks at the files.
+const interval = 5 * time.Second
 
-// serverCertificate is the certificate of the server. It is read again when its files change.
-type serverCertificate struct {
+// Settings name the files of a certificate and its key, or have one made in the data directory for the address. Both empty means
+// plain HTTP.
+type Settings struct {
+	CertFile, KeyFile string
+	SelfSigned        bool
+	DataDir, Listen   string
+}
+
+// Certificate is the certificate of the server, nil for plain HTTP. Only Watch changes it; TrustFile is for the time before.
+type Certificate struct {
 	certFile, keyFile string
 	selfSigned        func() error // renews it before it expires; nil for the operator's own
 	log               *slog.Logger
@@ -30,15 +39,15 @@ type serverCertificate struct {
 	reported string            // the newest error in the log
 }
 
-// certificate reads the certificate of the server. It returns nil for plain HTTP.
-func (c *Config) certificate(log *slog.Logger, now func() time.Time) (*serverCertificate, error) {
-	s := &serverCertificate{certFile: c.TLSCert, keyFile: c.TLSKey, log: log}
-	if c.TLSSelfSigned {
-		if err := os.MkdirAll(c.DataDir, 0o700); err != nil { // with PostgreSQL it may not exist yet
+// Load reads the certificate. It returns nil for plain HTTP.
+func Load(from Settings, log *slog.Logger, now func() time.Time) (*Certificate, error) {
+	s := &Certificate{certFile: from.CertFile, keyFile: from.KeyFile, log: log}
+	if from.SelfSigned {
+		if err := os.MkdirAll(from.DataDir, 0o700); err != nil { // with PostgreSQL it may not exist yet
 			return nil, fmt.Errorf("create the data directory: %w", err)
 		}
 		s.selfSigned = func() (err error) {
-			if s.certFile, s.keyFile, err = selfsigned.Files(c.DataDir, c.Listen, now()); err != nil {
+			if s.certFile, s.keyFile, err = selfsigned.Files(from.DataDir, from.Listen, now()); err != nil {
 				return fmt.Errorf("generate a certificate: %w", err)
 			}
 			return nil
@@ -56,8 +65,8 @@ func (c *Config) certificate(log *slog.Logger, now func() time.Time) (*serverCer
 	return s, nil
 }
 
-// config returns the TLS configuration of the server, nil for plain HTTP.
-func (s *serverCertificate) config() *tls.Config {
+// Config returns the TLS configuration of the server, nil for plain HTTP.
+func (s *Certificate) Config() *tls.Config {
 	if s == nil {
 		return nil
 	}
@@ -68,17 +77,17 @@ func (s *serverCertificate) config() *tls.Config {
 	}
 }
 
-// trustFile returns the file of a self-signed certificate for clients to trust, "" if there is none.
-func (s *serverCertificate) trustFile() string {
+// TrustFile returns the file of a self-signed certificate for clients to trust, "" if there is none.
+func (s *Certificate) TrustFile() string {
 	if s == nil || s.selfSigned == nil {
 		return ""
 	}
 	return s.certFile
 }
 
-// watch reads the files again when they change, until ctx ends.
-func (s *serverCertificate) watch(ctx context.Context) {
-	ticker := time.NewTicker(certificateInterval)
+// Watch reads the files again when they change, until ctx ends.
+func (s *Certificate) Watch(ctx context.Context) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -92,7 +101,7 @@ func (s *serverCertificate) watch(ctx context.Context) {
 
 // refresh serves the certificate of the files if they changed. While they cannot be used, such as between the writes of certificate and
 // key, the former one is served.
-func (s *serverCertificate) refresh() {
+func (s *Certificate) refresh() {
 	var err error
 	if s.selfSigned != nil {
 		err = s.selfSigned()
@@ -112,7 +121,7 @@ func (s *serverCertificate) refresh() {
 }
 
 // load reads the files, and reports whether they are another usable pair.
-func (s *serverCertificate) load() (changed bool, err error) {
+func (s *Certificate) load() (changed bool, err error) {
 	chain, key, err := readKeyPair(s.certFile, s.keyFile)
 	if err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-package cli
+package servercert
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // served returns the number of the certificate that a client gets.
-func served(t *testing.T, s *serverCertificate) string {
+func served(t *testing.T, s *Certificate) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func served(t *testing.T, s *serverCertificate) string {
 	defer listener.Close()
 	go func() {
 		if conn, err := listener.Accept(); err == nil {
-			_ = tls.Server(conn, s.config()).HandshakeContext(t.Context()) // the client reports failures
+			_ = tls.Server(conn, s.Config()).HandshakeContext(t.Context()) // the client reports failures
 			_ = conn.Close()
 		}
 	}()
@@ -52,7 +52,7 @@ func pair(t *testing.T) (chain, key []byte) {
 // New files are served without a restart. A half-written pair is logged once, and the former certificate is served.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir, log := t.TempDir(), &bytes.Buffer{}
-	c := &Config{TLSCert: filepath.Join(dir, "tls.crt"), TLSKey: filepath.Join(dir, "tls.key")}
+	c := Settings{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	write := func(file string, content []byte) {
 		t.Helper()
 		if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -60,9 +60,9 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		}
 	}
 	chain, key := pair(t)
-	write(c.TLSCert, chain)
-	write(c.TLSKey, key)
-	s, err := c.certificate(slog.New(slog.NewTextHandler(log, nil)), time.Now)
+	write(c.CertFile, chain)
+	write(c.KeyFile, key)
+	s, err := Load(c, slog.New(slog.NewTextHandler(log, nil)), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	newChain, newKey := pair(t)
 	for _, half := range [][]byte{newChain, newChain[:len(newChain)/2]} {
-		write(c.TLSCert, half)
+		write(c.CertFile, half)
 		log.Reset()
 		s.refresh()
 		s.refresh()
@@ -82,14 +82,14 @@ func TestCertificateIsReadAgain(t *testing.T) {
 			t.Errorf("a half-written pair is reported %d times: %s", n, log)
 		}
 	}
-	write(c.TLSCert, newChain)
-	write(c.TLSKey, newKey)
+	write(c.CertFile, newChain)
+	write(c.KeyFile, newKey)
 	log.Reset()
 	s.refresh()
 	if second := served(t, s); second == first || !strings.Contains(log.String(), "certificate read") {
 		t.Errorf("the new certificate is not served: %s", log)
 	}
-	if err := os.Remove(c.TLSKey); err != nil {
+	if err := os.Remove(c.KeyFile); err != nil {
 		t.Fatal(err)
 	}
 	s.refresh()
@@ -99,15 +99,15 @@ func TestCertificateIsReadAgain(t *testing.T) {
 // A self-signed certificate is renewed while the server runs.
 func TestSelfSignedCertificateIsRenewed(t *testing.T) {
 	now := time.Now()
-	c := &Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", TLSSelfSigned: true}
-	s, err := c.certificate(slog.New(slog.DiscardHandler), func() time.Time { return now })
+	c := Settings{DataDir: t.TempDir(), Listen: "127.0.0.1:0", SelfSigned: true}
+	s, err := Load(c, slog.New(slog.DiscardHandler), func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, expires := served(t, s), s.current.Load().Leaf.NotAfter
 	for _, renewed := range []bool{false, true} {
 		s.refresh()
-		if is := served(t, s) != first; is != renewed || s.trustFile() == "" {
+		if is := served(t, s) != first; is != renewed || s.TrustFile() == "" {
 			t.Errorf("%v before its end it is renewed: %t, want %t", expires.Sub(now), is, renewed)
 		}
 		now = expires.Add(-29 * 24 * time.Hour)
