@@ -27,11 +27,15 @@ type Requests struct {
 func NewRequests(limit int64) *Requests { return &Requests{limit, newShares()} }
 
 // Reserve counts the body of a request of p, or of a client address if p is not known, until the context of the request ends. The
-// announced length counts at once, so that a body that is admitted arrives whole; at most limit of it is read. Without it the bytes count
-// as they arrive. A nil budget has no limit.
+// announced length counts at once, so that a body that is admitted arrives whole. Without it the bytes count as they arrive. A body
+// that is announced as larger than limit is never read and takes no share: the error is a *http.MaxBytesError, as if it had been
+// read. A nil budget has no shares.
 //
 // Faults, of reading the body too: Unavailable.
 func (b *Requests) Reserve(p auth.Principal, source string, r *http.Request, limit int64) error {
+	if r.ContentLength > limit {
+		return &http.MaxBytesError{Limit: limit}
+	}
 	if b == nil || r.ContentLength == 0 {
 		return nil
 	}
@@ -41,7 +45,7 @@ func (b *Requests) Reserve(p auth.Principal, source string, r *http.Request, lim
 	}
 	if r.ContentLength < 0 {
 		r.Body = &countedBody{r.Body, of}
-	} else if err := of.grow(min(r.ContentLength, limit)); err != nil {
+	} else if err := of.grow(r.ContentLength); err != nil {
 		return err
 	}
 	context.AfterFunc(r.Context(), of.free)

@@ -142,10 +142,12 @@ func TestChunkedBodyCountsAsItArrives(t *testing.T) {
 	})
 }
 
-// What is announced beyond the limit of the route is never read.
-func TestAnnouncedLengthIsBounded(t *testing.T) {
-	b := NewRequests(32 * mebibyte)
-	if err := b.Reserve(ada, "", announced(1<<40), mebibyte); err != nil || b.shares.held["ada"] != mebibyte {
-		t.Errorf("%v, held %v", err, b.shares.held)
+// Otherwise, among many others like it, a body that is never read would be refused as a temporary shortage.
+func TestTooLargeAnnouncedBodyTakesNoShare(t *testing.T) {
+	for name, b := range map[string]*Requests{"limited": NewRequests(32 * mebibyte), "unlimited": nil} {
+		_, tooLarge := errors.AsType[*http.MaxBytesError](b.Reserve(ada, "", announced(mebibyte+1), mebibyte))
+		if !tooLarge || b != nil && len(b.shares.held) > 0 {
+			t.Errorf("%s: refused as too large: %t", name, tooLarge)
+		}
 	}
 }
