@@ -1,0 +1,51 @@
+package shapes
+
+import (
+	"cmp"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// HelmInput returns what a request stores.
+func HelmInput(sent *api.HelmRegistryRequest) registries.RegistryInput {
+	s := &sent.Spec
+	return registries.RegistryInput{
+		Kind: registries.HelmKind, Name: cmp.Or(sent.Metadata.Name, s.Name), Annotations: sent.Metadata.Annotations,
+		Labels: sent.Metadata.Labels, Definition: HelmDefinition(&s.HelmRegistryDefinition).Definition, Scope: s.Scope,
+		Private:  s.IsPrivate,
+		SkipSync: s.CreateOption != nil && s.CreateOption.SkipSync,
+	}
+}
+
+// HelmDefinition returns the definition that a spec describes.
+func HelmDefinition(s *api.HelmRegistryDefinition) registries.SentDefinition {
+	return registries.SentDefinition{RegistryUID: s.RegistryUID, Scope: s.Scope,
+		Definition: regcheck.Definition{Kind: regcheck.KindChartRepository, Endpoint: s.Endpoint, Auth: s.Auth}}
+}
+
+// HelmCharts returns the charts that must be readable for a repository to be stored, as references of its definition.
+func HelmCharts(option *api.HelmCreateOption) (references []string) {
+	if option == nil {
+		return nil
+	}
+	for _, chart := range option.Charts {
+		references = append(references, chart.Name+":"+chart.Version)
+	}
+	return references
+}
+
+// Helm returns a stored chart repository.
+func Helm(r registries.Registry) api.HelmRegistry {
+	s := status(r)
+	return api.HelmRegistry{Metadata: metadata(r), Status: api.HelmRegistryStatus{HelmSyncStatus: s.SyncStatus, Health: s.Health},
+		Spec: api.HelmRegistrySpec{Name: r.Name, Endpoint: r.Definition.Endpoint, IsPrivate: r.Private, Scope: Scope(r.Scope),
+			Auth: auth(*r.Definition.Auth)}}
+}
+
+// HelmSummary returns a chart repository in a list.
+func HelmSummary(r registries.Summary) api.HelmRegistrySummary {
+	return api.HelmRegistrySummary{Metadata: summaryMetadata(r), Status: summaryStatus(r),
+		Spec: api.HelmRegistrySummarySpec{Endpoint: r.Endpoint, IsPrivate: r.Private, Scope: Scope(r.Scope)}}
+}
