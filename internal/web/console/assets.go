@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed static
+//go:embed views/static
 var staticFiles embed.FS
 
 // assets are the styles and scripts, compressed once. Their path has the hash of all of them, so browsers may cache them
@@ -36,7 +36,7 @@ var contentTypes = map[string]string{
 
 func readAssets() (assets, error) {
 	all, total := assets{files: map[string]asset{}}, sha256.New()
-	err := fs.WalkDir(staticFiles, "static", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(staticFiles, "views/static", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -50,7 +50,7 @@ func readAssets() (assets, error) {
 		}
 		fmt.Fprintf(total, "%s %d ", name, len(plain))
 		total.Write(plain)
-		all.files[strings.TrimPrefix(name, "static/")] = asset{contentType, plain, compress(plain)}
+		all.files[strings.TrimPrefix(name, "views/static/")] = asset{contentType, plain, compress(plain)}
 		return nil
 	})
 	all.hash = hex.EncodeToString(total.Sum(nil)[:8])

@@ -15,14 +15,15 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 )
 
-//go:embed templates icons
+//go:embed views/templates views/icons
 var templateFiles embed.FS
 
 // templates are the pages by the names of their files, each with the layout and the parts that pages share.
 type templates map[string]*template.Template
 
 // sharedFiles are the layout and the parts.
-var sharedFiles = []string{"templates/layout.html", "templates/parts.html", "templates/definition.html", "templates/result.html"}
+var sharedFiles = []string{"views/templates/layout.html", "views/templates/parts.html", "views/templates/definition.html",
+	"views/templates/result.html"}
 
 func (s *Console) parseTemplates() (templates, error) {
 	icons, err := readIcons()
@@ -45,7 +46,7 @@ func (s *Console) parseTemplates() (templates, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Glob(templateFiles, "templates/*.html")
+	files, err := fs.Glob(templateFiles, "views/templates/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ var notices = map[string]string{
 type iconSet map[string]template.HTML
 
 func readIcons() (iconSet, error) {
-	files, err := fs.Glob(templateFiles, "icons/*.svg")
+	files, err := fs.Glob(templateFiles, "views/icons/*.svg")
 	icons := iconSet{}
 	for _, file := range files {
 		text, err := templateFiles.ReadFile(file)
