@@ -9,6 +9,9 @@ import (
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -19,12 +22,12 @@ const (
 )
 
 // alertComponents are what raises alerts, as the pages name it.
-var alertComponents = []option{{alerts.RegistryHealth, "Health of registries"}, {alerts.APIKeyExpiry, "API keys that expire"}}
+var alertComponents = forms.Options(alerts.RegistryHealth, "Health of registries", alerts.APIKeyExpiry, "API keys that expire")
 
 type alertsPage struct {
 	Projects []projectChannels
-	Pages    pager
-	Empty    empty
+	Pages    views.Pager
+	Empty    views.Empty
 }
 
 // projectChannels are the channels of a project.
@@ -73,7 +76,7 @@ func (v channelView) Target() string {
 		targets = append([]string{"all users of the project"}, targets...)
 	}
 	if len(targets) > 2 {
-		return strings.Join(targets[:2], ", ") + " and " + count(len(targets)-2, "other")
+		return strings.Join(targets[:2], ", ") + " and " + words.Count(len(targets)-2, "other")
 	}
 	return strings.Join(targets, ", ")
 }
@@ -95,19 +98,26 @@ type channelAddress struct {
 	Confirmed bool
 }
 
+// alertHandlers has the pages of alert channels.
+type alertHandlers struct {
+	channels  *alerts.Channels
+	directory *directory.Directory
+}
+
 // listAlerts is GET /console/alerts.
-func (s *Console) listAlerts(c *call) error {
+func (h alertHandlers) listAlerts(c *call) error {
 	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
-		return s.Directory.ListProjects(c.Context(), c.principal, "", after)
+		return h.directory.ListProjects(c.Context(), c.principal, "", after)
 	}, func(directory.Project) bool { return true })
 	if err != nil {
 		return err
 	}
-	all, err := s.Alerts.Channels.OfOrg(c.Context(), c.principal.OrgUID)
+	all, err := h.channels.OfOrg(c.Context(), c.principal.OrgUID)
 	if err != nil {
 		return err
 	}
-	page := alertsPage{Pages: pages, Empty: empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
+	page := alertsPage{Pages: pages, Empty: views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an " +
+		"administrator to add you to one."}}
 	for _, project := range projects {
 		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.Can(auth.ConfigureAlerts)}
 		for _, channel := range all {
@@ -123,16 +133,16 @@ func (s *Console) listAlerts(c *call) error {
 type channelPage struct {
 	Project string
 	Channel channelView
-	Form    *form // of a new channel, or to change this one; nil without the permission
-	Test    *form
-	Delete  *form
+	Form    *forms.Form // of a new channel, or to change this one; nil without the permission
+	Test    *forms.Form
+	Delete  *forms.Form
 	Result  *alerts.TestResult // of a test
 	Signing secret.String      // shown once, after the channel was created
 }
 
 // newChannel is GET /console/alerts/{project}/{type}.
-func (s *Console) newChannel(c *call) error {
-	page, err := s.newChannelPage(c)
+func (h alertHandlers) newChannel(c *call) error {
+	page, err := h.newChannelPage(c)
 	if err != nil {
 		return err
 	}
@@ -140,11 +150,11 @@ func (s *Console) newChannel(c *call) error {
 }
 
 // newChannelPage returns the page of the form for a channel of the type that the path names.
-func (s *Console) newChannelPage(c *call) (page channelPage, err error) {
+func (h alertHandlers) newChannelPage(c *call) (page channelPage, err error) {
 	if err := c.principal.May(auth.ConfigureAlerts); err != nil {
 		return page, err
 	}
-	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("project"))
+	project, err := h.directory.Project(c.Context(), c.principal, c.PathValue("project"))
 	if err != nil {
 		return page, err
 	}
@@ -158,14 +168,16 @@ func (s *Console) newChannelPage(c *call) (page channelPage, err error) {
 		return page, pathNotFound()
 	}
 	page = channelPage{Project: project.Name, Channel: channelView{channel}}
-	component := field{Name: "component", Label: "Alerts about", Type: "select", Value: alerts.RegistryHealth, Options: alertComponents}
-	page.Form = newForm("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+channel.Type, append([]field{component}, channelFields(channel)...)...)
+	component := forms.Field{Name: "component", Label: "Alerts about", Type: "select", Value: alerts.RegistryHealth,
+		Options: alertComponents}
+	page.Form = forms.New("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+channel.Type,
+		append([]forms.Field{component}, channelFields(channel)...)...)
 	return page, nil
 }
 
 // createChannel is POST /console/alerts/{project}/{type}.
-func (s *Console) createChannel(c *call) error {
-	page, err := s.newChannelPage(c)
+func (h alertHandlers) createChannel(c *call) error {
+	page, err := h.newChannelPage(c)
 	if err != nil {
 		return err
 	}
@@ -173,10 +185,10 @@ func (s *Console) createChannel(c *call) error {
 	input, err := channelInput(c, channel.Channel)
 	var signing secret.String
 	if err == nil {
-		channel.UID, signing, err = s.Alerts.Channels.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
+		channel.UID, signing, err = h.channels.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
 	}
 	if err != nil {
-		page.Form.refused(c, err)
+		page.Form.Refuse(c, err)
 		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
 	}
 	if signing != "" && verifiesSignatures(c) {
@@ -187,27 +199,28 @@ func (s *Console) createChannel(c *call) error {
 }
 
 // channelPage returns the page of the channel that the path names.
-func (s *Console) channelPage(c *call) (page channelPage, err error) {
-	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("project"))
+func (h alertHandlers) channelPage(c *call) (page channelPage, err error) {
+	project, err := h.directory.Project(c.Context(), c.principal, c.PathValue("project"))
 	if err != nil {
 		return page, err
 	}
-	channel, err := s.Alerts.Channels.Get(c.Context(), alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, c.PathValue("channel"))
+	channel, err := h.channels.Get(c.Context(), alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID,
+		Component: c.PathValue("component")}, c.PathValue("channel"))
 	if err != nil {
 		return page, err
 	}
 	page = channelPage{Project: project.Name, Channel: channelView{channel}}
 	if c.principal.Can(auth.ConfigureAlerts) {
 		path := page.Channel.Path()
-		page.Form = newForm("Save", path, channelFields(channel)...)
-		page.Test, page.Delete = newForm("Send test", path+"/test"), newForm("Delete channel", path+"/delete")
+		page.Form = forms.New("Save", path, channelFields(channel)...)
+		page.Test, page.Delete = forms.New("Send test", path+"/test"), forms.New("Delete channel", path+"/delete")
 	}
 	return page, nil
 }
 
 // showChannel is GET /console/alerts/{project}/{component}/{channel}.
-func (s *Console) showChannel(c *call) error {
-	page, err := s.channelPage(c)
+func (h alertHandlers) showChannel(c *call) error {
+	page, err := h.channelPage(c)
 	if err != nil {
 		return err
 	}
@@ -215,8 +228,8 @@ func (s *Console) showChannel(c *call) error {
 }
 
 // changeChannel is POST /console/alerts/{project}/{component}/{channel}.
-func (s *Console) changeChannel(c *call) error {
-	page, err := s.channelPage(c)
+func (h alertHandlers) changeChannel(c *call) error {
+	page, err := h.channelPage(c)
 	if err != nil {
 		return err
 	}
@@ -225,24 +238,24 @@ func (s *Console) changeChannel(c *call) error {
 	}
 	input, err := channelInput(c, page.Channel.Channel)
 	if err == nil {
-		err = s.Alerts.Channels.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
+		err = h.channels.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
 	}
 	if err != nil {
-		page.Form.refused(c, err)
+		page.Form.Refuse(c, err)
 		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
 	}
 	return c.redirect(page.Channel.Path(), "channelChanged")
 }
 
 // testChannel is POST /console/alerts/{project}/{component}/{channel}/test. It shows what the receiver returned.
-func (s *Console) testChannel(c *call) error {
-	page, err := s.channelPage(c)
+func (h alertHandlers) testChannel(c *call) error {
+	page, err := h.channelPage(c)
 	if err != nil {
 		return err
 	}
-	result, err := s.Alerts.Channels.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
+	result, err := h.channels.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
 	if fault.KindOf(err) == fault.Limited {
-		page.Test.Message = messageOf(fault.Visible(err))
+		page.Test.Message = words.Message(fault.Visible(err))
 		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
 	}
 	if err != nil {
@@ -253,12 +266,12 @@ func (s *Console) testChannel(c *call) error {
 }
 
 // deleteChannel is POST /console/alerts/{project}/{component}/{channel}/delete.
-func (s *Console) deleteChannel(c *call) error {
-	page, err := s.channelPage(c)
+func (h alertHandlers) deleteChannel(c *call) error {
+	page, err := h.channelPage(c)
 	if err != nil {
 		return err
 	}
-	if err := s.Alerts.Channels.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
+	if err := h.channels.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
 		return err
 	}
 	return c.redirect(pathAlerts, "channelDeleted")

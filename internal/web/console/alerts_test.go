@@ -19,7 +19,10 @@ import (
 func alertWorld(t *testing.T) (w *world, cookie, project string) {
 	t.Helper()
 	w = mustWorld(t, false)
-	w.Alerts = alerts.New(w.db, alerts.Config{Mail: &alerts.Mail{}, MailDomains: []string{"acme.example"}, Links: "https://regwarden.acme.example/confirm/"})
+	w.configure(func(c *Config) {
+		c.Alerts = alerts.New(w.db, alerts.Config{Mail: &alerts.Mail{}, MailDomains: []string{"acme.example"},
+			Links: "https://regwarden.acme.example/confirm/"})
+	})
 	cookie = w.mustLogin()
 	page := w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()
 	_, project, _ = strings.Cut(page, `href="`+pathAlerts+`/`)

@@ -6,21 +6,23 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/secret"
 )
 
 const (
 	pathKeys = "/console/api-keys"
 
-	day         = 24 * time.Hour
-	keyLifetime = 90 * day // proposed for new keys
+	keyLifetime = 90 * words.Day // proposed for new keys
 )
 
 type keysPage struct {
 	Filter filter
 	Keys   []auth.APIKey
-	Pager  pager
-	Empty  empty
+	Pager  views.Pager
+	Empty  views.Empty
 	Others bool // keys of other users may be listed too
 	now    time.Time
 }
@@ -36,39 +38,50 @@ func (p keysPage) State(k auth.APIKey) string {
 	return "active"
 }
 
+// keyHandlers has the pages of API keys.
+type keyHandlers struct {
+	keys *auth.APIKeys
+	now  func() time.Time
+}
+
 // listKeys is GET /console/api-keys.
-func (s *Console) listKeys(c *call) (err error) {
-	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: s.Now()}
+func (h keyHandlers) listKeys(c *call) (err error) {
+	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: h.now()}
 	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
-		return s.Auth.APIKeys.List(c.Context(), c.principal, "", after)
+		return h.keys.List(c.Context(), c.principal, "", after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
 	if err != nil {
 		return err
 	}
-	page.Empty = empty{Text: "There are no API keys yet. Programs use an API key in place of an email and a password.", Path: pathKeys + "/new", Action: "Create an API key"}
+	page.Empty = views.Empty{Text: "There are no API keys yet. Programs use an API key in place of an email and a password.",
+		Path: pathKeys + "/new", Action: "Create an API key"}
 	if page.Filter.Value != "" {
-		page.Empty = empty{Text: "No API key matches the filter.", Path: pathKeys, Action: "Show all"}
+		page.Empty = views.Empty{Text: "No API key matches the filter.", Path: pathKeys, Action: "Show all"}
 	}
 	return c.show("apikeys.html", "API keys", page)
 }
 
 const titleNewKey = "Create an API key"
 
-func keyForm(button, action, name string, expires time.Time) *form {
-	return newForm(button, action, field{Name: "name", Label: "Name", Value: name, Hint: "For example the program that uses the key.", Required: true},
-		field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: lastDay(expires), Hint: "At the end of this day (UTC).", Required: true})
+func keyForm(button, action, name string, expires time.Time) *forms.Form {
+	return forms.New(button, action, forms.Field{Name: "name", Label: "Name", Value: name,
+		Hint:     "For example the program that uses the key.",
+		Required: true},
+		forms.Field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: lastDay(expires), Hint: "At the end of this day (UTC).",
+			Required: true})
 }
 
-func (s *Console) newKeyForm(c *call) *form {
-	f := keyForm("Create", pathKeys+"/new", "", s.Now().Add(keyLifetime))
+func (h keyHandlers) newKeyForm(c *call) *forms.Form {
+	f := keyForm("Create", pathKeys+"/new", "", h.now().Add(keyLifetime))
 	if c.principal.Can(auth.CreateAllAPIKeys) {
-		f.Fields = append(f.Fields, field{Name: "user", Label: "User", Hint: "Email of the owner. Leave it empty for a key of your own."})
+		f.Fields = append(f.Fields, forms.Field{Name: "user", Label: "User",
+			Hint: "Email of the owner. Leave it empty for a key of your own."})
 	}
 	return f
 }
 
 // newKey is GET /console/api-keys/new.
-func (s *Console) newKey(c *call) error { return c.showForm(titleNewKey, s.newKeyForm(c)) }
+func (h keyHandlers) newKey(c *call) error { return c.showForm(titleNewKey, h.newKeyForm(c)) }
 
 type createdKeyPage struct {
 	auth.APIKey
@@ -77,21 +90,21 @@ type createdKeyPage struct {
 
 // createKey is POST /console/api-keys/new. Its response is the only page with the new key; sending the form again is refused, since the
 // name is in use.
-func (s *Console) createKey(c *call) error {
+func (h keyHandlers) createKey(c *call) error {
 	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
 	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires}
 	if len(problems) > 0 {
-		problems = fault.Join(problems, s.Auth.APIKeys.Problems(c.principal, input))
-		return c.showFormAgain(fault.InvalidFields(problems...), titleNewKey, s.newKeyForm(c))
+		problems = fault.Join(problems, h.keys.Problems(c.principal, input))
+		return c.showFormAgain(fault.InvalidFields(problems...), titleNewKey, h.newKeyForm(c))
 	}
-	created, key, err := s.Auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
+	created, key, err := h.keys.Create(c.Context(), c.principal, c.origin, input)
 	if err != nil {
-		return c.showFormAgain(err, titleNewKey, s.newKeyForm(c))
+		return c.showFormAgain(err, titleNewKey, h.newKeyForm(c))
 	}
-	return s.showCreatedKey(c, created, key)
+	return h.showCreatedKey(c, created, key)
 }
 
-func (s *Console) showCreatedKey(c *call, created auth.APIKey, key secret.String) error {
+func (h keyHandlers) showCreatedKey(c *call, created auth.APIKey, key secret.String) error {
 	return c.showStatus(http.StatusCreated, "createdkey.html", "API key created", createdKeyPage{created, key.Reveal()})
 }
 
@@ -104,7 +117,7 @@ func endOfDay(field, text string) (time.Time, []fault.Field) {
 	if err != nil {
 		return time.Time{}, fault.FieldProblem(field, "must be a date such as 2027-01-31")
 	}
-	return at.Add(day), nil
+	return at.Add(words.Day), nil
 }
 
 // lastDay returns the day at whose end, or during which, a key expires.
@@ -112,13 +125,13 @@ func lastDay(expires time.Time) string {
 	return expires.Add(-time.Nanosecond).UTC().Format(time.DateOnly)
 }
 
-func editKeyForm(key auth.APIKey) *form {
+func editKeyForm(key auth.APIKey) *forms.Form {
 	return keyForm("Save", pathOf(pathKeys, key.UID), key.Name, key.ExpiresAt)
 }
 
 // editKey is GET /console/api-keys/{uid}.
-func (s *Console) editKey(c *call) error {
-	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h keyHandlers) editKey(c *call) error {
+	key, err := h.keys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -126,8 +139,8 @@ func (s *Console) editKey(c *call) error {
 }
 
 // updateKey is POST /console/api-keys/{uid}. The time of the expiry stays as it is unless the day changes.
-func (s *Console) updateKey(c *call) error {
-	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h keyHandlers) updateKey(c *call) error {
+	key, err := h.keys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -140,9 +153,9 @@ func (s *Console) updateKey(c *call) error {
 		change.ExpiresAt = &expires
 	}
 	if len(problems) > 0 {
-		err = fault.InvalidFields(fault.Join(problems, s.Auth.APIKeys.ChangeProblems(change))...)
+		err = fault.InvalidFields(fault.Join(problems, h.keys.ChangeProblems(change))...)
 	} else {
-		_, err = s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, key.UID, change)
+		_, err = h.keys.Update(c.Context(), c.principal, c.origin, key.UID, change)
 	}
 	if err != nil {
 		return c.showFormAgain(err, "API key "+key.Name, editKeyForm(key))
@@ -151,10 +164,10 @@ func (s *Console) updateKey(c *call) error {
 }
 
 // setKeyActive is POST /console/api-keys/{uid}/activate and deactivate.
-func (s *Console) setKeyActive(active bool, notice string) func(*call) error {
+func (h keyHandlers) setKeyActive(active bool, notice string) func(*call) error {
 	return func(c *call) error {
 		change := auth.APIKeyChange{Active: &active}
-		if _, err := s.Auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change); err != nil {
+		if _, err := h.keys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change); err != nil {
 			return err
 		}
 		return c.redirect(pathKeys, notice)
@@ -162,8 +175,8 @@ func (s *Console) setKeyActive(active bool, notice string) func(*call) error {
 }
 
 // confirmDeleteKey is GET /console/api-keys/{uid}/delete.
-func (s *Console) confirmDeleteKey(c *call) error {
-	key, err := s.Auth.APIKeys.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h keyHandlers) confirmDeleteKey(c *call) error {
+	key, err := h.keys.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -173,8 +186,8 @@ func (s *Console) confirmDeleteKey(c *call) error {
 }
 
 // deleteKey is POST /console/api-keys/{uid}/delete.
-func (s *Console) deleteKey(c *call) error {
-	if err := s.Auth.APIKeys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+func (h keyHandlers) deleteKey(c *call) error {
+	if err := h.keys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	return c.redirect(pathKeys, "keyDeleted")

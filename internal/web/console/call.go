@@ -9,17 +9,17 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/web/console/words"
+	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
 
 const (
-	maxForm      = 64 << 10
-	drainTimeout = time.Second // for the rest of a body that is not read
-	smallPage    = 32 << 10    // a larger one is counted while it is sent
+	maxForm   = 64 << 10
+	smallPage = 32 << 10 // a larger one is counted while it is sent
 )
 
 // call is one request to a page. It is the writer of the response too.
@@ -51,27 +51,15 @@ func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 
 // readForm reads the form of a request.
 func (c *call) readForm(limit int64) error {
-	if err := c.console.Requests.Reserve(c.principal, c.origin.Source(), c.Request, limit); err != nil {
-		c.Header().Set("Connection", "close") // so that the response does not wait for the body
-		return err
+	bodies := requestbody.Reader{Budget: c.console.Requests}
+	err := bodies.Bound(c.ResponseWriter, c.Request, c.principal, c.origin.Source(), limit)
+	if err == nil {
+		err = cmp.Or(c.ParseForm(), c.ParseMultipartForm(limit)) // files stay in memory
 	}
-	c.Body = http.MaxBytesReader(c.ResponseWriter, c.Body, limit)
-	err := cmp.Or(c.ParseForm(), c.ParseMultipartForm(limit)) // files stay in memory
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return requestbody.Fault(c.ResponseWriter, err, "form", limit)
 	}
-	if err == nil { // the deadline of the body would end an action that takes longer
-		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
-	}
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The form must have at most %d KiB.", limit>>10)}
-	}
-	if f, ok := errors.AsType[*fault.Error](err); ok { // too many bytes of the service or of the caller
-		return f
-	}
-	if err != nil {
-		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The form did not arrive completely. Send it again.", Cause: err}
-	}
+	c.Body = http.NoBody // see requestbody.GiveUp
 	return nil
 }
 
@@ -119,7 +107,7 @@ func (c *call) failed(err error) *fault.Error {
 
 func (c *call) showStatus(status int, name, title string, data any) error {
 	var page bytes.Buffer // so that a template that fails still becomes an error
-	if err := c.console.templates.execute(&page, name, c.view(title, data)); err != nil {
+	if err := c.console.views.Execute(&page, name, c.layout(title, data)); err != nil {
 		return fmt.Errorf("show a page: %w", err)
 	}
 	if n := int64(page.Len()); n > smallPage && c.console.Reserve != nil {
@@ -151,7 +139,7 @@ type errorPage struct {
 // showError sends the page of an error.
 func (c *call) showError(err error) {
 	f := c.failed(err)
-	data := errorPage{errorTitle(f.Kind), messageOf(f), c.origin.RequestID, f.Fields}
+	data := errorPage{errorTitle(f.Kind), words.Message(f), c.origin.RequestID, f.Fields}
 	if err := c.showStatus(f.Status(), "error.html", data.Title, data); err != nil {
 		c.err = errors.Join(c.err, err)
 	}
@@ -170,27 +158,14 @@ func errorTitle(kind fault.Kind) string {
 		return "Too many requests"
 	case fault.Unavailable:
 		return "Not available"
+	default:
+		return "Not possible"
 	}
-	return "Not possible"
 }
 
-// begin sends the status. net/http drains an unread body before, so the time for it is bounded.
+// begin sends the status.
 func (c *call) begin(status int) {
-	if c.ContentLength != 0 && (c.Form == nil || c.Method != http.MethodPost) {
-		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
-	}
+	requestbody.GiveUp(c.ResponseWriter, c.Request)
 	c.begun = true
 	c.WriteHeader(status)
-}
-
-// messageOf returns the message of a fault for people, who do not see headers.
-func messageOf(f *fault.Error) string {
-	if f.Kind == fault.Internal {
-		return "Something went wrong in the service. Its log has the cause under the reference below."
-	}
-	wait := f.RetryAfter
-	if wait > time.Minute {
-		wait = (wait + time.Minute - 1).Truncate(time.Minute) // inWords may round down
-	}
-	return strings.Replace(f.Message, "Retry after the time in Retry-After.", "Try again in "+inWords(wait)+".", 1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/alertbodies"
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -26,49 +27,51 @@ const (
 const storedValue = secret.String(secret.Mask) // stands for it
 
 // channelFields are the fields for a channel. A stored one has a uid.
-func channelFields(c alerts.Channel) []field {
-	active := field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: truth(c.Active)}
+func channelFields(c alerts.Channel) []forms.Field {
+	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
 	if c.HTTP == nil {
-		return []field{
-			{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"), Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
-			{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox", Value: truth(c.AlertAllUsers)},
+		return []forms.Field{
+			{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"),
+				Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
+			{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox",
+				Value: forms.Truth(c.AlertAllUsers)},
 			active,
 		}
 	}
 	return append(webhookFields(c), active)
 }
 
-func webhookFields(c alerts.Channel) []field {
-	address := field{Name: "http.url", Label: "URL", Type: "url", Secret: true, Hint: "For example https://hooks.example.com/regwarden. It is not shown again."}
-	send := field{Name: "template", Label: "Send", Type: "select", Options: []option{{sendJSON, "The alert as JSON"}, {sendSlack, "A message for Slack"},
-		{sendTeams, "A card for Microsoft Teams"}, {sendPagerDuty, "An event for PagerDuty"}, {sendOpsgenie, "An alert for Opsgenie"}, {sendBody, "A body of your own"}}}
-	headers := field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true,
+func webhookFields(c alerts.Channel) []forms.Field {
+	address := forms.Field{Name: "http.url", Label: "URL", Type: "url", Secret: true,
+		Hint: "For example https://hooks.example.com/regwarden. It is not shown again."}
+	send := forms.Field{Name: "template", Label: "Send", Type: "select",
+		Options: forms.Options(sendJSON, "The alert as JSON", sendSlack, "A message for Slack", sendTeams, "A card for Microsoft Teams",
+			sendPagerDuty, "An event for PagerDuty", sendOpsgenie, "An alert for Opsgenie", sendBody, "A body of your own")}
+	headers := forms.Field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true,
 		Hint: "One in each line, as Name: value. " +
 			"Opsgenie needs Authorization: GenieKey with its key, and the URL https://api.opsgenie.com/v2/alerts."}
-	signing := field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password", Hint: "16 bytes or more. Empty: one is generated and shown once."}
-	without := []field(nil)
+	signing := forms.Field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password",
+		Hint: "16 bytes or more. Empty: one is generated and shown once."}
+	without := []forms.Field(nil)
 	if c.UID != "" {
 		address.Hint = "Sends to " + channelView{c}.Target() + ". Empty means unchanged."
-		send.Options = append([]option{{sendUnchanged, "Unchanged"}}, send.Options...)
+		send.Options = append(forms.Options(sendUnchanged, "Unchanged"), send.Options...)
 		headers.Hint, signing.Hint = "One in each line, as Name: value. Empty means unchanged.", "16 bytes or more. Empty means unchanged."
 		if names := headerNames(c); len(names) > 0 {
-			headers.Hint += " Stored: " + strings.Join(names, ", ") + ". A name without a value has the stored one; headers that you leave out are removed."
-			without = []field{{Name: "removeHeaders", Label: "Remove all headers", Type: "checkbox"}}
+			headers.Hint += " Stored: " + strings.Join(names, ", ") +
+				". A name without a value has the stored one; headers that you leave out are removed."
+			without = []forms.Field{{Name: "removeHeaders", Label: "Remove all headers", Type: "checkbox"}}
 		}
 	}
-	fields := []field{address,
-		{Name: "http.method", Label: "Method", Type: "select", Value: c.HTTP.Method, Options: []option{{http.MethodPost, "POST"}, {http.MethodPut, "PUT"}}}, send,
-		{Name: "routingKey", Label: "Integration key of PagerDuty", Type: "password", Hint: "For an event for PagerDuty. Its URL is https://events.pagerduty.com/v2/enqueue."},
-		{Name: "http.body", Label: "Body of your own", Type: "textarea", Secret: true, Hint: "A template with placeholders such as {{message}} and {{hint}}. It is not shown again."},
+	fields := []forms.Field{address,
+		{Name: "http.method", Label: "Method", Type: "select", Value: c.HTTP.Method,
+			Options: forms.Options(http.MethodPost, "POST", http.MethodPut, "PUT")}, send,
+		{Name: "routingKey", Label: "Integration key of PagerDuty", Type: "password",
+			Hint: "For an event for PagerDuty. Its URL is https://events.pagerduty.com/v2/enqueue."},
+		{Name: "http.body", Label: "Body of your own", Type: "textarea", Secret: true,
+			Hint: "A template with placeholders such as {{message}} and {{hint}}. It is not shown again."},
 		headers}
 	return append(append(fields, without...), signing)
-}
-
-func truth(is bool) string {
-	if is {
-		return "true"
-	}
-	return ""
 }
 
 // channelInput returns the channel that a form describes. What it leaves empty is that of old, where masks stand for stored values.

@@ -8,7 +8,12 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
+	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -20,70 +25,78 @@ const (
 )
 
 type checkPage struct {
-	Form    *form
+	Form    *forms.Form
 	Result  *checkResult // nil before the check
 	MaySave bool
 }
 
-func (c *call) checkForm() *form {
-	name := field{Name: "name", Label: "Name", Hint: "For example the name of the team"}
-	return newForm("Check", pathCheck, append(definitionFields(regcheck.Definition{}), name)...)
+// checkHandlers has the pages that check a definition.
+type checkHandlers struct {
+	checks     *checks.Service
+	registries *registries.Service
+	directory  *directory.Directory
+	count      func(*regcheck.Report, error)
 }
 
-func (c *call) checkPage(f *form, result *checkResult) checkPage {
+func checkForm() *forms.Form {
+	name := forms.Field{Name: "name", Label: "Name", Hint: "For example the name of the team"}
+	return forms.New("Check", pathCheck, append(forms.Definition(regcheck.Definition{}), name)...)
+}
+
+func checkPageOf(c *call, f *forms.Form, result *checkResult) checkPage {
 	return checkPage{f, result, c.principal.Can(auth.CreateRegistries)}
 }
 
 // showCheck is GET /console/check.
-func (s *Console) showCheck(c *call) error {
-	return c.show("check.html", titleCheck, c.checkPage(c.checkForm(), nil))
+func (h checkHandlers) showCheck(c *call) error {
+	return c.show("check.html", titleCheck, checkPageOf(c, checkForm(), nil))
 }
 
 // check is POST /console/check. The script sends the form to get the stages, and then again without secrets and with the
 // uid of the audit record, to get the page with the report.
-func (s *Console) check(c *call) error {
-	d := c.definition()
+func (h checkHandlers) check(c *call) error {
+	d := forms.ReadDefinition(c)
 	if auditUID := c.PostFormValue("report"); auditUID != "" {
-		return s.showChecked(c, d, auditUID)
+		return h.showChecked(c, d, auditUID)
 	}
 	request := checks.Request{Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: d}}
 	if c.Request.Header.Get("Accept") == typeStages {
-		return s.streamCheck(c, request)
+		return h.streamCheck(c, request)
 	}
-	auditUID, err := s.validate(c, request)
+	auditUID, err := h.validate(c, request)
 	if err != nil {
-		return c.checkRefused(err)
+		return checkRefused(c, err)
 	}
-	return s.showChecked(c, d, auditUID)
+	return h.showChecked(c, d, auditUID)
 }
 
-func (s *Console) validate(c *call, r checks.Request) (auditUID string, err error) {
-	report, auditUID, err := s.Checks.Validate(c.Context(), c.principal, c.origin, r)
-	s.CountValidation(report, err)
+func (h checkHandlers) validate(c *call, r checks.Request) (auditUID string, err error) {
+	report, auditUID, err := h.checks.Validate(c.Context(), c.principal, c.origin, r)
+	h.count(report, err)
 	return auditUID, err
 }
 
 // showChecked shows a report with the form of its definition.
-func (s *Console) showChecked(c *call, d regcheck.Definition, auditUID string) error {
-	result, err := s.readResult(c, auditUID)
+func (h checkHandlers) showChecked(c *call, d regcheck.Definition, auditUID string) error {
+	result, err := h.readResult(c, auditUID)
 	if err != nil {
 		return err
 	}
-	result.Snippets = snippets(d)
-	return c.show("check.html", titleCheck, c.checkPage(c.checkForm().sent(c), result))
+	result.Snippets = views.Snippets(d)
+	return c.show("check.html", titleCheck, checkPageOf(c, checkForm().Sent(c), result))
 }
 
 // checkRefused shows the form again.
-func (c *call) checkRefused(err error) error {
-	err = inForm(err)
-	return c.showAgain(err, "check.html", titleCheck, c.checkPage(c.checkForm().refused(c, err), nil))
+func checkRefused(c *call, err error) error {
+	return c.showAgain(err, "check.html", titleCheck, checkPageOf(c, checkForm().Refuse(c, err), nil))
 }
 
 // saveChecked is POST /console/check/save: it stores the definition of the form, checked or not.
-func (s *Console) saveChecked(c *call) error {
-	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, registries.RegistryInput{Name: c.PostFormValue("name"), Definition: c.definition()})
+func (h checkHandlers) saveChecked(c *call) error {
+	uid, err := h.registries.Create(c.Context(), c.principal, c.origin,
+		registries.RegistryInput{Name: c.PostFormValue("name"), Definition: forms.ReadDefinition(c)})
 	if err != nil {
-		return c.checkRefused(err)
+		return checkRefused(c, err)
 	}
 	return c.redirect("/console/registries/"+uid, "registrySaved")
 }
@@ -100,10 +113,7 @@ type stageLine struct {
 
 // streamCheck sends each stage when it ends. If the check is refused before the first one, the response is the page with the problems
 // instead, from which the script takes them.
-func (s *Console) streamCheck(c *call, r checks.Request) error {
-	if problems := registries.Fields(r.Definition.Definition.Problems()); len(problems) > 0 {
-		return c.checkRefused(fault.InvalidFields(problems...))
-	}
+func (h checkHandlers) streamCheck(c *call, r checks.Request) error {
 	began := false
 	r.Observe = func(stage regcheck.StageResult) {
 		if !began {
@@ -111,23 +121,23 @@ func (s *Console) streamCheck(c *call, r checks.Request) error {
 			c.Header().Set("Content-Type", typeStages)
 			c.begin(http.StatusOK)
 		}
-		c.sendLine(stageLine{Stage: stageText(stage)})
+		sendLine(c, stageLine{Stage: views.StageText(reports.ShowStage(stage, forms.Audience))})
 	}
-	auditUID, err := s.validate(c, r)
+	auditUID, err := h.validate(c, r)
 	switch {
 	case err == nil:
-		c.sendLine(stageLine{Report: auditUID})
+		sendLine(c, stageLine{Report: auditUID})
 	case !began:
-		return c.checkRefused(err)
+		return checkRefused(c, err)
 	default:
 		c.err = err
-		c.sendLine(stageLine{Failed: messageOf(fault.Visible(err))})
+		sendLine(c, stageLine{Failed: words.Message(fault.Visible(err))})
 	}
 	return nil
 }
 
 // sendLine sends a line at once. It fails only if the browser went away, which ends the check too.
-func (c *call) sendLine(line stageLine) {
+func sendLine(c *call, line stageLine) {
 	text, _ := json.Marshal(line) // never fails: texts only
 	_, _ = c.Write(append(text, '\n'))
 	_ = http.NewResponseController(c.ResponseWriter).Flush()

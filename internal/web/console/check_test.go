@@ -120,30 +120,22 @@ func TestStagesOfIncompleteDefinition(t *testing.T) {
 	}
 }
 
-func TestStageBars(t *testing.T) {
-	bars := stageBars(&regcheck.Report{Stages: []regcheck.StageResult{{Status: regcheck.OK, DurationMS: 49}, {Status: regcheck.Failed, DurationMS: 50}, {Status: regcheck.Skipped}}})
-	for i, want := range []stageBar{
-		{Time: "49 ms", State: "healthy", Status: regcheck.OK, Width: 49}, {Time: "50 ms", State: "failing", Status: regcheck.Failed, Start: 49, Width: 50},
-		{State: "unknown", Status: regcheck.Skipped, Start: 99},
-	} {
-		if bars[i] != want {
-			t.Errorf("%+v, want %+v", bars[i], want)
-		}
-	}
-}
-
 // Checks of pages have the limits of the API, and are counted like its validations. An address that is forbidden is not contacted.
 func TestChecksOfPagesAreLimited(t *testing.T) {
 	w := mustWorld(t, true)
-	w.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{PerMinute: 2}, time.Now)
+	w.configure(func(c *Config) {
+		c.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{PerMinute: 2}, time.Now)
+	})
 	var outcomes []string
-	w.CountValidation = func(report *regcheck.Report, err error) {
-		if err != nil {
-			outcomes = append(outcomes, "refused")
-			return
+	w.configure(func(c *Config) {
+		c.CountValidation = func(report *regcheck.Report, err error) {
+			if err != nil {
+				outcomes = append(outcomes, "refused")
+				return
+			}
+			outcomes = append(outcomes, string(report.Code))
 		}
-		outcomes = append(outcomes, string(report.Code))
-	}
+	})
 	cookie := w.mustLogin()
 	const form = "endpoint=http://127.0.0.1:1&authType=basic&username=u&password=hunter2"
 	got := w.send("POST", pathCheck, form, "Cookie", cookie)

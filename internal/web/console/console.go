@@ -20,6 +20,8 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -46,11 +48,10 @@ type Config struct {
 // Console is safe for concurrent use.
 type Console struct {
 	Config
-	mux       *http.ServeMux
-	nav       []route
-	templates templates
-	static    assets
-	forgery   *http.CrossOriginProtection
+	mux     *http.ServeMux
+	nav     []route
+	views   *views.Views
+	forgery *http.CrossOriginProtection
 }
 
 // Paths that more than one page uses.
@@ -73,85 +74,107 @@ type route struct {
 
 // routes lists all pages and actions. The navigation has the same order.
 func (s *Console) routes() []route {
+	changes := changeLog{s.Directory, s.Registries}
+	logins := loginHandlers{s.Auth, s.CountLogin, s.Now}
+	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
+	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
+	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
+	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
+	channels := alertHandlers{s.Alerts.Channels, s.Directory}
+	keys := keyHandlers{s.Auth.APIKeys, s.Now}
+	projects := projectHandlers{s.Directory}
+	users := userHandlers{s.Directory}
+	records := auditHandlers{s.Directory}
+	settings := settingsHandlers{s.Directory, s.Settings}
+	account := accountHandlers{s.Auth}
+	manual := docsHandlers{s.Auth.Authenticator}
 	return []route{
-		{method: "GET", path: pathLogin, handle: s.showLogin, anonymous: true},
-		{method: "POST", path: pathLogin, handle: s.login, anonymous: true},
-		{method: "POST", path: pathLogout, handle: s.logout},
-		{method: "POST", path: "/console/theme", handle: s.setTheme, anonymous: true},
+		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
+		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
+		{method: "POST", path: pathLogout, handle: logins.logout},
+		{method: "POST", path: "/console/theme", handle: logins.setTheme, anonymous: true},
 
-		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
+		{method: "GET", path: pathOverview + "{$}", handle: overview.overview, label: "Overview", icon: "overview"},
 
-		{method: "GET", path: pathCheck, handle: s.showCheck, label: "Check", icon: "check", permission: auth.ValidateRegistries},
-		{method: "POST", path: pathCheck, handle: s.check, maxBody: maxDefinition},
-		{method: "POST", path: pathCheck + "/save", handle: s.saveChecked, maxBody: maxDefinition},
-		{method: "GET", path: pathCheck + "/{uid}", handle: s.showReport},
+		{method: "GET", path: pathCheck, handle: sent.showCheck, label: "Check", icon: "check", permission: auth.ValidateRegistries},
+		{method: "POST", path: pathCheck, handle: sent.check, maxBody: maxDefinition},
+		{method: "POST", path: pathCheck + "/save", handle: sent.saveChecked, maxBody: maxDefinition},
+		{method: "GET", path: pathCheck + "/{uid}", handle: sent.showReport},
 
-		{method: "GET", path: pathRegistries, handle: s.listRegistries, label: "Registries", icon: "registries"},
-		{method: "GET", path: pathNewRegistry, handle: s.newRegistry},
-		{method: "POST", path: pathNewRegistry, handle: s.createRegistry, maxBody: maxDefinition},
-		{method: "GET", path: pathRegistry, handle: s.showRegistry},
-		{method: "GET", path: pathRegistry + "/edit", handle: s.editRegistry},
-		{method: "POST", path: pathRegistry + "/edit", handle: s.replaceRegistry, maxBody: maxDefinition},
-		{method: "POST", path: pathRegistry + "/check", handle: s.checkRegistry},
-		{method: "POST", path: pathRegistry + "/sync", handle: s.syncRegistry},
-		{method: "GET", path: pathRegistry + "/content", handle: s.showContent},
-		{method: "GET", path: pathRegistry + "/delete", handle: s.confirmDelete},
-		{method: "POST", path: pathRegistry + "/delete", handle: s.deleteRegistry},
+		{method: "GET", path: pathRegistries, handle: stored.listRegistries, label: "Registries", icon: "registries"},
+		{method: "GET", path: pathNewRegistry, handle: stored.newRegistry},
+		{method: "POST", path: pathNewRegistry, handle: stored.createRegistry, maxBody: maxDefinition},
+		{method: "GET", path: pathRegistry, handle: stored.showRegistry},
+		{method: "GET", path: pathRegistry + "/edit", handle: stored.editRegistry},
+		{method: "POST", path: pathRegistry + "/edit", handle: stored.replaceRegistry, maxBody: maxDefinition},
+		{method: "POST", path: pathRegistry + "/check", handle: stored.checkRegistry},
+		{method: "POST", path: pathRegistry + "/sync", handle: stored.syncRegistry},
+		{method: "GET", path: pathRegistry + "/content", handle: stored.showContent},
+		{method: "GET", path: pathRegistry + "/delete", handle: stored.confirmDelete},
+		{method: "POST", path: pathRegistry + "/delete", handle: stored.deleteRegistry},
 
-		{method: "GET", path: pathScan, handle: s.showScan, label: "Scan", icon: "scan", permission: auth.ValidateRegistries},
-		{method: "POST", path: pathScan, handle: s.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
+		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: auth.ValidateRegistries},
+		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
-		{method: "GET", path: pathAlerts, handle: s.listAlerts, label: "Alerts", icon: "alerts"},
-		{method: "GET", path: pathNewChannel, handle: s.newChannel},
-		{method: "POST", path: pathNewChannel, handle: s.createChannel},
-		{method: "GET", path: pathChannel, handle: s.showChannel},
-		{method: "POST", path: pathChannel, handle: s.changeChannel},
-		{method: "POST", path: pathChannel + "/test", handle: s.testChannel},
-		{method: "POST", path: pathChannel + "/delete", handle: s.deleteChannel},
+		{method: "GET", path: pathAlerts, handle: channels.listAlerts, label: "Alerts", icon: "alerts"},
+		{method: "GET", path: pathNewChannel, handle: channels.newChannel},
+		{method: "POST", path: pathNewChannel, handle: channels.createChannel},
+		{method: "GET", path: pathChannel, handle: channels.showChannel},
+		{method: "POST", path: pathChannel, handle: channels.changeChannel},
+		{method: "POST", path: pathChannel + "/test", handle: channels.testChannel},
+		{method: "POST", path: pathChannel + "/delete", handle: channels.deleteChannel},
 
-		{method: "GET", path: pathKeys, handle: s.listKeys, label: "API keys", icon: "keys"},
-		{method: "GET", path: pathKeys + "/new", handle: s.newKey},
-		{method: "POST", path: pathKeys + "/new", handle: s.createKey},
-		{method: "GET", path: pathKeys + "/{uid}", handle: s.editKey},
-		{method: "POST", path: pathKeys + "/{uid}", handle: s.updateKey},
-		{method: "POST", path: pathKeys + "/{uid}/activate", handle: s.setKeyActive(true, "keyActivated")},
-		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: s.setKeyActive(false, "keyDeactivated")},
-		{method: "GET", path: pathKeys + "/{uid}/delete", handle: s.confirmDeleteKey},
-		{method: "POST", path: pathKeys + "/{uid}/delete", handle: s.deleteKey},
+		{method: "GET", path: pathKeys, handle: keys.listKeys, label: "API keys", icon: "keys"},
+		{method: "GET", path: pathKeys + "/new", handle: keys.newKey},
+		{method: "POST", path: pathKeys + "/new", handle: keys.createKey},
+		{method: "GET", path: pathKeys + "/{uid}", handle: keys.editKey},
+		{method: "POST", path: pathKeys + "/{uid}", handle: keys.updateKey},
+		{method: "POST", path: pathKeys + "/{uid}/activate", handle: keys.setKeyActive(true, "keyActivated")},
+		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: keys.setKeyActive(false, "keyDeactivated")},
+		{method: "GET", path: pathKeys + "/{uid}/delete", handle: keys.confirmDeleteKey},
+		{method: "POST", path: pathKeys + "/{uid}/delete", handle: keys.deleteKey},
 
-		{method: "GET", path: pathProjects, handle: s.listProjects, label: "Projects", icon: "projects"},
-		{method: "GET", path: pathProjects + "/new", handle: s.newProject},
-		{method: "POST", path: pathProjects + "/new", handle: s.createProject},
-		{method: "GET", path: pathProjects + "/{uid}", handle: s.editProject},
-		{method: "POST", path: pathProjects + "/{uid}", handle: s.renameProject},
-		{method: "GET", path: pathProjects + "/{uid}/delete", handle: s.confirmDeleteProject},
-		{method: "POST", path: pathProjects + "/{uid}/delete", handle: s.deleteProject},
+		{method: "GET", path: pathProjects, handle: projects.listProjects, label: "Projects", icon: "projects"},
+		{method: "GET", path: pathProjects + "/new", handle: projects.newProject},
+		{method: "POST", path: pathProjects + "/new", handle: projects.createProject},
+		{method: "GET", path: pathProjects + "/{uid}", handle: projects.editProject},
+		{method: "POST", path: pathProjects + "/{uid}", handle: projects.renameProject},
+		{method: "GET", path: pathProjects + "/{uid}/delete", handle: projects.confirmDeleteProject},
+		{method: "POST", path: pathProjects + "/{uid}/delete", handle: projects.deleteProject},
 
-		{method: "GET", path: pathUsers, handle: s.listUsers, label: "Users", icon: "users", permission: auth.ReadUsers},
-		{method: "GET", path: pathUsers + "/new", handle: s.newUser},
-		{method: "POST", path: pathUsers + "/new", handle: s.createUser},
-		{method: "GET", path: pathUsers + "/{uid}", handle: s.showUser},
-		{method: "POST", path: pathUsers + "/{uid}", handle: s.changeUser("userSaved", func(p *userPage) *form { return p.Details }, s.updateUser)},
-		{method: "POST", path: pathUsers + "/{uid}/role", handle: s.changeUser("roleSet", func(p *userPage) *form { return p.Role }, s.setRole)},
-		{method: "POST", path: pathUsers + "/{uid}/projects", handle: s.changeUser("projectsSet", func(p *userPage) *form { return p.Projects }, s.setProjects)},
-		{method: "POST", path: pathUsers + "/{uid}/password", handle: s.changeUser("userPasswordSet", func(p *userPage) *form { return p.Password }, s.setPassword)},
-		{method: "POST", path: pathUsers + "/{uid}/disable", handle: s.disableUser},
-		{method: "POST", path: pathUsers + "/{uid}/enable", handle: s.enableUser},
-		{method: "GET", path: pathUsers + "/{uid}/delete", handle: s.confirmDeleteUser},
-		{method: "POST", path: pathUsers + "/{uid}/delete", handle: s.deleteUser},
+		{method: "GET", path: pathUsers, handle: users.listUsers, label: "Users", icon: "users", permission: auth.ReadUsers},
+		{method: "GET", path: pathUsers + "/new", handle: users.newUser},
+		{method: "POST", path: pathUsers + "/new", handle: users.createUser},
+		{method: "GET", path: pathUsers + "/{uid}", handle: users.showUser},
+		{method: "POST", path: pathUsers + "/{uid}", handle: users.changeUser("userSaved",
+			func(p *userPage) *forms.Form { return p.Details },
+			users.updateUser)},
+		{method: "POST", path: pathUsers + "/{uid}/role", handle: users.changeUser("roleSet",
+			func(p *userPage) *forms.Form { return p.Role },
+			users.setRole)},
+		{method: "POST", path: pathUsers + "/{uid}/projects",
+			handle: users.changeUser("projectsSet", func(p *userPage) *forms.Form { return p.Projects }, users.setProjects)},
+		{method: "POST", path: pathUsers + "/{uid}/password",
+			handle: users.changeUser("userPasswordSet", func(p *userPage) *forms.Form { return p.Password }, users.setPassword)},
+		{method: "POST", path: pathUsers + "/{uid}/disable", handle: users.disableUser},
+		{method: "POST", path: pathUsers + "/{uid}/enable", handle: users.enableUser},
+		{method: "GET", path: pathUsers + "/{uid}/delete", handle: users.confirmDeleteUser},
+		{method: "POST", path: pathUsers + "/{uid}/delete", handle: users.deleteUser},
 
-		{method: "GET", path: pathAudit, handle: s.listAudits, label: "Audit log", icon: "audit"},
-		{method: "GET", path: pathAudit + "/{uid}", handle: s.showAudit},
+		{method: "GET", path: pathAudit, handle: records.listAudits, label: "Audit log", icon: "audit"},
+		{method: "GET", path: pathAudit + ".csv", handle: records.exportAudits},
+		{method: "GET", path: pathAudit + "/{uid}", handle: records.showAudit},
 
-		{method: "GET", path: pathSettings, handle: s.listSettings, label: "Settings", icon: "settings", permission: auth.ReadSettings},
+		{method: "GET", path: pathSettings, handle: settings.listSettings, label: "Settings", icon: "settings",
+			permission: auth.ReadSettings},
 
-		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Account", icon: "sessions"},
-		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
-		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},
-		{method: "POST", path: pathSessions + "/password", handle: s.changePassword},
+		{method: "GET", path: pathSessions, handle: account.listSessions, label: "Account", icon: "sessions"},
+		{method: "POST", path: pathSessions + "/{uid}/end", handle: account.endSession},
+		{method: "POST", path: pathSessions + "/end-others", handle: account.endOtherSessions},
+		{method: "POST", path: pathSessions + "/password", handle: account.changePassword},
 
-		{method: "GET", path: pathDocs, handle: s.showDocs, anonymous: true, label: "API reference", icon: "docs"},
-		{method: "GET", path: pathDocs + "/{group}", handle: s.showDocsGroup, anonymous: true},
+		{method: "GET", path: pathDocs, handle: manual.showDocs, anonymous: true, label: "API reference", icon: "docs"},
+		{method: "GET", path: pathDocs + "/{group}", handle: manual.showDocsGroup, anonymous: true},
 		{method: "GET", path: "/console/docs", handle: func(c *call) error { return c.redirect(pathDocs, "") }, anonymous: true},
 	}
 }
@@ -164,14 +187,11 @@ func New(config Config) (*Console, error) {
 	if config.CountValidation == nil {
 		config.CountValidation = func(*regcheck.Report, error) {}
 	}
-	static, err := readAssets()
+	shown, err := views.Read(config.Now)
 	if err != nil {
 		return nil, err
 	}
-	s := &Console{Config: config, mux: http.NewServeMux(), static: static, forgery: http.NewCrossOriginProtection()}
-	if s.templates, err = s.parseTemplates(); err != nil {
-		return nil, err
-	}
+	s := &Console{Config: config, mux: http.NewServeMux(), views: shown, forgery: http.NewCrossOriginProtection()}
 	byPath := map[string]map[string]route{}
 	for _, r := range s.routes() {
 		if byPath[r.path] == nil {
@@ -185,9 +205,13 @@ func New(config Config) (*Console, error) {
 	for path, methods := range byPath {
 		s.mux.Handle(path, s.perMethod(methods))
 	}
-	s.mux.HandleFunc("GET "+s.static.pattern(), s.static.serve)
+	s.mux.HandleFunc("GET "+s.views.Pattern(), func(w http.ResponseWriter, r *http.Request) {
+		if !s.views.Serve(w, r) {
+			callOf(w, r).showError(pathNotFound())
+		}
+	})
 	s.mux.HandleFunc("/", s.serveNothing)
-	s.mux.HandleFunc(pathStatic+"{hash}", s.serveNothing) // ServeMux would redirect it to the path with a slash
+	s.mux.HandleFunc(views.PathStatic+"{hash}", s.serveNothing) // ServeMux would redirect it to the path with a slash
 	return s, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -76,6 +79,18 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	return w
+}
+
+// configure changes the configuration of the console.
+func (w *world) configure(change func(*Config)) {
+	w.t.Helper()
+	config := w.Config
+	change(&config)
+	console, err := New(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.Console = console
 }
 
 // response is a response with the error that ServePage returned.
@@ -322,7 +337,7 @@ func TestOnlyFormsAreRead(t *testing.T) {
 func TestHeadersOfPages(t *testing.T) {
 	w := mustWorld(t, true)
 	cookie := w.mustLogin()
-	for target, status := range map[string]int{pathLogin: 303, pathOverview: 200, "/console/nothing": 404, pathStatic + "x/y": 404} {
+	for target, status := range map[string]int{pathLogin: 303, pathOverview: 200, "/console/nothing": 404, views.PathStatic + "x/y": 404} {
 		got := w.send("GET", target, "", "Cookie", cookie)
 		if got.Code != status || got.Header().Get("Content-Security-Policy") != policy ||
 			got.Header().Get("Referrer-Policy") != "same-origin" ||
@@ -344,12 +359,11 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
+var stylesheet = regexp.MustCompile(views.PathStatic + `[0-9a-f]+/console\.css`)
+
 func TestAssets(t *testing.T) {
 	w := mustWorld(t, true)
-	style, err := w.static.url("console.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	style := stylesheet.FindString(w.send("GET", pathLogin, "").Body.String())
 	got := w.send("GET", style, "", "Accept-Encoding", "br, gzip")
 	unzipped, err := gzip.NewReader(got.Body)
 	if err != nil {
@@ -367,7 +381,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%v", response.Header())
 		}
 	}
-	older := w.send("GET", strings.Replace(style, w.static.hash, "0123456789abcdef", 1), "")
+	older := w.send("GET", views.PathStatic+"0123456789abcdef/console.css", "")
 	if older.Code != http.StatusOK || strings.Contains(older.Header().Get("Cache-Control"), "immutable") {
 		t.Errorf("of another version: %d %v", older.Code, older.Header())
 	}
@@ -384,71 +398,6 @@ func TestTheme(t *testing.T) {
 		page := w.send("GET", pathLogin, "", "Cookie", themeCookie+"="+value).Body.String()
 		if strings.Contains(page, `data-theme="`+value+`"`) != want || strings.Contains(page, "data-theme") != want {
 			t.Errorf("%s: %.200s", value, page)
-		}
-	}
-}
-
-// The parts of pages escape what they show, and leave out what is secret.
-func TestParts(t *testing.T) {
-	const markup = `"><script>alert(1)</script>`
-	form := newForm("Save", "/console/x", field{Name: "name", Label: "Name", Value: markup, Hint: markup},
-		field{Name: "password", Label: "Password", Type: "password", Value: "secret text"},
-		field{Name: "key", Label: "Key", Type: "textarea", Secret: true, Value: "secret text"},
-		field{Name: "text", Label: "Text", Type: "textarea", Value: markup},
-		field{Name: "kind", Label: "Kind", Type: "select", Value: "b", Options: []option{{"a", markup}, {"b", "B"}}},
-		field{Name: "skip", Label: "Skip", Type: "checkbox", Value: "true"})
-	form.Message = markup
-	form.addProblem(fault.Field{Field: "name", Problem: markup})
-	form.addProblem(fault.Field{Field: "other", Problem: markup})
-	w := mustWorld(t, true)
-	for part, data := range map[string]any{"form": form, "confirm": form, "empty": empty{markup, "/console/", markup}, "pages": pager{"?page=1", "?page=3", "2 of 3"}, "state": "failing"} {
-		var out bytes.Buffer
-		if err := w.templates["error.html"].ExecuteTemplate(&out, part, data); err != nil {
-			t.Fatal(err)
-		}
-		page := out.String()
-		if strings.Contains(page, "<script") || strings.Contains(page, "secret text") || strings.Contains(page, "ZgotmplZ") {
-			t.Errorf("%s: %s", part, page)
-		}
-		if part == "form" && (!strings.Contains(page, `<option value="b" selected>`) || !strings.Contains(page, "checked") || strings.Count(page, "aria-invalid") != 1) {
-			t.Errorf("%s: %s", part, page)
-		}
-	}
-}
-
-func TestTimes(t *testing.T) {
-	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		gap  time.Duration
-		want string
-	}{
-		{0, "just now"}, {59 * time.Second, "just now"}, {time.Minute, "1 minute ago"}, {119 * time.Minute, "119 minutes ago"}, {2 * time.Hour, "2 hours ago"}, {47 * time.Hour, "47 hours ago"}, {49 * time.Hour, "2 days ago"},
-		{-80 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {-7*day + time.Second, "in 7 days"}, {-59 * day, "in 59 days"}, {400 * day, "13 months ago"}, {750 * day, "2 years ago"},
-	} {
-		if got := string(ago(now.Add(-tt.gap), now)); !strings.HasSuffix(got, `">`+tt.want+"</time>") {
-			t.Errorf("%v: %s", tt.gap, got)
-		}
-	}
-	if got := string(ago(now.In(time.FixedZone("", 3600)), now)); got != `<time datetime="2026-11-22T10:00:00Z" title="Sun, 22 Nov 2026 10:00:00 UTC">just now</time>` {
-		t.Error(got)
-	}
-	if got := ago(time.Time{}, now); got != "never" {
-		t.Error(got)
-	}
-}
-
-// Each template is a page that a handler shows, and each of its icons exists.
-func TestTemplatesAreComplete(t *testing.T) {
-	w := mustWorld(t, true)
-	for name := range w.templates {
-		if w.templates[name] == nil || w.templates[name].Lookup("main") == nil {
-			t.Errorf("%s has no main", name)
-		}
-	}
-	icons, err := readIcons()
-	for _, r := range w.nav {
-		if _, found := icons.find(r.icon); found != nil || err != nil {
-			t.Errorf("%s: %v, %v", r.label, found, err)
 		}
 	}
 }
@@ -470,15 +419,18 @@ func TestOverview(t *testing.T) {
 			Message: fmt.Sprintf("The cause of r%d", i)}
 	})
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
-	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100",
-		"<td>The credentials expire soon or have expired: " + credentials.UTC().Format("2 Jan 2006") + ", <time ", ">3 days ago</time>.",
+	for _, want := range []string{"health=healthy\">125<", "health=failing&amp;sort=since\">25<", "health=unknown\">100<",
+		"?expiry=soon&amp;sort=expiry\">2<",
+		"25 registries at r.example.com", "r100 &lt;b&gt;", "The cause of r100", "and 5 more",
+		"<td>The credentials expire soon or have expired: " +
+			credentials.UTC().Format("2 Jan 2006") + ", <time ", ">3 days ago</time>.",
 		"<td>The certificate expires soon: " + certificate.UTC().Format("2 Jan 2006") + ", <time ",
 		">in 20 days</time>. The credentials expire soon"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Contains(page, "r120 ") || len(page) > 100_000 {
+	if strings.Contains(page, "r120 ") || len(page) > 40_000 {
 		t.Errorf("%d bytes:\n%s", len(page), page)
 	}
 }
@@ -521,8 +473,10 @@ func TestOverviewIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
-	for text, want := range map[string]int{"These are the first 20 by name.": 1, "These are the first 20 to expire.": 1, "The credentials expire soon": maxListed, ">key19<": 1, ">key20<": 0,
-		"r7 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r7 &lt;b&gt;</a></th><td>changed": maxChanges - 2, "that of a deleted registry</th><td>deleted": 1, "a failed change": 0} {
+	for text, want := range map[string]int{"These are the first 20 to expire.": 2,
+		"The credentials expire soon": maxListed, ">key19<": 1, ">key20<": 0,
+		"r7 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r7 &lt;b&gt;</a></th><td>changed": maxChanges - 2,
+		"that of a deleted registry</th><td>deleted": 1, "a failed change": 0} {
 		if n := strings.Count(page, text); n != want {
 			t.Errorf("%q is %d times in the page, want %d", text, n, want)
 		}
@@ -571,7 +525,7 @@ func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.He
 func TestLargePagesAreCounted(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
-	w.store(t, maxListed, func(int) (time.Time, store.HealthResult) {
+	w.store(t, 2*maxListed, func(int) (time.Time, store.HealthResult) {
 		return time.Now(), store.HealthResult{Message: strings.Repeat("m", 1000), Hint: strings.Repeat("h", 1000)}
 	})
 	counted, refusal := int64(0), error(nil)
@@ -582,12 +536,12 @@ func TestLargePagesAreCounted(t *testing.T) {
 		counted += n
 		return func() { counted -= n }, refusal
 	}
-	page := w.send("GET", pathOverview, "", "Cookie", cookie)
+	page := w.send("GET", pathRegistries, "", "Cookie", cookie)
 	if page.Code != http.StatusOK || page.Body.Len() < smallPage || counted != 0 {
 		t.Errorf("%d with %d bytes, %d counted", page.Code, page.Body.Len(), counted)
 	}
 	refusal = fault.Busy("Too many large responses.", time.Second)
-	if page := w.send("GET", pathOverview, "", "Cookie", cookie); page.Code != http.StatusServiceUnavailable || counted == 0 {
+	if page := w.send("GET", pathRegistries, "", "Cookie", cookie); page.Code != http.StatusServiceUnavailable || counted == 0 {
 		t.Errorf("refused: %d, %d counted", page.Code, counted)
 	}
 }
@@ -610,7 +564,7 @@ func TestLargePagesWithoutASessionAreCounted(t *testing.T) {
 func TestPanicOfAPage(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
-	w.Directory = nil
+	w.configure(func(c *Config) { c.Directory = nil })
 	got := w.send("GET", pathUsers, "", "Cookie", cookie)
 	if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") ||
 		got.err == nil || !strings.Contains(got.err.Error(), "users.go") {
@@ -625,5 +579,35 @@ func TestPanicOfAPage(t *testing.T) {
 	}})
 	if begun.err == nil || strings.Contains(begun.err.Error(), "hunter2") || recorder.Code != http.StatusOK || recorder.Body.Len() > 0 {
 		t.Errorf("after the response began: %d %s, %v", recorder.Code, recorder.Body, begun.err)
+	}
+}
+
+// The navigation has the icons that it names.
+func TestIconsOfTheNavigation(t *testing.T) {
+	w := mustWorld(t, false)
+	page := w.send("GET", pathOverview, "", "Cookie", w.mustLogin()).Body.String()
+	nav := page[strings.Index(page, `aria-label="Main"`):strings.Index(page, "</nav>")]
+	if icons := strings.Count(nav, "<svg"); len(w.nav) < 10 || icons != len(w.nav) {
+		t.Errorf("%d icons for %d entries", icons, len(w.nav))
+	}
+}
+
+// Registries of one host that fail for one reason are one line, with the oldest failure; other hosts and reasons are others.
+func TestFailuresAreGrouped(t *testing.T) {
+	at := time.Now()
+	failing := func(endpoint, code string, hours int) registries.Summary {
+		var r registries.Summary
+		r.Endpoint, r.Health.State.Code, r.Health.Since = endpoint, code, at.Add(time.Duration(-hours)*time.Hour)
+		return r
+	}
+	groups := groupFailures([]registries.Summary{failing("https://a.example.com/x", "one", 1), failing("b.example.com:5000", "one", 2),
+		failing("a.example.com/y", "one", 3), failing("https://a.example.com", "two", 4)})
+	var got []string
+	for _, g := range groups {
+		got = append(got, fmt.Sprint(g.Host, " ", g.State.Code, " ", len(g.Registries), " ", at.Sub(g.Since)))
+	}
+	want := []string{"a.example.com one 2 3h0m0s", "b.example.com:5000 one 1 2h0m0s", "a.example.com two 1 4h0m0s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/web/console/reference"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -18,23 +19,26 @@ type docsPage struct {
 	Group     reference.Group
 }
 
+// docsHandlers has the pages of the API reference.
+type docsHandlers struct{ authenticator *auth.Authenticator }
+
 // showDocs is GET /docs: the groups of the API reference. It needs no login.
-func (s *Console) showDocs(c *call) error {
+func (h docsHandlers) showDocs(c *call) error {
 	all, err := docs()
 	if err != nil {
 		return err
 	}
-	s.identifyIfPossible(c)
+	h.identifyIfPossible(c)
 	return c.show("docs.html", "API reference", docsPage{Reference: all})
 }
 
 // showDocsGroup is GET /docs/{group}: the operations of one group.
-func (s *Console) showDocsGroup(c *call) error {
+func (h docsHandlers) showDocsGroup(c *call) error {
 	all, err := docs()
 	if err != nil {
 		return err
 	}
-	s.identifyIfPossible(c)
+	h.identifyIfPossible(c)
 	group, ok := all.Group(c.PathValue("group"))
 	if !ok {
 		return pathNotFound()
@@ -43,8 +47,8 @@ func (s *Console) showDocsGroup(c *call) error {
 }
 
 // identifyIfPossible shows the navigation to users who are logged in, on a page that needs no session.
-func (s *Console) identifyIfPossible(c *call) {
-	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+func (h docsHandlers) identifyIfPossible(c *call) {
+	if p, err := h.authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
 		c.principal = p
 	}
 }

@@ -1,29 +1,87 @@
 package console
 
 import (
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
 const (
-	maxListed  = 20 // rows of a list of the overview
-	maxChanges = 10
+	maxListed = 20  // rows of a list of the overview
+	maxRead   = 500 // registries that are read to group or sort them
 
 	soon = 30 * 24 * time.Hour // as for the alerts of certificates
 )
 
 type overviewPage struct {
 	Counts   registries.HealthCounts
-	Failing  []registries.Summary // the newest failure first
+	Failing  shortList[failures] // the newest failure first
 	Expiring shortList[registries.Summary]
+	Soon     int                    // how many registries have something that expires soon
 	Keys     shortList[auth.APIKey] // that expire soon, the first to expire first
 	Changes  []change
-	Empty    empty // shown without a registry
+	Empty    views.Empty // shown without a registry
+}
+
+// failures are registries of one host that fail for one reason, as in an outage.
+type failures struct {
+	Host       string
+	State      store.HealthResult // of the newest failure
+	Since      time.Time          // of the oldest one
+	Registries []registries.Summary
+}
+
+// Named returns the registries that the page names.
+func (f failures) Named() []registries.Summary {
+	return f.Registries[:min(len(f.Registries), maxListed)]
+}
+
+// Others returns how many registries the page does not name.
+func (f failures) Others() int { return len(f.Registries) - len(f.Named()) }
+
+// groupFailures groups failing registries by cause and host, in the order of their first ones.
+func groupFailures(failing []registries.Summary) (groups []failures) {
+	type cause struct{ code, reason, host string }
+	at := map[cause]int{}
+	for _, r := range failing {
+		state := r.Health.State
+		key := cause{state.Code, state.Reason, hostOf(r.Endpoint)}
+		i, known := at[key]
+		if !known {
+			i, groups = len(groups), append(groups, failures{Host: key.host, State: state})
+			at[key] = i
+		}
+		group := &groups[i]
+		group.Registries, group.Since = append(group.Registries, r), r.Health.Since
+	}
+	return groups
+}
+
+// hostOf returns host and port of an endpoint.
+func hostOf(endpoint string) string {
+	_, rest, found := strings.Cut(endpoint, "://")
+	if !found {
+		rest = endpoint
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// firstExpiry returns when the first of certificate and credentials expires that does soon. It is zero if that is not known.
+func firstExpiry(state store.HealthResult) (first time.Time) {
+	if state.CertificateExpiresSoon {
+		first = state.CertificateNotAfter
+	}
+	if at := state.CredentialsNotAfter; state.CredentialsExpireSoon && !at.IsZero() && (first.IsZero() || at.Before(first)) {
+		first = at
+	}
+	return first
 }
 
 // Total is the number of registries.
@@ -40,82 +98,44 @@ func shorten[T any](items []T) shortList[T] {
 	return shortList[T]{items[:min(len(items), maxListed)], len(items) > maxListed}
 }
 
-// change is a change of a stored registry, or of its health.
-type change struct {
-	At          time.Time
-	Actor, What string
-	Name, UID   string // of the registry; Name is empty if it was deleted
+// overviewHandlers has the first page.
+type overviewHandlers struct {
+	registries *registries.Service
+	keys       *auth.APIKeys
+	changes    changeLog
 }
 
 // overview is GET /console/. It reads only what it shows.
-func (s *Console) overview(c *call) (err error) {
+func (h overviewHandlers) overview(c *call) (err error) {
 	page := overviewPage{Empty: noRegistries(c.principal)}
-	if err := s.readHealth(c, &page); err != nil {
+	if err := h.readHealth(c, &page); err != nil {
 		return err
 	}
-	keys, err := s.Auth.APIKeys.Expiring(c.Context(), c.principal, soon, maxListed+1)
+	keys, err := h.keys.Expiring(c.Context(), c.principal, soon, maxListed+1)
 	if err != nil {
 		return err
 	}
 	page.Keys = shorten(keys)
-	if page.Changes, err = s.recentChanges(c, ""); err != nil {
+	if page.Changes, err = h.changes.recent(c, ""); err != nil {
 		return err
 	}
 	return c.show("overview.html", "Overview", page)
 }
 
 // readHealth counts the registries of the organization, and lists those that need attention.
-func (s *Console) readHealth(c *call, page *overviewPage) (err error) {
-	if page.Counts, err = s.Registries.CountHealth(c.Context(), c.principal, ""); err != nil {
+func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
+	if page.Counts, err = h.registries.CountHealth(c.Context(), c.principal, ""); err != nil {
 		return err
 	}
-	failing, err := s.Registries.Search(c.Context(), c.principal, "", registries.Query{Health: registries.Failing, Sort: registries.SortBySince, Request: paging.Request{Limit: maxListed, Uncounted: true}})
+	failing, err := h.registries.Search(c.Context(), c.principal, "", registries.Query{Health: registries.Failing,
+		Sort: registries.SortBySince, Request: paging.Request{Limit: maxRead, Uncounted: true}})
 	if err != nil {
 		return err
 	}
-	expiring, err := s.Registries.Expiring(c.Context(), c.principal, maxListed+1)
-	page.Failing, page.Expiring = failing.Items, shorten(expiring)
+	expiring, err := h.registries.Expiring(c.Context(), c.principal, maxRead)
+	slices.SortStableFunc(expiring, func(a, b registries.Summary) int {
+		return firstExpiry(a.Health.State).Compare(firstExpiry(b.Health.State))
+	})
+	page.Failing, page.Expiring, page.Soon = shorten(groupFailures(failing.Items)), shorten(expiring), len(expiring)
 	return err
-}
-
-// changeWords are the actions of changes, and what they did.
-var changeWords = map[audit.Action]string{
-	audit.RegistryCreate: "stored",
-	audit.RegistryUpdate: "changed",
-	audit.RegistryDelete: "deleted",
-	audit.RegistryWatch:  "failing",
-}
-
-// recentChanges returns the newest changes that the caller may read in the audit log: of one registry, or with an empty uid of all; with
-// these actions, or with all if there is none.
-func (s *Console) recentChanges(c *call, uid string, actions ...audit.Action) (changes []change, err error) {
-	records, err := s.Directory.RegistryChanges(c.Context(), c.principal, uid, actions, maxChanges)
-	if err != nil {
-		return nil, err
-	}
-	var uids []string
-	for _, record := range records {
-		uids = append(uids, record.Object)
-	}
-	names, err := s.Registries.Names(c.Context(), c.principal, uids)
-	for _, record := range records {
-		changes = append(changes, change{record.At, record.ActorName, whatChanged(record), names[record.Object], record.Object})
-	}
-	return changes, err
-}
-
-// whatChanged describes a record. Those of scheduled checks have the new status as their outcome.
-func whatChanged(record audit.Record) string {
-	what := changeWords[record.Action]
-	switch {
-	case record.Reason == string(alerts.CertificateExpiresSoon):
-		return "certificate expires soon"
-	case record.Reason == string(alerts.CredentialsExpireSoon):
-		return "credentials expire soon"
-	case record.Outcome == audit.Valid:
-		return "healthy again"
-	case record.Reason != "":
-		return what + ": " + record.Reason
-	}
-	return what
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
 // query returns a value of the page's address, without characters that databases refuse.
@@ -47,7 +49,7 @@ func (c *call) pageRequest() paging.Request {
 }
 
 // pagerOf returns the addresses of the pages around this one.
-func pagerOf[T any](c *call, page paging.Page[T]) (p pager) {
+func pagerOf[T any](c *call, page paging.Page[T]) (p views.Pager) {
 	before := c.query("continue")
 	if before != "" {
 		p.Previous = c.withQuery("continue", before[:max(strings.LastIndex(before, positionSeparator), 0)])
@@ -75,7 +77,7 @@ const pageRows = 50 // of lists that are read whole
 
 // listPage reads a list to its end, and returns the rows of the page whose number is in the address. read returns the rows after one, as
 // the lists of the domain do. Only the rows of the page stay in memory.
-func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p pager, err error) {
+func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p views.Pager, err error) {
 	number := c.pageNumber()
 	rows, total, err := readPage(number, read, matches)
 	if last := max((total+pageRows-1)/pageRows, 1); err == nil && number > last { // the list has become shorter
@@ -120,7 +122,7 @@ func (c *call) pageNumber() int {
 }
 
 // numberedPager returns the addresses of the pages around one.
-func (c *call) numberedPager(number, shown, total int) (p pager) {
+func (c *call) numberedPager(number, shown, total int) (p views.Pager) {
 	last := max((total+pageRows-1)/pageRows, 1)
 	if number > 1 {
 		p.Previous = c.withQuery("page", strconv.Itoa(number-1))
@@ -163,11 +165,11 @@ func (c *call) confirm(asked confirmation) error {
 }
 
 // showForm shows a page that consists of a form.
-func (c *call) showForm(title string, f *form) error { return c.show("form.html", title, f) }
+func (c *call) showForm(title string, f *forms.Form) error { return c.show("form.html", title, f) }
 
 // showFormAgain shows the form with the problems of its values.
-func (c *call) showFormAgain(err error, title string, f *form) error {
-	return c.showAgain(err, "form.html", title, f.refused(c, err))
+func (c *call) showFormAgain(err error, title string, f *forms.Form) error {
+	return c.showAgain(err, "form.html", title, f.Refuse(c, err))
 }
 
 // pathOf returns the address of one item of a list, or of an action on it.

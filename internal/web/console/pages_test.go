@@ -72,6 +72,47 @@ func TestPagesOfUsers(t *testing.T) {
 	}
 }
 
+// The audit log names objects and the fields that changed, is filtered by user and object, and its file has no formulas.
+func TestAuditLogNamesWhatChanged(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie, p := w.mustLogin(), w.admin(t)
+	form := "name=Harbor&endpoint=https://a.example.com&authType=basic&username=u&password=hunter2"
+	created := w.send("POST", pathNewRegistry, form, "Cookie", cookie)
+	path := strings.TrimSuffix(created.Header().Get("Location"), "?notice=registrySaved")
+	changed := w.send("POST", path+"/edit", strings.Replace(form, "hunter2", "hunter3", 1)+"&baseContentPath=charts&version=1", "Cookie",
+		cookie)
+	if changed.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", changed.Code, changed.Body)
+	}
+	uid := strings.TrimPrefix(path, pathRegistries+"/")
+	for query, want := range map[string]int{"": 5, "?object=" + uid: 2, "?actor=" + p.UserUID: 3, "?actor=" + email: 3,
+		"?actor=" + email + "&action=registry.update": 1, "?object=nothing": 0} {
+		page := w.send("GET", pathAudit+query, "", "Cookie", cookie).Body.String()
+		if got := strings.Count(page, `<th scope="row">`); got < want || query != "" && got > want {
+			t.Errorf("%s: %d records, want %d", query, got, want)
+		}
+	}
+	page := w.send("GET", pathAudit+"?action=registry.update&outcome=succeeded", "", "Cookie", cookie).Body.String()
+	for _, want := range []string{">Harbor</a>", ">Content path, Password<", "/console/audit.csv?action=registry.update"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	if unknown := w.send("GET", pathAudit+"?actor=absent@acme.example", "", "Cookie", cookie); unknown.Code != http.StatusBadRequest {
+		t.Errorf("an unknown user: %d", unknown.Code)
+	}
+	file := w.send("GET", pathAudit+".csv", "", "Cookie", cookie)
+	text := file.Body.String()
+	if !strings.Contains(text, ",succeeded,,baseContentPath auth.password,"+email+","+uid+",Harbor,") ||
+		strings.Contains(text+page, "hunter") {
+		t.Errorf("%v %s", file.Header(), text)
+	}
+	if cells := csvCells(audit.Record{ActorName: "=cmd|x", Object: "https://a.example.com"}); cells[6] != "'=cmd|x" ||
+		cells[7] != "https://a.example.com" {
+		t.Errorf("%q", cells)
+	}
+}
+
 // The pages of the audit log continue at a position, and have the way back.
 func TestPagesOfAuditRecords(t *testing.T) {
 	w := mustWorld(t, false)
@@ -133,8 +174,7 @@ func TestPageOfTheObjectOfAnAuditRecord(t *testing.T) {
 		{audit.Login, uid, "", ""},
 	} {
 		for role, want := range map[auth.Role]string{auth.RoleAdmin: tt.admin, auth.RoleMember: tt.member} {
-			c := &call{principal: auth.Principal{Role: role}}
-			if got := c.objectPath(audit.Record{Action: tt.action, Object: tt.object}); got != want {
+			if got := objectPath(auth.Principal{Role: role}, audit.Record{Action: tt.action, Object: tt.object}); got != want {
 				t.Errorf("%s of %s for %s: %q, want %q", tt.action, tt.object, role, got, want)
 			}
 		}
@@ -144,7 +184,9 @@ func TestPageOfTheObjectOfAnAuditRecord(t *testing.T) {
 // Only administrators of the only organization see the settings, which are those of all organizations.
 func TestSettings(t *testing.T) {
 	w := mustWorld(t, false)
-	w.Settings = []Setting{{Name: "database-url", Value: "postgres://u:<masked>@h/d", Source: "environment"}}
+	w.configure(func(c *Config) {
+		c.Settings = []Setting{{Name: "database-url", Value: "postgres://u:<masked>@h/d", Source: "environment"}}
+	})
 	cookie := w.mustLogin()
 	got := w.send("GET", pathSettings, "", "Cookie", cookie)
 	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "postgres://u:&lt;masked&gt;@h/d") ||

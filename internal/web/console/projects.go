@@ -3,6 +3,8 @@ package console
 import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
 const pathProjects = "/console/projects"
@@ -10,44 +12,48 @@ const pathProjects = "/console/projects"
 type projectsPage struct {
 	Filter                          filter
 	Projects                        []directory.Project
-	Pager                           pager
-	Empty                           empty
+	Pager                           views.Pager
+	Empty                           views.Empty
 	MayCreate, MayChange, MayDelete bool
 }
 
+// projectHandlers has the pages of projects.
+type projectHandlers struct{ directory *directory.Directory }
+
 // listProjects is GET /console/projects.
-func (s *Console) listProjects(c *call) (err error) {
+func (h projectHandlers) listProjects(c *call) (err error) {
 	p := c.principal
 	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(auth.CreateProjects),
 		MayChange: p.Can(auth.ChangeProjects), MayDelete: p.Can(auth.DeleteProjects)}
 	page.Projects, page.Pager, err = listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
-		return s.Directory.ListProjects(c.Context(), p, "", after)
+		return h.directory.ListProjects(c.Context(), p, "", after)
 	}, func(one directory.Project) bool { return page.Filter.matches(one.Name) })
 	if err != nil {
 		return err
 	}
 	page.Empty = noProjects(page.MayCreate)
 	if page.Filter.Value != "" {
-		page.Empty = empty{Text: "No project matches the filter.", Path: pathProjects, Action: "Show all"}
+		page.Empty = views.Empty{Text: "No project matches the filter.", Path: pathProjects, Action: "Show all"}
 	}
 	return c.show("projects.html", "Projects", page)
 }
 
-func noProjects(mayCreate bool) empty {
+func noProjects(mayCreate bool) views.Empty {
 	if mayCreate {
-		return empty{Text: "There are no projects yet. Projects group registries, their alerts and the users who see them.", Path: pathProjects + "/new", Action: "Create a project"}
+		return views.Empty{Text: "There are no projects yet. Projects group registries, their alerts and the users who see them.",
+			Path: pathProjects + "/new", Action: "Create a project"}
 	}
-	return empty{Text: "You are not a member of any project. Ask an administrator of your organization to add you."}
+	return views.Empty{Text: "You are not a member of any project. Ask an administrator of your organization to add you."}
 }
 
 const titleNewProject = "Create a project"
 
-func projectForm(button, action, name string) *form {
-	return newForm(button, action, field{Name: "name", Label: "Name", Value: name, Required: true})
+func projectForm(button, action, name string) *forms.Form {
+	return forms.New(button, action, forms.Field{Name: "name", Label: "Name", Value: name, Required: true})
 }
 
 // newProject is GET /console/projects/new.
-func (s *Console) newProject(c *call) error {
+func (h projectHandlers) newProject(c *call) error {
 	if err := c.principal.May(auth.CreateProjects); err != nil {
 		return err
 	}
@@ -55,8 +61,8 @@ func (s *Console) newProject(c *call) error {
 }
 
 // createProject is POST /console/projects/new.
-func (s *Console) createProject(c *call) error {
-	_, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, directory.NewProject{Name: c.PostFormValue("name")})
+func (h projectHandlers) createProject(c *call) error {
+	_, err := h.directory.CreateProject(c.Context(), c.principal, c.origin, directory.NewProject{Name: c.PostFormValue("name")})
 	if err != nil {
 		return c.showFormAgain(err, titleNewProject, projectForm("Create", pathProjects+"/new", ""))
 	}
@@ -64,16 +70,16 @@ func (s *Console) createProject(c *call) error {
 }
 
 // projectOf returns the project of the address, if the caller may change it in this way.
-func (s *Console) projectOf(c *call, permission auth.Permission) (directory.Project, error) {
+func (h projectHandlers) projectOf(c *call, permission auth.Permission) (directory.Project, error) {
 	if err := c.principal.May(permission); err != nil {
 		return directory.Project{}, err
 	}
-	return s.Directory.Project(c.Context(), c.principal, c.PathValue("uid"))
+	return h.directory.Project(c.Context(), c.principal, c.PathValue("uid"))
 }
 
 // editProject is GET /console/projects/{uid}.
-func (s *Console) editProject(c *call) error {
-	project, err := s.projectOf(c, auth.ChangeProjects)
+func (h projectHandlers) editProject(c *call) error {
+	project, err := h.projectOf(c, auth.ChangeProjects)
 	if err != nil {
 		return err
 	}
@@ -81,13 +87,13 @@ func (s *Console) editProject(c *call) error {
 }
 
 // renameProject is POST /console/projects/{uid}. Annotations and labels stay as they are.
-func (s *Console) renameProject(c *call) error {
+func (h projectHandlers) renameProject(c *call) error {
 	uid := c.PathValue("uid")
-	project, err := s.Directory.Project(c.Context(), c.principal, uid)
+	project, err := h.directory.Project(c.Context(), c.principal, uid)
 	if err != nil && c.principal.Can(auth.ChangeProjects) { // others are refused below, which is recorded
 		return err
 	}
-	err = s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, uid,
+	err = h.directory.ReplaceProject(c.Context(), c.principal, c.origin, uid,
 		directory.NewProject{Name: c.PostFormValue("name"), Annotations: project.Annotations, Labels: project.Labels})
 	if err != nil {
 		return c.showFormAgain(err, "Rename "+project.Name, projectForm("Rename", pathOf(pathProjects, uid), ""))
@@ -96,8 +102,8 @@ func (s *Console) renameProject(c *call) error {
 }
 
 // confirmDeleteProject is GET /console/projects/{uid}/delete.
-func (s *Console) confirmDeleteProject(c *call) error {
-	project, err := s.projectOf(c, auth.DeleteProjects)
+func (h projectHandlers) confirmDeleteProject(c *call) error {
+	project, err := h.projectOf(c, auth.DeleteProjects)
 	if err != nil {
 		return err
 	}
@@ -107,8 +113,8 @@ func (s *Console) confirmDeleteProject(c *call) error {
 }
 
 // deleteProject is POST /console/projects/{uid}/delete.
-func (s *Console) deleteProject(c *call) error {
-	if err := s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), false); err != nil {
+func (h projectHandlers) deleteProject(c *call) error {
+	if err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), false); err != nil {
 		return err
 	}
 	return c.redirect(pathProjects, "projectDeleted")

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -302,35 +300,6 @@ func TestPositions(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-func TestTimeline(t *testing.T) {
-	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	entry := func(hoursAgo int, valid, counted bool) watch.HistoryEntry {
-		return watch.HistoryEntry{Since: now.Add(-time.Duration(hoursAgo) * time.Hour), Counted: counted, Result: store.HealthResult{Valid: valid}}
-	}
-	for name, tt := range map[string]struct {
-		history []watch.HistoryEntry
-		bars    string // state, X and width
-		summary string
-	}{
-		"no check":             {nil, "unknown 0 720", "unknown"},
-		"healthy for long":     {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, "healthy 0 720", "healthy"},
-		"since yesterday":      {[]watch.HistoryEntry{entry(24, true, true)}, "unknown 0 696, healthy 696 24", "healthy for 24 hours, unknown for 29 days"},
-		"two causes, one bar":  {[]watch.HistoryEntry{entry(24, false, true), entry(48, false, true), entry(900, true, true)}, "healthy 0 672, failing 672 48", "healthy for 28 days, failing for 2 days"},
-		"a transient failure":  {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)}, "healthy 0 720", "healthy"},
-		"short failures":       {[]watch.HistoryEntry{entry(0, false, true), entry(1, false, true), entry(99, true, true), entry(100, false, true), entry(900, true, true)}, "healthy 0 620, healthy 621 98, failing 620 4, failing 716 4", "healthy for 30 days, failing for 2 hours in 2 periods"},
-		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, "healthy 0 720", "healthy"},
-	} {
-		got := timelineOf(tt.history, now)
-		var bars []string
-		for _, one := range got.Bars {
-			bars = append(bars, fmt.Sprint(one.State, " ", one.X, " ", one.Width))
-		}
-		if diff := cmp.Diff([]string{tt.bars, "Last 30 days: " + tt.summary + "."}, []string{strings.Join(bars, ", "), got.Summary}); diff != "" {
-			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,7 +9,10 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -24,9 +26,9 @@ type registryPage struct {
 	registries.Registry
 	Path     string
 	Report   *regcheck.Report // of the first check with the newest result; nil if there is none
-	Timeline timeline
+	Timeline views.Timeline
 	History  []watch.HistoryEntry // of this page
-	Pager    pager                // of the history
+	Pager    views.Pager          // of the history
 	Changes  []change
 	Sync     contentsync.Status
 	Pending  bool // a check was requested, and has not ended yet
@@ -37,7 +39,7 @@ type registryPage struct {
 
 // FixPath is the address of the field to correct, empty if the caller may not change it or the form does not have it.
 func (p registryPage) FixPath() string {
-	id := fieldID(p.Health.State.Field)
+	id := forms.FieldID(p.Health.State.Field)
 	if id == "" || !p.MayChange {
 		return ""
 	}
@@ -53,8 +55,8 @@ func (p registryPage) OldReport() bool { return p.Report.StartedAt.Before(p.Upda
 func registryPath(uid string) string { return pathRegistries + "/" + uid }
 
 // showRegistry is GET /console/registries/{uid}.
-func (s *Console) showRegistry(c *call) error {
-	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h registryHandlers) showRegistry(c *call) error {
+	found, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -63,16 +65,16 @@ func (s *Console) showRegistry(c *call) error {
 		MayCheck: p.Can(auth.ValidateRegistries), MaySync: p.Can(auth.SyncRegistries) && found.SyncSupported,
 		MayChange: p.Can(auth.ChangeRegistries), MayDelete: p.Can(auth.DeleteRegistries)}
 	page.Pending = c.query("notice") == noticeDue
-	history, err := s.Watch.Timeline(c.Context(), c.principal, found.UID)
+	history, err := h.watch.Timeline(c.Context(), c.principal, found.UID)
 	if err != nil {
 		return err
 	}
-	page.Timeline = timelineOf(history, s.Now())
+	page.Timeline = views.TimelineOf(history, h.now())
 	page.Outdated = outdated(found, history)
-	if err := s.readReports(c, &page, history); err != nil {
+	if err := h.readReports(c, &page, history); err != nil {
 		return err
 	}
-	if page.Changes, err = s.recentChanges(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
+	if page.Changes, err = h.changes.recent(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
 		return err
 	}
 	return c.show("registry.html", found.Name, page)
@@ -93,45 +95,52 @@ func outdated(r registries.Registry, history []watch.HistoryEntry) bool {
 }
 
 // readReports reads the reports that the page shows: those of its entries of the history, and the newest one.
-func (s *Console) readReports(c *call, page *registryPage, history []watch.HistoryEntry) (err error) {
-	from := c.historyStart(len(history))
-	if page.History, err = s.historyAfter(c, page.UID, history[:from], historyPage); err != nil {
+func (h registryHandlers) readReports(c *call, page *registryPage, history []watch.HistoryEntry) (err error) {
+	from := historyStart(c, len(history))
+	if page.History, err = h.historyAfter(c, page.UID, history[:from], historyPage); err != nil {
 		return err
 	}
-	page.Pager = c.historyPager(from, len(page.History), len(history))
+	page.Pager = historyPager(c, from, len(page.History), len(history))
 	newest := page.History
 	if from > 0 {
-		if newest, err = s.historyAfter(c, page.UID, nil, 1); err != nil {
+		if newest, err = h.historyAfter(c, page.UID, nil, 1); err != nil {
 			return err
 		}
 	}
 	if len(newest) == 0 || newest[0].Report == nil {
 		return nil
 	}
-	page.Report = &regcheck.Report{}
-	return json.Unmarshal(newest[0].Report, page.Report)
+	report, err := reports.Decode(newest[0].Report)
+	if err != nil {
+		return err
+	}
+	page.Report = reports.Show(report, forms.Audience)
+	if newest[0].Counted { // so it is the report of the health status, with names of the form
+		page.Health.State.Message, page.Health.State.Hint = page.Report.Message, page.Report.Hint
+	}
+	return nil
 }
 
 // historyAfter returns the entries that follow the last of others.
-func (s *Console) historyAfter(c *call, uid string, others []watch.HistoryEntry, limit int) ([]watch.HistoryEntry, error) {
+func (h registryHandlers) historyAfter(c *call, uid string, others []watch.HistoryEntry, limit int) ([]watch.HistoryEntry, error) {
 	var last watch.HistoryEntry
 	if len(others) > 0 {
 		last = others[len(others)-1]
 	}
-	_, entries, err := s.Watch.History(c.Context(), c.principal, "", uid, limit, last)
+	_, entries, err := h.watch.History(c.Context(), c.principal, "", uid, limit, last)
 	return entries, err
 }
 
 // historyStart returns the number of entries before the page that the address names by its number.
-func (c *call) historyStart(total int) int {
+func historyStart(c *call, total int) int {
 	number, _ := strconv.Atoi(c.query("history"))
 	return (max(min(number, (total-1)/historyPage+1), 1) - 1) * historyPage
 }
 
 // historyPager returns the pager for a page of entries after the first ones.
-func (c *call) historyPager(from, shown, total int) pager {
+func historyPager(c *call, from, shown, total int) views.Pager {
 	number := from/historyPage + 1
-	p := pager{Position: positions(from+shown, shown, int64(total))}
+	p := views.Pager{Position: positions(from+shown, shown, int64(total))}
 	if number > 1 {
 		p.Previous = c.withQuery("history", strconv.Itoa(number-1)) + "#history"
 	}
@@ -142,10 +151,10 @@ func (c *call) historyPager(from, shown, total int) pager {
 }
 
 // checkRegistry is POST /console/registries/{uid}/check.
-func (s *Console) checkRegistry(c *call) error {
+func (h registryHandlers) checkRegistry(c *call) error {
 	// The deadline of the request would cancel the wait.
 	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
-	report, _, err := s.Watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), s.Checks.ReserveWait)
+	report, _, err := h.watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), h.checks.ReserveWait)
 	if err != nil {
 		return err
 	}
@@ -157,8 +166,8 @@ func (s *Console) checkRegistry(c *call) error {
 }
 
 // syncRegistry is POST /console/registries/{uid}/sync.
-func (s *Console) syncRegistry(c *call) error {
-	if err := s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+func (h registryHandlers) syncRegistry(c *call) error {
+	if err := h.content.Request(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	return c.redirect(registryPath(c.PathValue("uid")), "syncRequested")
@@ -167,29 +176,30 @@ func (s *Console) syncRegistry(c *call) error {
 type contentPage struct {
 	registries.Registry
 	Path   string
-	Filter field
+	Filter forms.Field
 	contentsync.Page
-	Pager pager
-	Empty empty
+	Pager views.Pager
+	Empty views.Empty
 }
 
 // showContent is GET /console/registries/{uid}/content.
-func (s *Console) showContent(c *call) error {
-	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+func (h registryHandlers) showContent(c *call) error {
+	found, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
 	query := contentsync.Query{Repository: c.query("repository"), Request: c.pageRequest()}
-	page := contentPage{Registry: found, Path: registryPath(found.UID), Filter: field{Name: "repository", Label: "Repository", Type: "search", Value: query.Repository,
-		Hint: "This one and those below it."}}
-	if page.Page, err = s.ContentSync.List(c.Context(), c.principal, found.UID, query); err != nil {
+	page := contentPage{Registry: found, Path: registryPath(found.UID),
+		Filter: forms.Field{Name: "repository", Label: "Repository", Type: "search", Value: query.Repository,
+			Hint: "This one and those below it."}}
+	if page.Page, err = h.content.List(c.Context(), c.principal, found.UID, query); err != nil {
 		return err
 	}
 	page.Pager = pagerOf(c, page.Page.Page)
-	page.Empty = empty{Text: page.Page.Sync.Message}
+	page.Empty = views.Empty{Text: page.Page.Sync.Message}
 	switch {
 	case query.Repository != "":
-		page.Empty = empty{"No repository has this name.", page.Path + "/content", "Show all content"}
+		page.Empty = views.Empty{Text: "No repository has this name.", Path: page.Path + "/content", Action: "Show all content"}
 	case page.Empty.Text == "":
 		page.Empty.Text = "The registry has no content that its credentials can list."
 	}
@@ -197,11 +207,11 @@ func (s *Console) showContent(c *call) error {
 }
 
 // confirmDelete is GET /console/registries/{uid}/delete.
-func (s *Console) confirmDelete(c *call) error {
+func (h registryHandlers) confirmDelete(c *call) error {
 	if err := c.principal.May(auth.DeleteRegistries); err != nil {
 		return err
 	}
-	found, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	found, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -209,8 +219,8 @@ func (s *Console) confirmDelete(c *call) error {
 }
 
 // deleteRegistry is POST /console/registries/{uid}/delete.
-func (s *Console) deleteRegistry(c *call) error {
-	if err := s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+func (h registryHandlers) deleteRegistry(c *call) error {
+	if err := h.registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	return c.redirect(pathRegistries, "registryDeleted")

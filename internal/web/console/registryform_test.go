@@ -95,6 +95,58 @@ func TestEditRegistry(t *testing.T) {
 	}
 }
 
+// What credentials are obtained with is stored by the form, shown without secrets, and changed. A stored secret stays with its identity.
+func TestEditRegistryOfACloud(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	p := w.mustIdentify(cookie)
+	values := url.Values{"name": {"before"}, "endpoint": {"https://123456789012.dkr.ecr.eu-west-1.amazonaws.com"}, "providerType": {"helm"},
+		"authType": {"ecr"}, "aws.accessKey": {"AKIA"}, "aws.secretKey": {"the stored key"}, "aws.sessionToken": {"the stored session"},
+		"password": {"of another type"}}
+	created := w.send("POST", pathNewRegistry, values.Encode(), "Cookie", cookie)
+	path, _, _ := strings.Cut(created.Header().Get("Location"), "?")
+	if created.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", created.Code, created.Body)
+	}
+	page := w.send("GET", path+"/edit", "", "Cookie", cookie).Body.String()
+	if !strings.Contains(page, `value="AKIA"`) || strings.Contains(page, "the stored key") ||
+		strings.Contains(page, "the stored session") || strings.Contains(page, secret.Mask) {
+		t.Errorf("the page: %s", page)
+	}
+	if page := w.send("GET", path, "", "Cookie", cookie).Body.String(); !strings.Contains(page, "<dd>AKIA</dd>") {
+		t.Errorf("the page of the registry does not name the key: %s", page)
+	}
+	save := func(version, name, value string) (response, regcheck.AWSKey) {
+		t.Helper()
+		changed := maps.Clone(values)
+		for _, hidden := range []string{"aws.secretKey", "aws.sessionToken"} {
+			changed.Del(hidden)
+		}
+		changed.Set("version", version)
+		changed.Set(name, value)
+		got := w.send("POST", path+"/edit", changed.Encode(), "Cookie", cookie)
+		after, err := w.Registries.Load(t.Context(), p.OrgUID, strings.TrimPrefix(path, pathRegistries+"/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, *after.Definition.Auth.AWS
+	}
+	got, after := save("1", "name", "after")
+	want := regcheck.AWSKey{AccessKey: "AKIA", SecretKey: "the stored key", SessionToken: "the stored session"}
+	if got.Code != http.StatusSeeOther || after != want {
+		t.Errorf("%d %s: %+v", got.Code, got.Body, after)
+	}
+	got, after = save("2", "aws.accessKey", "OTHER")
+	if page := got.Body.String(); got.Code != http.StatusBadRequest || !strings.Contains(page, `href="#field-aws.secretKey"`) ||
+		after != want {
+		t.Errorf("another identity: %d %s: %+v", got.Code, page, after)
+	}
+	got, after = save("2", "aws.secretKey", "a new key")
+	if want.SecretKey, want.SessionToken = "a new key", ""; got.Code != http.StatusSeeOther || after != want {
+		t.Errorf("a new key: %d %s: %+v", got.Code, got.Body, after)
+	}
+}
+
 // A form that another change overtook is refused, with what was entered except secrets.
 func TestOutdatedForm(t *testing.T) {
 	w := mustWorld(t, false)

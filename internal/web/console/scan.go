@@ -19,6 +19,10 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -30,7 +34,6 @@ const (
 	maxSkipped    = 20      // and of those of other entries
 	maxChecked    = 20      // definitions of a request
 	checksAtOnce  = 4
-	maxShownText  = 300 // characters of a text of the file
 	pastedName    = "pasted text"
 	actionCheck   = "check"
 	actionSave    = "save"
@@ -43,7 +46,7 @@ const (
 )
 
 type scanPage struct {
-	Form    *form
+	Form    *forms.Form
 	Result  *scanResult // nil before a file was read
 	MaySave bool
 }
@@ -71,13 +74,13 @@ func (f foundDefinition) Usable() bool {
 }
 
 // Address is where the registry is.
-func (f foundDefinition) Address() string { return short(model.Address(f.Definition)) }
+func (f foundDefinition) Address() string { return views.Short(model.Address(f.Definition)) }
 
 // Places are where the file has it.
 func (f foundDefinition) Places() string {
-	first := place(f.Sources[0])
+	first := views.Place(f.Sources[0])
 	if n := len(f.Sources) - 1; n > 0 {
-		first += fmt.Sprintf(", and %s more", count(n, "place"))
+		first += fmt.Sprintf(", and %s more", words.Count(n, "place"))
 	}
 	return first
 }
@@ -89,7 +92,7 @@ func (f foundDefinition) User() string {
 	}
 	switch a := f.Definition.Auth; a.Kind() {
 	case regcheck.Basic:
-		return short(a.Username)
+		return views.Short(a.Username)
 	case regcheck.Token:
 		return "a token"
 	default:
@@ -97,65 +100,64 @@ func (f foundDefinition) User() string {
 	}
 }
 
-func place(source model.Source) string { return short(cmp.Or(source.InFile(), source.File)) }
-
-// short returns the beginning of a text of the file.
-func short(text string) string {
-	if len(text) <= maxShownText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShownText], "") + "…"
-}
-
-func (s *Console) scanPage(c *call) scanPage {
-	formats, consumers := []option{{"", "Detect"}}, []option{{"", "The program that the file belongs to"}}
+func scanPageOf(c *call) scanPage {
+	formats, consumers := forms.Options("", "Detect"), forms.Options("", "The program that the file belongs to")
 	for _, name := range definitions.FormatNames() {
-		formats = append(formats, option{name, name})
+		formats = append(formats, forms.Options(name, name)...)
 	}
 	for _, name := range model.ConsumerNames() {
-		consumers = append(consumers, option{name, name})
+		consumers = append(consumers, forms.Options(name, name)...)
 	}
-	f := newForm("List", pathScan,
-		field{Name: fieldFile, Label: "File", Type: "file", Hint: "Choose a file or drop it here: a docker config, manifests, and others. The service does not store it."},
-		field{Name: fieldText, Label: "Or its text", Type: "textarea", Secret: true},
-		field{Name: fieldConsumer, Label: "Used by", Type: "select", Options: consumers, Hint: "Programs choose credentials by different rules."},
-		field{Name: fieldFormat, Label: "Format", Type: "select", Options: formats})
+	f := forms.New("List", pathScan,
+		forms.Field{Name: fieldFile, Label: "File", Type: "file", Hint: "Choose a file or drop it here: a docker config, manifests, and " +
+			"others. The service does not store it."},
+		forms.Field{Name: fieldText, Label: "Or its text", Type: "textarea", Secret: true},
+		forms.Field{Name: fieldConsumer, Label: "Used by", Type: "select", Options: consumers,
+			Hint: "Programs choose credentials by different rules."},
+		forms.Field{Name: fieldFormat, Label: "Format", Type: "select", Options: formats})
 	f.Multipart = true
 	return scanPage{Form: f, MaySave: c.principal.Can(auth.CreateRegistries)}
 }
 
+// scanHandlers has the page that reads a file.
+type scanHandlers struct {
+	checks     *checks.Service
+	registries *registries.Service
+	count      func(*regcheck.Report, error)
+}
+
 // showScan is GET /console/scan.
-func (s *Console) showScan(c *call) error { return c.show("scan.html", "Scan", s.scanPage(c)) }
+func (h scanHandlers) showScan(c *call) error { return c.show("scan.html", "Scan", scanPageOf(c)) }
 
 // scan is POST /console/scan: it lists what the file of the request has, and checks or saves what was chosen of it. The file is part
 // of each request, since the service does not store it.
-func (s *Console) scan(c *call) error {
-	page := s.scanPage(c)
-	request := checks.ScanRequest{Options: model.Options{Format: model.Format(c.PostFormValue(fieldFormat)), As: model.Consumer(c.PostFormValue(fieldConsumer))}}
+func (h scanHandlers) scan(c *call) error {
+	page := scanPageOf(c)
+	options := model.Options{Format: model.Format(c.PostFormValue(fieldFormat)), As: model.Consumer(c.PostFormValue(fieldConsumer))}
 	name, file, err := scannedFile(c)
-	if err = cmp.Or(err, knownOptions(request.Options)); err != nil {
-		_, recordErr := s.Checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(audit.RegistryScan, err))
-		return s.refuseScan(c, page, cmp.Or(recordErr, err))
+	if err = cmp.Or(err, knownOptions(options)); err != nil {
+		_, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(audit.RegistryScan, err))
+		return h.refuseScan(c, page, cmp.Or(recordErr, err))
 	}
-	request.Name, request.File = name, file
-	found, _, err := s.Checks.Scan(c.Context(), c.principal, c.origin, request)
+	request := checks.ScanRequest{Name: name, File: file, Options: options}
+	found, _, err := h.checks.Scan(c.Context(), c.principal, c.origin, request)
 	if err != nil {
-		return s.refuseScan(c, page, err)
+		return h.refuseScan(c, page, err)
 	}
-	page.Form.sent(c)
+	page.Form.Sent(c)
 	page.Result = readScan(c, found)
-	if err := s.useChosen(c, page.Result.Found); err != nil {
-		return s.refuseScan(c, page, err)
+	if err := h.useChosen(c, page.Result.Found); err != nil {
+		return h.refuseScan(c, page, err)
 	}
 	return c.show("scan.html", "Scan", page)
 }
 
 // refuseScan shows the form again, unless the caller may not use it.
-func (s *Console) refuseScan(c *call, page scanPage, err error) error {
+func (h scanHandlers) refuseScan(c *call, page scanPage, err error) error {
 	if fault.KindOf(err) == fault.Forbidden {
 		return err
 	}
-	page.Form.refused(c, err)
+	page.Form.Refuse(c, err)
 	return c.showAgain(err, "scan.html", "Scan", page)
 }
 
@@ -169,7 +171,7 @@ func scannedFile(c *call) (name string, data []byte, err error) {
 		}
 		defer file.Close()
 		if data, err = io.ReadAll(file); len(data) > 0 || err != nil {
-			return short(header.Filename), data, err
+			return views.Short(header.Filename), data, err
 		}
 	}
 	text := strings.ReplaceAll(c.PostFormValue(fieldText), "\r\n", "\n") // browsers change the ends of lines
@@ -217,7 +219,7 @@ func idOf(index int, r model.Registry) string {
 }
 
 // useChosen does what the button says with the chosen definitions.
-func (s *Console) useChosen(c *call, found []foundDefinition) error {
+func (h scanHandlers) useChosen(c *call, found []foundDefinition) error {
 	action := c.PostFormValue(fieldDo)
 	if action != actionCheck && action != actionSave {
 		return nil
@@ -234,11 +236,11 @@ func (s *Console) useChosen(c *call, found []foundDefinition) error {
 	case len(chosen) == 0:
 		return refusedChoice("Choose at least one definition, and the file of the list.")
 	case action == actionSave:
-		return s.saveChosen(c, origin, chosen)
+		return h.saveChosen(c, origin, chosen)
 	case len(chosen) > maxChecked:
 		return refusedChoice(fmt.Sprintf("Choose at most %d definitions to check.", maxChecked))
 	}
-	return s.checkChosen(c, origin, chosen)
+	return h.checkChosen(c, origin, chosen)
 }
 
 func refusedChoice(message string) error {
@@ -246,19 +248,23 @@ func refusedChoice(message string) error {
 }
 
 // checkChosen checks definitions, a few at a time, and sets their reports or why there is none.
-func (s *Console) checkChosen(c *call, origin audit.Origin, chosen []*foundDefinition) error {
+func (h scanHandlers) checkChosen(c *call, origin audit.Origin, chosen []*foundDefinition) error {
 	group, ctx := errgroup.WithContext(c.Context())
 	group.SetLimit(checksAtOnce)
 	for _, one := range chosen {
 		group.Go(func() (err error) {
 			defer recoverPanic(&err)
-			report, _, err := s.Checks.Validate(ctx, c.principal, origin, checks.Request{Action: audit.RegistryValidate, Definition: registries.SentDefinition{Definition: one.Definition}})
-			s.CountValidation(report, err)
+			report, _, err := h.checks.Validate(ctx, c.principal, origin,
+				checks.Request{Action: audit.RegistryValidate, Definition: registries.SentDefinition{Definition: one.Definition}})
+			h.count(report, err)
 			if err != nil && fault.KindOf(err) == fault.Internal {
 				return err
 			}
-			if one.Report = report; err != nil {
-				one.NotChecked = messageOf(fault.Visible(err))
+			if report != nil {
+				one.Report = reports.Show(report, forms.Audience)
+			}
+			if err != nil {
+				one.NotChecked = words.Message(fault.Visible(err))
 			}
 			return nil
 		})
@@ -267,12 +273,12 @@ func (s *Console) checkChosen(c *call, origin audit.Origin, chosen []*foundDefin
 }
 
 // saveChosen stores definitions, and sets what became of each.
-func (s *Console) saveChosen(c *call, origin audit.Origin, chosen []*foundDefinition) error {
+func (h scanHandlers) saveChosen(c *call, origin audit.Origin, chosen []*foundDefinition) error {
 	input := registries.ImportInput{}
 	for _, one := range chosen {
 		input.Definitions = append(input.Definitions, one.Definition)
 	}
-	imported, err := s.Registries.Import(c.Context(), c.principal, origin, input)
+	imported, err := h.registries.Import(c.Context(), c.principal, origin, input)
 	for i := range imported {
 		chosen[i].Imported = &imported[i]
 	}

@@ -22,12 +22,15 @@ import (
 )
 
 // dockerConfig has an entry with a password, and one that a credential helper has. The checker contacts neither address.
-const dockerConfig = `{"auths": {"127.0.0.1:5000": {"auth": "YWRhOmh1bnRlcjI="}, "127.0.0.1:5001": {"auth": "Ym9iOmh1bnRlcjI="}}, "credHelpers": {"127.0.0.1:5002": "pass"}}`
+const dockerConfig = `{"auths": {"127.0.0.1:5000": {"auth": "YWRhOmh1bnRlcjI="}, "127.0.0.1:5001": {"auth": "Ym9iOmh1bnRlcjI="}}, ` +
+	`"credHelpers": {"127.0.0.1:5002": "pass"}}`
 
 func scanWorld(t *testing.T) (*world, string) {
 	t.Helper()
 	w := mustWorld(t, false)
-	w.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{}, time.Now)
+	w.configure(func(c *Config) {
+		c.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{}, time.Now)
+	})
 	return w, w.mustLogin()
 }
 
@@ -108,11 +111,13 @@ func TestScanOfNothing(t *testing.T) {
 func TestScanUsesWhatIsChosen(t *testing.T) {
 	w, cookie := scanWorld(t)
 	counted := 0
-	w.CountValidation = func(report *regcheck.Report, err error) {
-		if counted++; err != nil || report.Valid {
-			t.Errorf("counted: %+v, %v", report, err)
+	w.configure(func(c *Config) {
+		c.CountValidation = func(report *regcheck.Report, err error) {
+			if counted++; err != nil || report.Valid {
+				t.Errorf("counted: %+v, %v", report, err)
+			}
 		}
-	}
+	})
 	fields := chosen(w.scan(t, cookie, dockerConfig, "do", "list"))
 	checked := w.scan(t, cookie, dockerConfig, append(fields[:2:2], "do", "check")...).Body.String()
 	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>not valid") != 1 ||
@@ -203,7 +208,7 @@ func TestScanWhoseCheckPanics(t *testing.T) {
 		"dialer":   {regcheck.Checker{Dialer: panicky{}, Egress: policy}, dockerConfig},
 		"resolver": {regcheck.Checker{Resolver: panicky{}}, `{"auths": {"r.example.com": {"auth": "YWRhOmh1bnRlcjI="}}}`},
 	} {
-		w.Checks = checks.New(w.db, w.Registries, &row.checker, checks.Limits{}, time.Now)
+		w.configure(func(c *Config) { c.Checks = checks.New(w.db, w.Registries, &row.checker, checks.Limits{}, time.Now) })
 		fields := chosen(w.scan(t, cookie, row.file, "do", "list"))
 		got := w.scan(t, cookie, row.file, append(fields, "do", "check")...)
 		if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -118,63 +117,4 @@ func ownPage(address string) string {
 // isPage reports whether a path is one of the console, or of the API reference.
 func isPage(path string) bool {
 	return strings.HasPrefix(path, pathOverview) || path == pathDocs || strings.HasPrefix(path, pathDocs+"/")
-}
-
-type loginPage struct {
-	Form *form
-	Next string
-}
-
-func (c *call) loginForm() *form {
-	return newForm("Log in", pathLogin,
-		field{Name: "org", Label: "Organization", Autocomplete: "organization"},
-		field{Name: "emailId", Label: "Email", Type: "email", Autocomplete: "username"},
-		field{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"})
-}
-
-// showLogin is GET /console/login.
-func (s *Console) showLogin(c *call) error {
-	if _, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
-		return c.redirect(c.next(), "")
-	}
-	return c.show("login.html", "Log in", loginPage{c.loginForm(), c.next()})
-}
-
-// login is POST /console/login. Each login has a reference of its own, so that one which was known before is of no use.
-func (s *Console) login(c *call) error {
-	reference, end, err := s.Auth.Logins.LoginConsole(c.Context(), c.origin,
-		auth.Credentials{Org: c.PostFormValue("org"), Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password"))})
-	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
-		s.CountLogin(err)
-	}
-	if err != nil {
-		return c.showAgain(err, "login.html", "Log in", loginPage{c.loginForm().refused(c, err), c.next()})
-	}
-	if p, err := s.Auth.Authenticator.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
-		_ = s.Auth.Sessions.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
-	}
-	c.setCookie(sessionCookie, reference.Reveal(), end)
-	return c.redirect(c.next(), "")
-}
-
-// logout is POST /console/logout.
-func (s *Console) logout(c *call) error {
-	if err := s.Auth.Sessions.Logout(c.Context(), c.principal, c.origin); err != nil {
-		return err
-	}
-	c.setCookie(sessionCookie, "", time.Time{})
-	return c.redirect(pathLogin, "loggedOut")
-}
-
-// themes are the values of the cookie; without one, the setting of the system counts.
-var themes = map[string]bool{"light": true, "dark": true}
-
-// setTheme is POST /console/theme.
-func (s *Console) setTheme(c *call) error {
-	theme := c.PostFormValue("theme")
-	if !themes[theme] {
-		theme = ""
-	}
-	c.setCookie(themeCookie, theme, s.Now().AddDate(1, 0, 0))
-	return c.redirect(c.next(), "")
 }

@@ -12,6 +12,8 @@ const failure = document.getElementById("failure");
 const login = failure.querySelector("[data-login]");
 let form = document.getElementById("check");
 let running = false;
+let shown; // uid of the report that the page shows
+let cancel = () => {}; // ends the check that runs
 
 // Enter in the name saves. The default button of the form checks.
 main.addEventListener("keydown", (event) => {
@@ -33,6 +35,39 @@ main.addEventListener("submit", async (event) => {
   }
 });
 
+// The entry of the history has what was typed, without secrets, and the report: both are there again after Back.
+main.addEventListener("change", remember);
+
+function remember() {
+  const body = withoutSecrets(sent());
+  if (shown) body.set("report", shown);
+  history.replaceState({ check: String(body) }, "");
+}
+
+async function restore(body) {
+  for (const field of form.elements) {
+    if (field.type === "checkbox") field.checked = body.has(field.name);
+    else if (body.has(field.name) && !isSecret(field)) field.value = body.get(field.name);
+  }
+  const report = (shown = body.get("report"));
+  if (!report) return;
+  const before = String(sent());
+  const request = await send(form.action, body);
+  if (shown !== report) return; // a check began
+  const next = pageOf(request)?.getElementById("check"); // says which secrets to enter again
+  if (!next || !showResult(request)) return refuse(request);
+  if (String(sent()) !== before) return; // the form was changed
+  form.replaceWith(next);
+  form = next;
+}
+
+function withoutSecrets(body) {
+  for (const field of form.elements) {
+    if (isSecret(field) && body.get(field.name)) body.set(field.name, "set");
+  }
+  return body;
+}
+
 async function store(address) {
   const request = await send(address, sent());
   const { responseURL } = request; // that of the registry, if it was stored
@@ -40,8 +75,12 @@ async function store(address) {
   else location.assign(responseURL);
 }
 
+progress.querySelector("[data-cancel]").addEventListener("click", () => cancel());
+
 async function check() {
+  let canceled = false;
   result.replaceChildren();
+  shown = undefined;
   log.replaceChildren();
   progress.hidden = false;
   progress.focus();
@@ -50,17 +89,29 @@ async function check() {
   const request = await send(form.action, body, (line) => {
     last = JSON.parse(line);
     if (last.stage) say(last.stage);
+  }, (abort) => {
+    cancel = () => {
+      canceled = true;
+      abort();
+    };
   });
-  if (!isStream(request)) refuse(request);
+  cancel = () => {};
+  if (canceled) fail("The check was canceled.");
+  else if (!isStream(request)) refuse(request);
   else if (last.report) await show(body, last.report);
   else fail(last.failed ?? "The check was interrupted. Try again.");
   progress.hidden = true;
 }
 
+function isSecret({ type, dataset }) {
+  return type === "password" || "secret" in dataset;
+}
+
 const sent = () => new URLSearchParams(new FormData(form));
 
-// send sends a form. The response is a stream, whose lines are passed to onLine, or a page, of which no script runs.
-function send(address, body, onLine) {
+// send sends a form. The response is a stream, whose lines are passed to onLine, or a page, of which no script runs. onStart gets the function
+// that aborts the request.
+function send(address, body, onLine, onStart) {
   const request = new XMLHttpRequest();
   request.open("POST", address);
   if (onLine) request.setRequestHeader("Accept", stages);
@@ -80,6 +131,7 @@ function send(address, body, onLine) {
       resolve(request);
     };
     request.send(body);
+    onStart?.(() => request.abort());
   });
 }
 
@@ -101,16 +153,20 @@ function say(text) {
 
 // show shows the report. The request has no secrets, only which there are.
 async function show(body, report) {
-  for (const name of ["password", "token", "key"]) {
-    if (body.get(name)) body.set(name, "set");
-  }
-  body.set("report", report);
+  withoutSecrets(body).set("report", report);
   const request = await send(form.action, body);
+  if (!showResult(request)) return refuse(request);
+  shown = report;
+  remember();
+  document.getElementById("outcome").focus();
+}
+
+function showResult(request) {
   const found = pageOf(request)?.getElementById("result")?.childNodes;
-  if (!found?.length) return refuse(request);
+  if (!found?.length) return false;
   result.replaceChildren(...found);
   prepare(result);
-  document.getElementById("outcome").focus();
+  return true;
 }
 
 // refuse shows why a request was refused: by the form of the response, with the values of the present one, or above the form.
@@ -145,3 +201,6 @@ function fail(message, needsLogin = false) {
   failure.hidden = false;
   failure.focus();
 }
+
+const [navigation] = performance.getEntriesByType("navigation");
+if (navigation.type === "back_forward" && history.state?.check) await restore(new URLSearchParams(history.state.check));

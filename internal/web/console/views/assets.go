@@ -1,4 +1,4 @@
-package console
+package views
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-//go:embed views/static
+//go:embed static
 var staticFiles embed.FS
 
-// assets are the styles and scripts, compressed once. Their path has the hash of all of them, so browsers may cache them
+// Assets are the styles and scripts, compressed once. Their path has the hash of all of them, so browsers may cache them
 // forever, and scripts import each other by relative paths.
-type assets struct {
+type Assets struct {
 	hash  string
 	files map[string]asset
 }
@@ -34,9 +34,9 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-func readAssets() (assets, error) {
-	all, total := assets{files: map[string]asset{}}, sha256.New()
-	err := fs.WalkDir(staticFiles, "views/static", func(name string, entry fs.DirEntry, err error) error {
+func readAssets() (Assets, error) {
+	all, total := Assets{files: map[string]asset{}}, sha256.New()
+	err := fs.WalkDir(staticFiles, "static", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -50,7 +50,7 @@ func readAssets() (assets, error) {
 		}
 		fmt.Fprintf(total, "%s %d ", name, len(plain))
 		total.Write(plain)
-		all.files[strings.TrimPrefix(name, "views/static/")] = asset{contentType, plain, compress(plain)}
+		all.files[strings.TrimPrefix(name, "static/")] = asset{contentType, plain, compress(plain)}
 		return nil
 	})
 	all.hash = hex.EncodeToString(total.Sum(nil)[:8])
@@ -65,24 +65,26 @@ func compress(plain []byte) []byte {
 	return out.Bytes()
 }
 
-const pathStatic = "/console/static/"
+// PathStatic is the path below which the files are.
+const PathStatic = "/console/static/"
 
-func (a assets) pattern() string { return pathStatic + "{hash}/{file...}" }
+// Pattern is the pattern of http.ServeMux of the files.
+func (a Assets) Pattern() string { return PathStatic + "{hash}/{file...}" }
 
 // url returns the address of a file.
-func (a assets) url(file string) (string, error) {
+func (a Assets) url(file string) (string, error) {
 	if _, ok := a.files[file]; !ok {
 		return "", fmt.Errorf("there is no file %s", file)
 	}
-	return pathStatic + a.hash + "/" + file, nil
+	return PathStatic + a.hash + "/" + file, nil
 }
 
-// serve sends a file. Another hash is of another version: during an upgrade its page may have come from another server.
-func (a assets) serve(w http.ResponseWriter, r *http.Request) {
+// Serve sends a file, and reports whether there is one with that name. Another hash is of another version: during an upgrade its page may
+// have come from another server.
+func (a Assets) Serve(w http.ResponseWriter, r *http.Request) bool {
 	file, ok := a.files[r.PathValue("file")]
 	if !ok {
-		callOf(w, r).showError(pathNotFound())
-		return
+		return false
 	}
 	h := w.Header()
 	h.Set("Content-Type", file.contentType)
@@ -96,4 +98,5 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 		body = file.compressed
 	}
 	_, _ = w.Write(body) // fails only if the browser went away
+	return true
 }

@@ -1,4 +1,4 @@
-package console
+package views
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// snippet is a definition as another program takes it. Text has no secret: it names variables and files, which Needs lists.
-type snippet struct{ ID, Title, Text, Needs string }
+// Snippet is a definition as another program takes it. Text has no secret: it names variables and files, which Needs lists.
+type Snippet struct{ ID, Title, Text, Needs string }
 
-func snippets(d regcheck.Definition) []snippet {
-	return []snippet{
+// Snippets returns a definition for the programs that take one.
+func Snippets(d regcheck.Definition) []Snippet {
+	return []Snippet{
 		{"curl", "curl", curlOf(d), needs(d, "REGWARDEN_SERVER, REGWARDEN_API_KEY", "REGISTRY_PASSWORD", "REGISTRY_TOKEN")},
 		{"cli", "Command line", cliOf(d), needs(d, "", "REGWARDEN_REGISTRY_PASSWORD", "REGWARDEN_REGISTRY_TOKEN")},
 		terraformOf(d),
@@ -25,6 +26,15 @@ const (
 	caFile          = "ca.pem"
 	certificateFile = "client.pem"
 	keyFile         = "client-key.pem"
+	accountFile     = "service-account.json"
+	appFile         = "app-key.pem"
+)
+
+// Variables that the snippets name.
+const (
+	awsSecret   = "AWS_SECRET_ACCESS_KEY" // #nosec G101 -- a name
+	awsSession  = "AWS_SESSION_TOKEN"
+	azureSecret = "AZURE_CLIENT_SECRET" // #nosec G101 -- a name
 )
 
 // needs returns the variables and files of a snippet, as a sentence.
@@ -35,6 +45,8 @@ func needs(d regcheck.Definition, variables, password, token string) string {
 		used bool
 	}{
 		{password, d.Auth.Type == regcheck.Basic}, {token, d.Auth.Type == regcheck.Token},
+		{awsSecret, d.Auth.AWS != nil}, {awsSession, d.Auth.AWS != nil && d.Auth.AWS.SessionToken != ""},
+		{accountFile, d.Auth.GCP != nil}, {azureSecret, d.Auth.Azure != nil}, {appFile, d.Auth.GitHub != nil},
 		{caFile, d.Auth.TLS.CA != ""}, {certificateFile, d.Auth.TLS.Certificate != ""}, {keyFile, d.Auth.TLS.Key != ""},
 	} {
 		if one.used {
@@ -51,6 +63,9 @@ func needs(d regcheck.Definition, variables, password, token string) string {
 }
 
 func cliOf(d regcheck.Definition) string {
+	if d.Auth.Type.IsObtained() {
+		return "regwarden check - <<JSON\n" + documentOf(d) + "JSON"
+	}
 	lines := []string{"regwarden check --endpoint " + shellWord(d.Endpoint)}
 	for _, flag := range []struct{ name, value string }{
 		{"--base-path", d.BasePath}, {"--content", d.BaseContentPath}, {"--provider-type", string(d.ProviderType)},
@@ -92,8 +107,14 @@ func shellWord(text string) string {
 // inDocument quotes a text for a document in which the shell replaces variables.
 var inDocument = strings.NewReplacer(`\\`, `\\\\`, "$", `\$`, "`", "\\`")
 
-// curlOf returns a request. The shell inserts the secrets and files: no text of a definition contains a quoted member.
 func curlOf(d regcheck.Definition) string {
+	return `curl -sS --fail-with-body "$REGWARDEN_SERVER/v1/registries/oci/basic/diagnose" \
+  -H "ApiKey: $REGWARDEN_API_KEY" -H 'Content-Type: application/json' -d @- <<JSON
+` + documentOf(d) + "JSON"
+}
+
+// documentOf returns a definition as JSON. The shell inserts the secrets and files: no text of a definition contains a quoted member.
+func documentOf(d regcheck.Definition) string {
 	const member = "file"
 	a := *d.Auth
 	for _, pem := range []*string{&a.TLS.CA, &a.TLS.Certificate} {
@@ -103,14 +124,14 @@ func curlOf(d regcheck.Definition) string {
 	}
 	d.Auth = &a
 	file := func(name string) string { return "$(jq -Rs . < " + name + ")" }
-	body := strings.NewReplacer(
+	return strings.NewReplacer(
+		`"secretKey": "********"`, `"secretKey": "$`+awsSecret+`"`, `"sessionToken": "********"`, `"sessionToken": "$`+awsSession+`"`,
+		`"serviceAccount": "********"`, `"serviceAccount": `+file(accountFile),
+		`"clientSecret": "********"`, `"clientSecret": "$`+azureSecret+`"`, `"privateKey": "********"`, `"privateKey": `+file(appFile),
 		`"password": "********"`, `"password": "$REGISTRY_PASSWORD"`, `"token": "********"`, `"token": "$REGISTRY_TOKEN"`,
 		`"key": "********"`, `"key": `+file(keyFile), `"ca": "file"`, `"ca": `+file(caFile), `"certificate": "file"`,
 		`"certificate": `+file(certificateFile),
 	).Replace(inDocument.Replace(indentedJSON(d)))
-	return `curl -sS --fail-with-body "$REGWARDEN_SERVER/v1/registries/oci/basic/diagnose" \
-  -H "ApiKey: $REGWARDEN_API_KEY" -H 'Content-Type: application/json' -d @- <<JSON
-` + body + "JSON"
 }
 
 // indentedJSON ends with a line break. It leaves <, > and & as they are.
@@ -124,10 +145,10 @@ func indentedJSON(value any) string {
 }
 
 // terraformOf returns a resource of Palette's provider, which has no tokens and no client keys.
-func terraformOf(d regcheck.Definition) snippet {
-	s := snippet{ID: "terraform", Title: "Terraform"}
-	if d.Auth.Type == regcheck.Token || d.Auth.TLS.Key != "" {
-		s.Needs = "Palette's provider has no arguments for tokens and client keys."
+func terraformOf(d regcheck.Definition) Snippet {
+	s := Snippet{ID: "terraform", Title: "Terraform"}
+	if d.Auth.Type == regcheck.Token || d.Auth.Type.IsObtained() || d.Auth.TLS.Key != "" {
+		s.Needs = "Palette's provider has no arguments for tokens, client keys and what credentials are obtained with."
 		return s
 	}
 	credentials := arguments{{"credential_type", string(d.Auth.Type)}, {"username", d.Auth.Username}}.lines("    ")

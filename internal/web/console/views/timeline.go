@@ -1,4 +1,4 @@
-package console
+package views
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 )
 
 const (
@@ -16,26 +17,27 @@ const (
 	minBarWidth   = 4   // so that a short failure is visible
 )
 
-// timeline shows the health of a registry over timelineSpan.
-type timeline struct {
-	Bars    []bar // those of failures are the last, which are drawn above the others
+// Timeline shows the health of a registry over timelineSpan.
+type Timeline struct {
+	Bars    []Bar // those of failures are the last, which are drawn above the others
 	Summary string
 }
 
-type bar struct {
+// Bar is a period of equal health.
+type Bar struct {
 	State    registries.Health
 	From, To time.Time
 	X, Width int
 }
 
 // Title describes a bar.
-func (b bar) Title() string {
+func (b Bar) Title() string {
 	const format = "2 Jan 15:04"
 	return fmt.Sprintf("%s from %s to %s UTC", b.State, b.From.UTC().Format(format), b.To.UTC().Format(format))
 }
 
-// timelineOf returns the timeline of a history, whose newest entry is the first.
-func timelineOf(history []watch.HistoryEntry, now time.Time) timeline {
+// TimelineOf returns the timeline of a history, whose newest entry is the first.
+func TimelineOf(history []watch.HistoryEntry, now time.Time) Timeline {
 	bars := healthBars(history, now)
 	for i := range bars {
 		one := &bars[i]
@@ -43,7 +45,7 @@ func timelineOf(history []watch.HistoryEntry, now time.Time) timeline {
 		one.Width = max(to-from, minBarWidth)
 		one.X = min(from, timelineWidth-one.Width)
 	}
-	shown := timeline{Summary: summarize(bars)}
+	shown := Timeline{Summary: summarize(bars)}
 	for _, state := range []registries.Health{registries.Unknown, registries.Healthy, registries.Failing} {
 		for _, one := range bars {
 			if one.State == state {
@@ -59,13 +61,13 @@ func position(at, now time.Time) int {
 }
 
 // healthBars returns the periods of equal health, the oldest first. A health lasts until the next check that counted another one.
-func healthBars(history []watch.HistoryEntry, now time.Time) (bars []bar) {
+func healthBars(history []watch.HistoryEntry, now time.Time) (bars []Bar) {
 	begin, end := now.Add(-timelineSpan), now
 	add := func(state registries.Health, from time.Time) {
 		if last := len(bars) - 1; last >= 0 && bars[last].State == state {
 			bars[last].From = from
 		} else {
-			bars = append(bars, bar{State: state, From: from, To: end})
+			bars = append(bars, Bar{State: state, From: from, To: end})
 		}
 		end = from
 	}
@@ -91,7 +93,7 @@ func healthBars(history []watch.HistoryEntry, now time.Time) (bars []bar) {
 }
 
 // summarize describes the bars in words.
-func summarize(bars []bar) string {
+func summarize(bars []Bar) string {
 	if len(bars) == 1 {
 		return fmt.Sprintf("Last 30 days: %s.", bars[0].State)
 	}
@@ -105,7 +107,7 @@ func summarize(bars []bar) string {
 		if periods[state] == 0 {
 			continue
 		}
-		part := fmt.Sprintf("%s for %s", state, inWords(durations[state]))
+		part := fmt.Sprintf("%s for %s", state, words.Duration(durations[state]))
 		if n := periods[state]; state == registries.Failing && n > 1 {
 			part += fmt.Sprintf(" in %d periods", n)
 		}

@@ -1,4 +1,4 @@
-package console
+package views
 
 import (
 	"encoding/json"
@@ -19,16 +19,18 @@ const hostile = "a'b\"c\\d\\\\e$(exit 9)f`exit 9`g${HOME}h%{if}i<j>&k\\$l"
 func runInShell(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{caFile, certificateFile, keyFile} {
+	for _, name := range []string{caFile, certificateFile, keyFile, accountFile, appFile} {
 		if err := os.WriteFile(dir+"/"+name, []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `curl() { cat; }
-regwarden() { printf '%s\n' "$@"; }
+regwarden() { if [ "$2" = - ]; then cat; else printf '%s\n' "$@"; fi; }
 jq() { printf '"'; cat; printf '"'; }
 `+text)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "REGISTRY_PASSWORD=the password", "REGISTRY_TOKEN=the token", "REGWARDEN_SERVER=https://regwarden.test", "REGWARDEN_API_KEY=key")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "REGISTRY_PASSWORD=the password", "REGISTRY_TOKEN=the token",
+		"AWS_SECRET_ACCESS_KEY=the secret key", "AWS_SESSION_TOKEN=the session token", "AZURE_CLIENT_SECRET=the client secret",
+		"REGWARDEN_SERVER=https://regwarden.test", "REGWARDEN_API_KEY=key")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, text)
@@ -74,9 +76,44 @@ func TestSnippetsForShells(t *testing.T) {
 		if diff := cmp.Diff(strings.Join(words, "\n")+"\n", runInShell(t, cliOf(d))); diff != "" {
 			t.Errorf("command line with %s: %s", auth.Type, diff)
 		}
-		for _, s := range snippets(d) {
+		for _, s := range Snippets(d) {
 			if strings.Contains(s.Text+s.Needs, "hunter2") {
 				t.Errorf("%s has a secret", s.ID)
+			}
+		}
+	}
+}
+
+// What credentials are obtained with comes from variables and files too.
+func TestSnippetsOfClouds(t *testing.T) {
+	for _, auth := range []struct{ given, want regcheck.Auth }{
+		{regcheck.Auth{AWS: &regcheck.AWSKey{AccessKey: hostile, SecretKey: "hunter2", SessionToken: "hunter2", RoleARN: "r"}},
+			regcheck.Auth{AWS: &regcheck.AWSKey{AccessKey: hostile, SecretKey: "the secret key", SessionToken: "the session token",
+				RoleARN: "r"}}},
+		{regcheck.Auth{AWS: &regcheck.AWSKey{SecretKey: "hunter2"}}, regcheck.Auth{AWS: &regcheck.AWSKey{SecretKey: "the secret key"}}},
+		{regcheck.Auth{GCP: &regcheck.GCPKey{ServiceAccount: "hunter2"}},
+			regcheck.Auth{GCP: &regcheck.GCPKey{ServiceAccount: accountFile}}},
+		{regcheck.Auth{Azure: &regcheck.AzureClient{TenantID: hostile, ClientSecret: "hunter2"}},
+			regcheck.Auth{Azure: &regcheck.AzureClient{TenantID: hostile, ClientSecret: "the client secret"}}},
+		{regcheck.Auth{GitHub: &regcheck.GitHubApp{AppID: "7", PrivateKey: "hunter2"}},
+			regcheck.Auth{GitHub: &regcheck.GitHubApp{AppID: "7", PrivateKey: appFile}}},
+	} {
+		auth.given.Type = regcheck.ECR // of those whose credentials are obtained
+		auth.want.Type = auth.given.Type
+		for name, snippet := range map[string]func(regcheck.Definition) string{"curl": curlOf, "command line": cliOf} {
+			d := regcheck.Definition{Endpoint: hostile, Auth: &auth.given}
+			var got regcheck.Definition
+			if err := json.Unmarshal([]byte(runInShell(t, snippet(d))), &got); err != nil {
+				t.Fatal(err)
+			}
+			reveal := cmp.Transformer("reveal", func(s secret.String) string { return s.Reveal() })
+			if diff := cmp.Diff(regcheck.Definition{Endpoint: hostile, Auth: &auth.want}, got, reveal); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+			for _, s := range Snippets(d) {
+				if strings.Contains(s.Text+s.Needs, "hunter2") || s.Text == "" && s.ID != "terraform" {
+					t.Errorf("%+v", s)
+				}
 			}
 		}
 	}

@@ -1,0 +1,70 @@
+package console
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+)
+
+const maxChanges = 10
+
+// change is a change of a stored registry, or of its health.
+type change struct {
+	At          time.Time
+	Actor, What string
+	Name, UID   string // of the registry; Name is empty if it was deleted
+}
+
+// changeLog reads the changes of registries.
+type changeLog struct {
+	directory  *directory.Directory
+	registries *registries.Service
+}
+
+// changeWords are the actions of changes, and what they did.
+var changeWords = map[audit.Action]string{
+	audit.RegistryCreate: "stored",
+	audit.RegistryUpdate: "changed",
+	audit.RegistryDelete: "deleted",
+	audit.RegistryWatch:  "failing",
+}
+
+// recent returns the newest changes that the caller may read in the audit log: of one registry, or with an empty uid of all; with
+// these actions, or with all if there is none.
+func (l changeLog) recent(c *call, uid string, actions ...audit.Action) (changes []change, err error) {
+	records, err := l.directory.RegistryChanges(c.Context(), c.principal, uid, actions, maxChanges)
+	if err != nil {
+		return nil, err
+	}
+	var uids []string
+	for _, record := range records {
+		uids = append(uids, record.Object)
+	}
+	names, err := l.registries.Names(c.Context(), c.principal, uids)
+	for _, record := range records {
+		changes = append(changes, change{record.At, record.ActorName, whatChanged(record), names[record.Object], record.Object})
+	}
+	return changes, err
+}
+
+// whatChanged describes a record. Those of scheduled checks have the new status as their outcome.
+func whatChanged(record audit.Record) string {
+	what := changeWords[record.Action]
+	switch {
+	case record.Reason == string(alerts.CertificateExpiresSoon):
+		return "certificate expires soon"
+	case record.Reason == string(alerts.CredentialsExpireSoon):
+		return "credentials expire soon"
+	case record.Outcome == audit.Valid:
+		return "healthy again"
+	case record.Changed() != nil:
+		return what + ": " + forms.Labels(record.Changed())
+	case record.Reason != "":
+		return what + ": " + record.Reason
+	}
+	return what
+}

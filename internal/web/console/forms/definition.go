@@ -1,0 +1,154 @@
+package forms
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Definition returns the fields of a form with a definition, which the template definition-fields shows. Secrets are left out. A
+// definition with secrets is a stored one, whose secrets stay as they are unless others are entered.
+func Definition(d regcheck.Definition) []Field {
+	var a regcheck.Auth
+	if d.Auth != nil {
+		a = *d.Auth
+	}
+	if !a.TLS.Enabled {
+		a.TLS = regcheck.TLS{}
+	}
+	return slices.Concat([]Field{
+		{Name: "endpoint", Label: "Endpoint", Value: d.Endpoint, Hint: "For example https://harbor.example.com", Required: true},
+		{Name: "basePath", Label: "Base path", Value: d.BasePath, Hint: "Path of the API before /v2/, if it has one"},
+		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath,
+			Hint: "Repository or prefix of repositories that must be readable, or repository:tag"},
+		{Name: "references", Label: "References", Type: "textarea", Value: strings.Join(d.References, "\n"),
+			Hint: "repository:tag, one a line"},
+		{Name: "providerType", Label: "Provider type", Type: "select", Value: string(cmp.Or(d.ProviderType, regcheck.Helm)),
+			Options: Options(string(regcheck.Helm), "Helm", string(regcheck.Zarf), "Zarf", string(regcheck.Pack), "Pack")},
+		{Name: "authType", Path: "auth.type", Label: "Authentication", Type: "select", Value: string(a.Kind()),
+			Options: Options(string(regcheck.NoAuth), "None", string(regcheck.Basic), "Basic", string(regcheck.Token), "Token",
+				string(regcheck.ECR), "Amazon ECR, by an access key", string(regcheck.GCP), "Google Cloud, by a service account",
+				string(regcheck.Azure), "Azure, by an application", string(regcheck.GitHub), "GitHub Packages, by an app")},
+		{Name: "username", Path: "auth.username", Label: "Username", Value: a.Username, Types: types(regcheck.Basic, regcheck.Token)},
+		{Name: "password", Path: "auth.password", Label: "Password", Type: "password", Hint: unchanged(a.Password),
+			Types: types(regcheck.Basic)},
+		{Name: "token", Path: "auth.token", Label: "Token", Type: "password", Hint: unchanged(a.Token), Types: types(regcheck.Token)},
+	}, append(obtainedWith(a), []Field{
+		{Name: "ca", Path: "auth.tls.ca", Label: "CA certificate", Type: "textarea", Value: a.TLS.CA,
+			Hint: "PEM, trusted in addition to the certificates of the system"},
+		{Name: "certificate", Path: "auth.tls.certificate", Label: "Client certificate", Type: "textarea", Value: a.TLS.Certificate,
+			Hint: "PEM"},
+		{Name: "key", Path: "auth.tls.key", Label: "Client key", Type: "textarea", Secret: true, Hint: unchanged(a.TLS.Key)},
+		{Name: "insecureSkipVerify", Path: "auth.tls.insecureSkipVerify", Label: "Skip TLS verification", Type: "checkbox",
+			Value: Truth(a.TLS.InsecureSkipVerify),
+			Hint:  "Insecure: another server can then receive the credentials"},
+	}...))
+}
+
+func unchanged(stored secret.String) string {
+	if stored == "" {
+		return ""
+	}
+	return "Leave empty to use the stored one."
+}
+
+// ReadDefinition reads the definition that a form with the fields of Definition sent. Credentials of another authentication are left out:
+// the page does not show their fields.
+func ReadDefinition(sent Values) regcheck.Definition {
+	a := regcheck.Auth{Type: regcheck.AuthType(sent.PostFormValue("authType")), TLS: regcheck.TLS{
+		CA: Text(sent, "ca"), Certificate: Text(sent, "certificate"), Key: secret.String(Text(sent, "key")),
+		InsecureSkipVerify: sent.PostFormValue("insecureSkipVerify") == "true",
+	}}
+	a.TLS.Enabled = a.TLS != regcheck.TLS{}
+	if a.Type != regcheck.NoAuth && !a.Type.IsObtained() {
+		a.Username = sent.PostFormValue("username")
+	}
+	if a.Type == regcheck.Basic {
+		a.Password = secret.String(sent.PostFormValue("password"))
+	}
+	if a.Type == regcheck.Token {
+		a.Token = secret.String(sent.PostFormValue("token"))
+	}
+	readObtained(sent, &a)
+	return regcheck.Definition{Endpoint: sent.PostFormValue("endpoint"), BasePath: sent.PostFormValue("basePath"),
+		BaseContentPath: sent.PostFormValue("baseContentPath"), References: strings.Fields(Text(sent, "references")),
+		ProviderType: regcheck.ProviderType(sent.PostFormValue("providerType")), Auth: &a}
+}
+
+// Text returns the value of a textarea, in which browsers end lines with CRLF.
+func Text(sent Values, name string) string {
+	return strings.ReplaceAll(sent.PostFormValue(name), "\r\n", "\n")
+}
+
+// Audience reads the texts of the engine on pages: they name the fields of a definition as its form does.
+var Audience = regcheck.Audience{Program: "regwarden", Field: Label}
+
+// Label returns the label of the field of a definition with a JSON path. "enabled" of the TLS settings is not in the form: it follows from
+// the others.
+func Label(path string) string {
+	list, entry, isEntry := strings.Cut(path, "[")
+	field, known := ofDefinition(list)
+	switch {
+	case path == "auth.tls.enabled":
+		return ""
+	case path == "auth.tls":
+		return "the TLS settings"
+	case path == "kind":
+		return "the kind of the registry"
+	case path == "auth.passCredentials":
+		return "the passing of credentials"
+	case !known:
+		return path
+	case isEntry:
+		return field.Label + ", " + part(entry)
+	}
+	return field.Label
+}
+
+// Labels returns the labels of fields of a stored registry, separated by commas.
+func Labels(paths []string) string {
+	labels := make([]string, len(paths))
+	for i, path := range paths {
+		labels[i] = cmp.Or(ofRegistry[path], Label(path))
+	}
+	return strings.Join(labels, ", ")
+}
+
+// ofRegistry has the labels of what a stored registry has and a definition has not.
+var ofRegistry = map[string]string{"name": "Name", "isSyncSupported": "Synchronize content", "labels": "Labels",
+	"annotations":      "Annotations",
+	"auth.tls.enabled": "TLS settings", "isPrivate": "Private", "containsSpectroManifest": "Contains a Spectro manifest", "scope": "Scope"}
+
+// FieldID returns the id of the field with a JSON path, empty if the form does not have it.
+func FieldID(path string) string {
+	path, _, _ = strings.Cut(path, "[") // references[0]
+	if field, known := ofDefinition(path); known {
+		return field.ID()
+	}
+	return ""
+}
+
+// ofDefinition returns the field of the form of a definition with a JSON path, without a value. That of an object is its first one.
+func ofDefinition(path string) (Field, bool) {
+	for _, f := range Definition(regcheck.Definition{}) {
+		if f.path() == path || strings.HasPrefix(f.path(), path+".") && path != "auth.tls" {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// OptionLabel returns the label of an option of the field with a JSON path.
+func OptionLabel(path string, value any) string {
+	f, _ := ofDefinition(path)
+	for _, o := range f.Options {
+		if o.Value == fmt.Sprint(value) {
+			return o.Label
+		}
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,112 @@
+package views
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// The parts of pages escape what they show, and leave out what is secret.
+func TestParts(t *testing.T) {
+	const markup = `"><script>alert(1)</script>`
+	form := forms.New("Save", "/console/x", forms.Field{Name: "name", Label: "Name", Value: markup, Hint: markup},
+		forms.Field{Name: "password", Label: "Password", Type: "password", Value: "secret text"},
+		forms.Field{Name: "key", Label: "Key", Type: "textarea", Secret: true, Value: "secret text"},
+		forms.Field{Name: "text", Label: "Text", Type: "textarea", Value: markup},
+		forms.Field{Name: "kind", Label: "Kind", Type: "select", Value: "b", Options: forms.Options("a", markup, "b", "B")},
+		forms.Field{Name: "skip", Label: "Skip", Type: "checkbox", Value: "true"})
+	form.AddProblems(fault.InvalidFields(fault.Field{Field: "name", Problem: markup}, fault.Field{Field: "other", Problem: markup}))
+	form.Message = markup
+	shown, err := Read(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, data := range map[string]any{"form": form, "confirm": form, "empty": Empty{markup, "/console/", markup},
+		"pages": Pager{"?page=1", "?page=3", "2 of 3"}, "state": "failing"} {
+		var out bytes.Buffer
+		if err := shown.pages["error.html"].ExecuteTemplate(&out, part, data); err != nil {
+			t.Fatal(err)
+		}
+		page := out.String()
+		if strings.Contains(page, "<script") || strings.Contains(page, "secret text") || strings.Contains(page, "ZgotmplZ") {
+			t.Errorf("%s: %s", part, page)
+		}
+		if part == "form" && (!strings.Contains(page, `<option value="b" selected>`) || !strings.Contains(page, "checked") ||
+			strings.Count(page, "aria-invalid") != 1) {
+			t.Errorf("%s: %s", part, page)
+		}
+	}
+}
+
+// Each template is a page that a handler shows.
+func TestTemplatesAreComplete(t *testing.T) {
+	shown, err := Read(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range shown.pages {
+		if shown.pages[name] == nil || shown.pages[name].Lookup("main") == nil {
+			t.Errorf("%s has no main", name)
+		}
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	entry := func(hoursAgo int, valid, counted bool) watch.HistoryEntry {
+		return watch.HistoryEntry{Since: now.Add(-time.Duration(hoursAgo) * time.Hour), Counted: counted,
+			Result: store.HealthResult{Valid: valid}}
+	}
+	for name, tt := range map[string]struct {
+		history []watch.HistoryEntry
+		bars    string // state, X and width
+		summary string
+	}{
+		"no check":         {nil, "unknown 0 720", "unknown"},
+		"healthy for long": {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, "healthy 0 720", "healthy"},
+		"since yesterday": {[]watch.HistoryEntry{entry(24, true, true)}, "unknown 0 696, healthy 696 24",
+			"healthy for 24 hours, unknown for 29 days"},
+		"two causes, one bar": {[]watch.HistoryEntry{entry(24, false, true), entry(48, false, true), entry(900, true, true)},
+			"healthy 0 672, failing 672 48", "healthy for 28 days, failing for 2 days"},
+		"a transient failure": {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)},
+			"healthy 0 720", "healthy"},
+		"short failures": {[]watch.HistoryEntry{entry(0, false, true), entry(1, false, true), entry(99, true, true),
+			entry(100, false, true), entry(900, true, true)}, "healthy 0 620, healthy 621 98, failing 620 4, failing 716 4",
+			"healthy for 30 days, failing for 2 hours in 2 periods"},
+		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, "healthy 0 720", "healthy"},
+	} {
+		got := TimelineOf(tt.history, now)
+		var bars []string
+		for _, one := range got.Bars {
+			bars = append(bars, fmt.Sprint(one.State, " ", one.X, " ", one.Width))
+		}
+		if diff := cmp.Diff([]string{tt.bars, "Last 30 days: " + tt.summary + "."},
+			[]string{strings.Join(bars, ", "), got.Summary}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestStageBars(t *testing.T) {
+	bars := Stages(&regcheck.Report{Stages: []regcheck.StageResult{{Status: regcheck.OK, DurationMS: 49},
+		{Status: regcheck.Failed, DurationMS: 50}, {Status: regcheck.Skipped}}})
+	for i, want := range []StageBar{
+		{Time: "49 ms", State: "healthy", Status: regcheck.OK, Width: 49},
+		{Time: "50 ms", State: "failing", Status: regcheck.Failed, Start: 49, Width: 50},
+		{State: "unknown", Status: regcheck.Skipped, Start: 99},
+	} {
+		if bars[i] != want {
+			t.Errorf("%+v, want %+v", bars[i], want)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package words
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimes(t *testing.T) {
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		gap  time.Duration
+		want string
+	}{
+		{0, "just now"}, {59 * time.Second, "just now"}, {time.Minute, "1 minute ago"}, {119 * time.Minute, "119 minutes ago"},
+		{2 * time.Hour, "2 hours ago"}, {47 * time.Hour, "47 hours ago"}, {49 * time.Hour, "2 days ago"},
+		{-80 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {-7*Day + time.Second, "in 7 days"},
+		{-59 * Day, "in 59 days"}, {400 * Day, "13 months ago"}, {750 * Day, "2 years ago"},
+	} {
+		if got := string(Ago(now.Add(-tt.gap), now)); !strings.HasSuffix(got, `">`+tt.want+"</time>") {
+			t.Errorf("%v: %s", tt.gap, got)
+		}
+	}
+	if got := string(Ago(now.In(time.FixedZone("", 3600)), now)); got != `<time datetime="2026-11-22T10:00:00Z" title="Sun, 22 Nov `+
+		`2026 10:00:00 UTC">just now</time>` {
+		t.Error(got)
+	}
+	if got := Ago(time.Time{}, now); got != "never" {
+		t.Error(got)
+	}
+}
