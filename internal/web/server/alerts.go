@@ -27,7 +27,7 @@ func alertComponents(*call) (response, error) {
 
 // alertHandlers handles the routes of alert channels.
 type alertHandlers struct {
-	alerts    *alerts.Channels
+	channels  *alerts.Channels
 	directory *directory.Directory
 }
 
@@ -44,7 +44,7 @@ func (h alertHandlers) listChannels(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	alert, err := shownAlert(c, h.alerts, in)
+	alert, err := shownAlert(c, h.channels, in)
 	return response{http.StatusOK, alert}, err
 }
 
@@ -64,7 +64,7 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	channel, err := h.alerts.Get(c.Context(), in, c.PathValue("alertUid"))
+	channel, err := h.channels.Get(c.Context(), in, c.PathValue("alertUid"))
 	return response{http.StatusOK, alertChannel(channel)}, err
 }
 
@@ -88,8 +88,12 @@ func (h alertHandlers) createChannel(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	uid, signing, err := h.alerts.Create(c.Context(), c.principal, c.origin, in, input)
-	return response{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
+	uid, signing, err := h.channels.Create(c.Context(), c.principal, c.origin, in, input)
+	created := api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}
+	if err == nil && input.HTTP != nil {
+		created.Warning = h.channels.Refusal(c.Context(), input.HTTP.URL)
+	}
+	return response{http.StatusCreated, created}, err
 }
 
 // updateChannel is PUT /v1/projects/{uid}/alerts/{component}/{alertUid}.
@@ -98,7 +102,7 @@ func (h alertHandlers) updateChannel(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), input)
+	return response{status: http.StatusNoContent}, h.channels.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), input)
 }
 
 func (h alertHandlers) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
@@ -130,7 +134,7 @@ func (h alertHandlers) replaceChannels(c *call) (response, error) {
 		input[i] = channelInput(channel)
 		input[i].UID = channel.UID
 	}
-	return response{status: http.StatusNoContent}, h.alerts.Replace(c.Context(), c.principal, c.origin, in, input)
+	return response{status: http.StatusNoContent}, h.channels.Replace(c.Context(), c.principal, c.origin, in, input)
 }
 
 // testChannel is POST /v1/projects/{uid}/alerts/{component}/{alertUid}/test.
@@ -139,8 +143,9 @@ func (h alertHandlers) testChannel(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	t, err := h.alerts.Test(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
-	return response{http.StatusOK, api.AlertTest{Delivered: t.Delivered, Status: t.Status, Response: t.Response, DurationMS: t.Duration.Milliseconds(), Error: t.Error, Hint: t.Hint}}, err
+	t, err := h.channels.Test(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	return response{http.StatusOK, api.AlertTest{Delivered: t.Delivered, Status: t.Status, Response: t.Response,
+		DurationMS: t.Duration.Milliseconds(), Error: t.Error, Hint: t.Hint}}, err
 }
 
 // channelInput omits the uid: where a request is about one channel, the path has its uid.
@@ -158,5 +163,5 @@ func (h alertHandlers) deleteChannels(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	return response{status: http.StatusNoContent}, h.channels.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
 }

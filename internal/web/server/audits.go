@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
@@ -9,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/service/reports"
 )
 
 // auditHandlers handles the routes of audit records.
@@ -54,18 +57,22 @@ func auditRecord(record audit.Record) api.Audit {
 	if record.Method == audit.MethodCLI {
 		actor = "system"
 	}
-	message := string(record.Action) + " " + string(record.Outcome)
-	if record.Reason != "" {
-		message += ": " + record.Reason
+	message, reason, changed := string(record.Action)+" "+string(record.Outcome), record.Reason, record.Changed()
+	if changed != nil {
+		reason = ""
+	}
+	if text := cmp.Or(reason, strings.Join(changed, ", ")); text != "" {
+		message += ": " + text
 	}
 	return api.Audit{
 		Metadata: api.Metadata{UID: record.UID, Name: string(record.Action), CreationTimestamp: record.At},
 		Spec: api.AuditSpec{
 			Action: string(record.Action), ActionType: record.Action.Change(), ActionMsg: message,
 			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: record.ActorUID, EmailID: record.ActorName}},
-			Resource: api.AuditResource{Kind: record.Action.Kind(), UID: record.Object, Target: record.Target},
-			Outcome:  string(record.Outcome), Reason: record.Reason, Means: string(record.Method),
-			Address: record.Origin.Address, RequestID: record.Origin.RequestID, Repeats: record.Repeats, Report: record.Report,
+			Resource: api.AuditResource{Kind: record.Action.Kind(), UID: record.Object, Target: record.Target, Name: record.ObjectName},
+			Outcome:  string(record.Outcome), Reason: reason, Changed: changed, Means: string(record.Method),
+			Address: record.Origin.Address, RequestID: record.Origin.RequestID, Repeats: record.Repeats,
+			Report: reports.Public(record.Report),
 		},
 	}
 }

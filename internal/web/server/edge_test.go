@@ -22,13 +22,14 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/alerts"
 )
 
 // These tests cover what the server does before and after a handler, and need no store. The test module tests every
 // operation over HTTP with a store.
 
 func edge(log io.Writer, proxies ...string) *Server {
-	s := &Server{Log: slog.New(slog.NewTextHandler(log, nil))}
+	s := &Server{Alerts: &alerts.Service{}, Log: slog.New(slog.NewTextHandler(log, nil))}
 	for _, p := range proxies {
 		s.TrustedProxies = append(s.TrustedProxies, netip.MustParsePrefix(p))
 	}
@@ -99,10 +100,10 @@ const unserved = `
 	auth/password/{passwordToken}/reset auth/sso/idps auth/sso/logins auth/sso/providers auth/sso/{ssoApp}/callback
 	auth/user/org/forgot auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
 	projects/{uid}/preferences/clusterSettings projects/{uid}/preferences/clusterSettings/nodesAutoRemediationSetting
-	projects/{uid}/teams projects/{uid}/users projects/{uid}/validate registries/helm/validate registries/helm/{uid}
-	registries/helm/{uid}/sync registries/oci/ecr registries/oci/ecr/validate registries/oci/image registries/oci/{uid}/ecr/sync
-	registries/oci/{uid}/ecr/sync/status registries/pack/validate registries/pack/{uid} registries/pack/{uid}/sync
-	registries/pack/{uid}/sync/status registries/{registryName}/config registries/{uid} users/assets/locations
+	projects/{uid}/teams projects/{uid}/users projects/{uid}/validate
+	registries/oci/image
+	registries/pack/validate registries/pack/{uid} registries/pack/{uid}/sync
+	registries/pack/{uid}/sync/status registries/{registryName}/config users/assets/locations
 	users/assets/locations/azure users/assets/locations/azure/{uid} users/assets/locations/gcp users/assets/locations/gcp/{uid}
 	users/assets/locations/minio users/assets/locations/minio/{uid} users/assets/locations/s3 users/assets/locations/s3/{uid}
 	users/assets/locations/{type}/{uid}/default users/assets/locations/{uid} users/assets/sshkeys users/assets/sshkeys/{uid}

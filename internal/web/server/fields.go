@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,20 +29,32 @@ func invalid(problems []fault.Field) error {
 // fieldNames maps the domain's name of a field to its path in a request.
 type fieldNames map[string]string
 
-// in replaces the names of fields by the request's. For projects[2] it maps the part before the bracket.
-func (n fieldNames) in(problems []fault.Field) []fault.Field {
-	renamed := make([]fault.Field, len(problems))
-	for i, p := range problems {
-		base, index, _ := strings.Cut(p.Field, "[")
-		if name, ok := n[base]; ok {
-			p.Field = name
-			if index != "" {
-				p.Field += "[" + index
-			}
+// path returns the request's name of a field. The part below a known name, such as [2] of projects[2], stays.
+func (n fieldNames) path(field string) string {
+	for at := len(field); at > 0; at = strings.LastIndexAny(field[:at], "[.") {
+		if name, ok := n[field[:at]]; ok {
+			return name + field[at:]
 		}
-		renamed[i] = p
+	}
+	return field
+}
+
+// in replaces the names of fields by the request's.
+func (n fieldNames) in(problems []fault.Field) []fault.Field {
+	renamed := slices.Clone(problems)
+	for i, p := range renamed {
+		renamed[i].Field = n.path(p.Field)
 	}
 	return renamed
+}
+
+// domain is the reverse of in, for problems that the domain reports together with its own.
+func (n fieldNames) domain(problems []fault.Field) []fault.Field {
+	reverse := fieldNames{}
+	for _, field := range slices.Sorted(maps.Keys(n)) {
+		reverse[n[field]] = field
+	}
+	return reverse.in(problems)
 }
 
 // err is in for faults that are Invalid; it returns other errors unchanged.

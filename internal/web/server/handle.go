@@ -3,13 +3,11 @@ package server
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -19,7 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/strictjson"
-	"github.com/regwarden/regwarden/internal/web/budget"
+	"github.com/regwarden/regwarden/internal/web/requestbody"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -43,7 +41,7 @@ type call struct {
 	origin    audit.Origin
 	principal auth.Principal // set if the route requires authentication
 	project   string         // uid from ProjectUid, which the principal may see; empty without the header
-	requests  *budget.Requests
+	bodies    requestbody.Reader
 }
 
 // response is the result of a handler: a status and a body to encode, nil for none.
@@ -80,7 +78,7 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 
 // serve runs one operation: authentication, project, handler, encoding.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
-	c := &call{Request: r, w: w, origin: recordOf(w).origin, requests: s.Requests}
+	c := &call{Request: r, w: w, origin: recordOf(w).origin, bodies: requestbody.Reader{Budget: s.Requests}}
 	result, err := s.run(c, route)
 	if err != nil {
 		s.fail(w, r, err)
@@ -192,61 +190,14 @@ func (c *call) body() ([]byte, error) {
 
 // readBody reads the whole body within the limits of size, time and memory. It is called once per request.
 func (c *call) readBody(limit int64) (body []byte, err error) {
-	if err = c.requests.Reserve(c.principal, c.origin.Source(), c.Request, limit); err == nil {
-		body, err = io.ReadAll(arriving(c.w, http.MaxBytesReader(nil, c.Body, limit)))
+	if err = c.bodies.Bound(c.w, c.Request, c.principal, c.origin.Source(), limit); err == nil {
+		body, err = io.ReadAll(c.Body)
 	}
 	if err != nil {
-		c.w.Header().Set("Connection", "close") // so that the response does not wait for the rest of the body
-		return nil, bodyFault(err, limit)
+		return nil, requestbody.Fault(c.w, err, "request body", limit)
 	}
-	c.Body = http.NoBody // see giveUpBody
+	c.Body = http.NoBody // see requestbody.GiveUp
 	return body, nil
-}
-
-// bodyFault returns the fault of a body that was not read completely.
-func bodyFault(err error, limit int64) error {
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
-	}
-	if f, ok := errors.AsType[*fault.Error](err); ok { // too many bytes of the service or of the caller
-		return f
-	}
-	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive completely.", Cause: err,
-		Fields: []fault.Field{{Field: strictjson.Body, Problem: fmt.Sprintf("must arrive within %v and without a pause of %v", bodyTimeout, bodyPause)}}}
-}
-
-// arrivingBody is a body that must keep arriving. With a total deadline alone, an idle connection could stay open as
-// long as a slow one.
-type arrivingBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	end     time.Time
-}
-
-func arriving(w http.ResponseWriter, body io.ReadCloser) *arrivingBody {
-	return &arrivingBody{body, http.NewResponseController(w), time.Now().Add(bodyTimeout)}
-}
-
-func (b *arrivingBody) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(bodyPause)
-	if b.end.Before(deadline) {
-		deadline = b.end
-	}
-	_ = b.control.SetReadDeadline(deadline) // fails only on a closed connection
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		// Otherwise the deadline would cancel a validation that takes longer than the body may.
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
-// giveUpBody bounds how long net/http waits for the rest of an unread body: it drains the body before it sends the
-// response. Data that has already arrived is drained at once, and the connection can be reused.
-func giveUpBody(w http.ResponseWriter, r *http.Request) {
-	if r.Body != nil && r.Body != http.NoBody {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
-	}
 }
 
 // read is decode for a body that the domain validates too. It returns an error if there is any problem.
@@ -281,7 +232,7 @@ func (c *call) checkContentType() error {
 }
 
 func (s *Server) succeed(c *call, resp response) {
-	giveUpBody(c.w, c.Request)
+	requestbody.GiveUp(c.w, c.Request)
 	if resp.body == nil {
 		c.w.WriteHeader(resp.status)
 		return
@@ -306,7 +257,7 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 
 // fail sends the response of an error: of a fault, or of a definition that is not valid.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	giveUpBody(w, r)
+	requestbody.GiveUp(w, r)
 	body := &api.Error{Ref: recordOf(w).origin.RequestID}
 	if invalid, ok := errors.AsType[notValid](err); ok {
 		s.failNotValid(w, r, body, invalid.report)

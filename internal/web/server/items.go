@@ -116,7 +116,9 @@ type pieces struct {
 }
 
 func (p *pieces) encode(item any) error {
-	if err := json.MarshalWrite(&p.Buffer, item, encoding); err != nil {
+	if quick, ok := item.(interface{ appendJSON([]byte) []byte }); ok {
+		_, _ = p.Write(quick.appendJSON(p.AvailableBuffer()))
+	} else if err := json.MarshalWrite(&p.Buffer, item, encoding); err != nil {
 		return err
 	}
 	if p.Len() < pieceBytes {

@@ -16,7 +16,7 @@ var projectFields = fieldNames{"name": "metadata.name", "annotations": "metadata
 // projectHandlers handles the routes of projects.
 type projectHandlers struct {
 	directory *directory.Directory
-	alerts    *alerts.Channels
+	channels  *alerts.Channels
 }
 
 // createProject is POST /v1/projects.
@@ -46,7 +46,7 @@ func (h projectHandlers) getProject(c *call) (response, error) {
 	}
 	shown := api.Project{Metadata: projectMetadata(p), Spec: api.ProjectSpec{Alerts: []api.Alert{}}}
 	for _, component := range alerts.Components() {
-		alert, err := shownAlert(c, h.alerts, alerts.Scope{OrgUID: p.OrgUID, ProjectUID: p.UID, Component: component.Name})
+		alert, err := shownAlert(c, h.channels, alerts.Scope{OrgUID: p.OrgUID, ProjectUID: p.UID, Component: component.Name})
 		if err != nil {
 			return response{}, err
 		}
@@ -91,6 +91,20 @@ func (h projectHandlers) deleteProject(c *call) (response, error) {
 	}
 	err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
 	return response{status: http.StatusNoContent}, err
+}
+
+// projectContents is GET /v1/projects/{uid}/contents.
+func (h projectHandlers) projectContents(c *call) (response, error) {
+	all, err := h.directory.ProjectContents(c.Context(), c.principal, c.PathValue("uid"))
+	return shownContents(all), err
+}
+
+func shownContents(all []directory.Contents) response {
+	shown := api.Contents{Items: make([]api.ContentsOfKind, len(all))}
+	for i, of := range all {
+		shown.Items[i] = api.ContentsOfKind{Kind: of.Kind, Names: of.Names, More: of.More}
+	}
+	return response{http.StatusOK, shown}
 }
 
 // listProjects is GET /v1/projects.
@@ -142,6 +156,24 @@ func (h orgHandlers) createOrg(c *call) (response, error) {
 	}
 	created, err := h.directory.CreateOrg(c.Context(), c.principal, c.origin, body.Metadata.Name)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
+}
+
+// renameOrg is PUT /v1/orgs/{uid}.
+func (h orgHandlers) renameOrg(c *call) (response, error) {
+	var body api.OrgRequest
+	if err := c.read(&body, func() []fault.Field {
+		return orgFields.in(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+	}); err != nil {
+		return response{}, err
+	}
+	err := h.directory.RenameOrg(c.Context(), c.principal, c.origin, c.PathValue("uid"), body.Metadata.Name)
+	return response{status: http.StatusNoContent}, err
+}
+
+// orgContents is GET /v1/orgs/{uid}/contents.
+func (h orgHandlers) orgContents(c *call) (response, error) {
+	all, err := h.directory.OrgContents(c.Context(), c.principal, c.PathValue("uid"))
+	return shownContents(all), err
 }
 
 // deleteOrg is DELETE /v1/orgs/{uid}.

@@ -2,37 +2,41 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/checks"
-	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/service/watch"
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/internal/web/shapes"
 )
 
 // Stored registry definitions in the format of public clients.
 
-// registryHandlers handles the routes of stored registries.
+// registryHandlers handles the routes of stored registries of one kind.
 type registryHandlers struct {
+	registryKind
 	registries *registries.Service
+	checks     *checks.Service
 	scanBytes  int64
 }
 
-// createRegistry is POST /v1/registries/oci/basic.
+// createRegistry is POST /v1/registries/oci/basic, and that of the other kinds.
 func (h registryHandlers) createRegistry(c *call) (response, error) {
-	input, err := c.decodeRegistry()
+	sent, err := h.decodeRegistry(c)
 	if err != nil {
 		return response{}, err
 	}
-	input.ProjectUID = c.project
-	uid, err := h.registries.Create(c.Context(), c.principal, c.origin, input)
-	return response{http.StatusCreated, api.Created{UID: uid}}, err
+	sent.ProjectUID = c.project
+	uid := ""
+	if err = h.requireCharts(c, sent); err == nil {
+		uid, err = h.registries.Create(c.Context(), c.principal, c.origin, sent.RegistryInput)
+	}
+	return response{http.StatusCreated, api.Created{UID: uid}}, h.err(h.fields(), err)
 }
 
 // importRegistries is POST /v1/registries/oci/basic/import. The body may be as large as a file to scan, from which its definitions are.
@@ -51,39 +55,36 @@ func (h registryHandlers) importRegistries(c *call) (response, error) {
 	if err = cmp.Or(err, invalid(fault.Join(wrong, query.problems))); err != nil {
 		return response{}, err
 	}
-	input.Definitions = body.Items
+	input.Definitions, input.Places = body.Items, body.Places
 	list, err := h.registries.Import(c.Context(), c.principal, c.origin, input)
 	items := make([]api.ImportedRegistry, len(list))
 	for i, r := range list {
-		items[i] = api.ImportedRegistry{Result: string(r.Result), Name: r.Name, UID: r.UID, Detail: r.Detail}
+		items[i] = api.ImportedRegistry{Result: string(r.Result), Name: r.Name, UID: r.UID, Detail: r.Detail, DiffersFrom: r.DiffersFrom}
 	}
 	return response{http.StatusOK, api.OCIRegistryImported{Items: items}}, err
 }
 
 // replaceRegistry is PUT /v1/registries/oci/{uid}/basic.
 func (h registryHandlers) replaceRegistry(c *call) (response, error) {
-	input, err := c.decodeRegistry()
+	sent, err := h.decodeRegistry(c)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
+	err = h.registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), sent.RegistryInput)
+	return response{status: http.StatusNoContent}, h.err(h.fields(), err)
 }
 
 // decodeRegistry leaves decoding problems to the domain, which reports them together with its own: these depend on what
 // is stored.
-func (c *call) decodeRegistry() (registries.RegistryInput, error) {
-	var body api.OCIRegistryRequest
-	wrong, err := c.decode(&body)
+func (h registryHandlers) decodeRegistry(c *call) (sentRegistry, error) {
+	sent, wrong, err := h.input(c)
 	if err != nil {
-		return registries.RegistryInput{}, err
+		return sent, err
 	}
 	query := readQuery(c.URL.RawQuery)
-	skip := query.boolean("skipPackSync")
-	return registries.RegistryInput{
-		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition, Scope: body.Spec.Scope,
-		SyncSupported: body.Spec.IsSyncSupported, SpectroManifest: body.Spec.ContainsSpectroManifest, Private: body.Spec.IsPrivate,
-		SkipSync: skip, Undecoded: fault.Join(wrong, query.problems),
-	}, nil
+	sent.SkipSync = query.boolean("skipPackSync") || sent.SkipSync
+	sent.Undecoded = fault.Join(h.fields().domain(fault.Join(wrong, query.problems)), sent.Undecoded)
+	return sent, nil
 }
 
 // deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
@@ -97,70 +98,31 @@ func (h registryHandlers) getRegistry(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{http.StatusOK, api.OCIRegistry{
-		Metadata: registryMetadata(stored),
-		Spec:     registrySpec(stored),
-		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(contentsync.StatusOf(stored.SyncSupported, stored.Sync)), Health: registryHealth(stored.Health)},
-	}}, nil
+	return response{http.StatusOK, h.show(stored)}, nil
 }
 
-func registryMetadata(r registries.Registry) api.OCIRegistryMetadata {
-	return api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt,
-		Annotations: r.Annotations, Labels: r.Labels}
-}
-
-func registrySpec(r registries.Registry) api.OCIRegistrySpec {
-	d := r.Definition
-	return api.OCIRegistrySpec{
-		Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
-		References: d.References, Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest,
-		IsPrivate: r.Private, Auth: registryAuth(*d.Auth),
+// ofKind returns a handler that serves registries of the kind only.
+func (h registryHandlers) ofKind(handle func(*call) (response, error)) func(*call) (response, error) {
+	return func(c *call) (response, error) {
+		if err := h.registries.CheckKind(c.Context(), c.principal, c.PathValue("uid"), h.kind); err != nil {
+			return response{}, err
+		}
+		return handle(c)
 	}
-}
-
-// What was not sent is returned with its default: Terraform shows a missing value as a change.
-
-func providerType(sent regcheck.ProviderType) string { return string(cmp.Or(sent, regcheck.Helm)) }
-
-func scopeOf(sent string) string { return cmp.Or(sent, "tenant") }
-
-func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
-	return api.OCIRegistryAuth{Type: string(a.Kind()), Username: a.Username, Password: a.Password, Token: a.Token, TLS: api.OCIRegistryTLS{
-		Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate, Key: a.TLS.Key}}
-}
-
-func syncStatus(s contentsync.Status) api.SyncStatus {
-	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt,
-		Repositories: s.Repositories, Tags: s.Tags}
-}
-
-func registryHealth(h watch.HealthStatus) api.RegistryHealth {
-	v := &h.State
-	return api.RegistryHealth{
-		State: string(h.Word()), Since: orNull(&h.Since), Code: orNull(&v.Code), Stage: orNull(&v.Stage), Reason: orNull(&v.Reason), Field: orNull(&v.Field),
-		Message: orNull(&v.Message), Hint: orNull(&v.Hint), LastCheck: orNull(&h.LastAt), NextCheck: orNull(&h.NextAt),
-		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: h.Unconfirmed,
-		CertificateNotAfter: orNull(&v.CertificateNotAfter), CredentialsNotAfter: orNull(&v.CredentialsNotAfter)}
-}
-
-// orNull returns nil, which is null in JSON, for the zero value.
-func orNull[T comparable](value *T) *T {
-	var zero T
-	if *value == zero {
-		return nil
-	}
-	return value
 }
 
 // listRegistries is GET /v1/registries/oci/summary. Public clients use no query, and read all registries in one response.
 func (h registryHandlers) listRegistries(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
-	if query.hasAny("name", "health", "sort", "limit", "continue") {
+	if query.hasAny("name", "health", "expiry", "label", "sort", "limit", "continue") {
 		return h.searchRegistries(c, query)
 	}
-	var shown api.OCIRegistrySummary
+	var shown listedRegistry
 	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
-		shown = registrySummary(r)
+		if r.Kind == string(registries.HelmKind) { // only a search has it: clients would take it for an OCI registry
+			return nil
+		}
+		shown.OCIRegistrySummary = shapes.OCISummary(r)
 		return &shown
 	})
 }
@@ -168,13 +130,13 @@ func (h registryHandlers) listRegistries(c *call) (response, error) {
 // searchRegistries returns a page of the registries that match a query.
 func (h registryHandlers) searchRegistries(c *call, q *queryValues) (response, error) {
 	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
-		Request: q.page()}
+		Expiry: registries.Expiry(q.text("expiry")), Label: q.text("label"), Request: q.page()}
 	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[registries.Summary], error) {
 		return h.registries.Search(c.Context(), c.principal, "", query)
-	}, func(r registries.Summary) any { return registrySummary(r) })}, nil
+	}, func(r registries.Summary) any { return shapes.OCISummary(r) })}, nil
 }
 
 // countRegistryHealth is GET /v1/registries/oci/summary/health.
@@ -198,39 +160,65 @@ func (h registryHandlers) getRegistryEntity(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	d := r.Definition
-	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType),
-		Scope: scopeOf(r.Scope), Auth: registryAuth(*d.Auth)}}, nil
-}
-
-// registryType is the type of every stored registry: clients accept only this and "ecr".
-const registryType = "basic"
-
-func registrySummary(r registries.Summary) api.OCIRegistrySummary {
-	return api.OCIRegistrySummary{
-		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
-		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: providerType(regcheck.ProviderType(r.ProviderType)),
-			Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
-		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync)), Health: registryHealth(r.Health)},
+	if r.Kind == registries.HelmKind {
+		return response{}, fault.ResourceNotFound("Registry not found.")
 	}
+	return response{http.StatusOK, shapes.OCIEntity(r)}, nil
 }
 
 // listRegistryNames is GET /v1/registries/metadata.
 func (h registryHandlers) listRegistryNames(c *call) (response, error) {
 	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
-		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r.Scope), IsPrivate: r.Private}
+		kind := "oci"
+		if r.Kind == string(registries.HelmKind) {
+			kind = r.Kind
+		}
+		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: kind, Scope: shapes.Scope(r.Scope), IsPrivate: r.Private}
 	})
 }
 
-// listUnsupportedKind is GET /v1/registries/helm and GET /v1/registries/pack, and their summaries.
-func listUnsupportedKind(*call) (response, error) {
-	return response{http.StatusOK, api.NoRegistries{Items: []struct{}{}}}, nil
+// listHelm is GET /v1/registries/helm. Public clients read all registries in one response, whatever limit they send.
+func (h registryHandlers) listHelm(c *call) (response, error) {
+	return h.listOfKind(c, func(r registries.Summary) (any, error) {
+		stored, err := h.registries.Get(c.Context(), c.principal, r.UID)
+		return h.show(stored), err
+	})
 }
 
-// unsupportedKind returns 404 for kinds of registries that are not supported. Clients that import a registry request
-// /ecr first, and try the other paths only after this code.
-func unsupportedKind(*call) (response, error) {
-	return response{}, fault.ResourceNotFound("Registries of this kind are not supported.")
+// listHelmSummaries is GET /v1/registries/helm/summary.
+func (h registryHandlers) listHelmSummaries(c *call) (response, error) {
+	return h.listOfKind(c, func(r registries.Summary) (any, error) { return shapes.HelmSummary(r), nil })
+}
+
+// listOfKind lists all registries of the kind.
+func (h registryHandlers) listOfKind(c *call, show func(registries.Summary) (any, error)) (response, error) {
+	type shownSummary struct {
+		registries.Summary
+		shown any
+	}
+	pages, tail := h.registryPages(c), listTail{}
+	return response{http.StatusOK, items[shownSummary]{
+		read: func(after shownSummary) (list []shownSummary, more bool, err error) {
+			page, more, err := pages(after.Summary)
+			for _, r := range page {
+				one := shownSummary{Summary: r}
+				if r.Kind == string(h.kind) && err == nil {
+					one.shown, err = show(r)
+					tail.ListMeta.Count++
+				}
+				list = append(list, one)
+			}
+			tail.ListMeta.Limit = int(tail.ListMeta.Count)
+			return list, more, err
+		},
+		show: func(r shownSummary) any { return r.shown },
+		tail: func() any { return tail },
+	}}, nil
+}
+
+// listPack is GET /v1/registries/pack and its summary, of a kind that does not exist.
+func listPack(*call) (response, error) {
+	return response{http.StatusOK, api.NoRegistries{Items: []struct{}{}}}, nil
 }
 
 // watchHandlers handles the routes of the checks of stored registries.
@@ -315,7 +303,7 @@ func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
 		CertificateNotAfter: v.CertificateNotAfter, CredentialsNotAfter: v.CredentialsNotAfter}
 	if r.Report != nil {
-		shown.Report = json.RawMessage(r.Report)
+		shown.Report = reports.Public(r.Report)
 	}
 	return shown
 }

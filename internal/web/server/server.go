@@ -21,10 +21,12 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
+	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
 
 // Limits of a request (threat model: HTTP).
@@ -33,9 +35,6 @@ const (
 	maxAnonymousBody = 64 << 10 // of routes that need no credentials
 	maxHeader        = 64 << 10
 	headerTimeout    = 5 * time.Second
-	bodyTimeout      = 15 * time.Second
-	bodyPause        = 5 * time.Second // between two reads of a body
-	drainTimeout     = time.Second     // for the rest of an unread body
 	idleTimeout      = 60 * time.Second
 )
 
@@ -44,6 +43,7 @@ const (
 type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
+	Federation     *federation.Service
 	Registries     *registries.Service
 	Checks         *checks.Service
 	Watch          *watch.Service
@@ -59,6 +59,8 @@ type Server struct {
 	ScanBytes      int64             // maximum size of a file to scan; 0 means that of other bodies
 	Hairpin        string            // sent in validations of this service; requests that contain it are refused
 	Console        Pages             // nil: no console
+	Version        string            // of the program
+	AWSAccounts    map[string]string // of the operator, by partition
 }
 
 // Paths of the console and of the API reference, which the console serves. They are prefixes of pages too.
@@ -83,17 +85,24 @@ func (s *Server) routes() []route {
 	sessions := sessionHandlers{s.Auth}
 	projects := projectHandlers{s.Directory, s.Alerts.Channels}
 	orgs := orgHandlers{s.Directory}
-	stored := registryHandlers{s.Registries, s.ScanBytes}
+	stored := registryHandlers{ociKind, s.Registries, s.Checks, s.ScanBytes}
+	ecr := registryHandlers{ecrKind, s.Registries, s.Checks, 0}
+	helm := registryHandlers{helmKind, s.Registries, s.Checks, 0}
 	watched := watchHandlers{s.Watch, s.Checks}
 	content := contentHandlers{s.ContentSync}
 	users := userHandlers{s.Directory, s.Auth}
-	sent := checkHandlers{s.Checks, s.Directory, s.Metrics, s.ScanBytes}
-	process := healthHandlers{s.Ready}
+	trusts := trustHandlers{directory.Trusts{Directory: s.Directory}, s.Federation, s.Metrics}
+	sent := checkHandlers{ociKind, s.Checks, s.Directory, s.Metrics, s.ScanBytes}
+	sentECR := checkHandlers{ecrKind, s.Checks, s.Directory, s.Metrics, 0}
+	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
+	accounts := accountHandlers{s.AWSAccounts}
+	process := healthHandlers{s.Ready, s.Version}
 	return []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
 		{method: "GET", path: api.PathRefresh, handle: logins.refresh},
 		{method: "POST", path: api.PathLogout, handle: logins.logout, requiresAuth: true},
+		{method: "POST", path: api.PathToken, handle: trusts.exchangeToken},
 
 		{method: "POST", path: api.PathValidate, handle: sent.validate, requiresAuth: true, announced: true, recordsRefusals: true},
 		{method: "POST", path: api.PathDiagnose, handle: sent.diagnose, requiresAuth: true, announced: true, recordsRefusals: true},
@@ -112,23 +121,44 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathOCIRegistrySync, handle: content.syncRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistrySyncState, handle: content.getSyncStatus, requiresAuth: true},
 		{method: "GET", path: api.PathOCIRegistryContent, handle: content.listContent, requiresAuth: true},
-		{method: "GET", path: api.PathOCIRegistryECR, handle: unsupportedKind, requiresAuth: true},
 		{method: "GET", path: api.PathRegistryNames, handle: stored.listRegistryNames, requiresAuth: true},
-		{method: "GET", path: api.PathHelmRegistries, handle: listUnsupportedKind, requiresAuth: true},
-		{method: "GET", path: api.PathHelmRegistrySummary, handle: listUnsupportedKind, requiresAuth: true},
-		{method: "GET", path: api.PathPackRegistries, handle: listUnsupportedKind, requiresAuth: true},
-		{method: "GET", path: api.PathPackRegistrySummary, handle: listUnsupportedKind, requiresAuth: true},
-		{method: "GET", path: api.PathHelmRegistrySync, handle: unsupportedKind, requiresAuth: true},
+		{method: "DELETE", path: api.PathRegistry, handle: stored.deleteRegistry, requiresAuth: true, announced: true},
 
+		{method: "POST", path: api.PathECRValidate, handle: sentECR.validate, requiresAuth: true, announced: true, recordsRefusals: true},
+		{method: "POST", path: api.PathECRRegistries, handle: ecr.createRegistry, requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathOCIRegistryECR, handle: ecr.ofKind(ecr.getRegistry), requiresAuth: true},
+		{method: "PUT", path: api.PathOCIRegistryECR, handle: ecr.replaceRegistry, requiresAuth: true, announced: true},
+		{method: "DELETE", path: api.PathOCIRegistryECR, handle: ecr.ofKind(ecr.deleteRegistry), requiresAuth: true, announced: true},
+		{method: "POST", path: api.PathECRRegistrySync, handle: ecr.ofKind(content.syncRegistry), requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathECRRegistrySyncState, handle: ecr.ofKind(content.getSyncStatus), requiresAuth: true},
+		{method: "GET", path: api.PathAWSAccount, handle: accounts.getAWSAccount, requiresAuth: true},
+
+		{method: "POST", path: api.PathHelmValidate, handle: sentHelm.validate, requiresAuth: true, announced: true, recordsRefusals: true},
+		{method: "POST", path: api.PathHelmRegistries, handle: helm.createRegistry, requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathHelmRegistries, handle: helm.listHelm, requiresAuth: true},
+		{method: "GET", path: api.PathHelmRegistrySummary, handle: helm.listHelmSummaries, requiresAuth: true},
+		{method: "GET", path: api.PathHelmRegistry, handle: helm.ofKind(helm.getRegistry), requiresAuth: true},
+		{method: "PUT", path: api.PathHelmRegistry, handle: helm.replaceRegistry, requiresAuth: true, announced: true},
+		{method: "DELETE", path: api.PathHelmRegistry, handle: helm.ofKind(helm.deleteRegistry), requiresAuth: true, announced: true},
+		{method: "POST", path: api.PathHelmRegistrySync, handle: helm.ofKind(content.syncRegistry), requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathHelmSyncState, handle: helm.ofKind(content.getSyncStatus), requiresAuth: true},
+
+		{method: "GET", path: api.PathPackRegistries, handle: listPack, requiresAuth: true},
+		{method: "GET", path: api.PathPackRegistrySummary, handle: listPack, requiresAuth: true},
+
+		{method: "GET", path: api.PathService, handle: process.service, requiresAuth: true},
 		{method: "GET", path: api.PathOrgs, handle: orgs.listOrgs, requiresAuth: true},
 		{method: "POST", path: api.PathOrgs, handle: orgs.createOrg, requiresAuth: true, announced: true},
+		{method: "PUT", path: api.PathOrg, handle: orgs.renameOrg, requiresAuth: true, announced: true},
 		{method: "DELETE", path: api.PathOrg, handle: orgs.deleteOrg, requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathOrgContents, handle: orgs.orgContents, requiresAuth: true},
 
 		{method: "GET", path: api.PathProjects, handle: projects.listProjects, requiresAuth: true},
 		{method: "POST", path: api.PathProjects, handle: projects.createProject, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathProject, handle: projects.getProject, requiresAuth: true},
 		{method: "PUT", path: api.PathProject, handle: projects.replaceProject, requiresAuth: true},
 		{method: "DELETE", path: api.PathProject, handle: projects.deleteProject, requiresAuth: true},
+		{method: "GET", path: api.PathProjectContents, handle: projects.projectContents, requiresAuth: true},
 		{method: "GET", path: api.PathProjectNames, handle: projects.listProjectNames, requiresAuth: true},
 		{method: "GET", path: api.PathProjectAlerts, handle: alertComponents, requiresAuth: true, worksWithoutStore: true},
 		{method: "GET", path: api.PathAlert, handle: channels.listChannels, requiresAuth: true},
@@ -171,6 +201,11 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathAPIKeyRevocation, handle: apiKeys.revokeAPIKey},
 		{method: "PUT", path: api.PathAPIKeyState, handle: apiKeys.setAPIKeyState, requiresAuth: true},
 
+		{method: "GET", path: api.PathTrustRules, handle: trusts.listTrusts, requiresAuth: true},
+		{method: "POST", path: api.PathTrustRules, handle: trusts.createTrust, requiresAuth: true, announced: true},
+		{method: "GET", path: api.PathTrustRule, handle: trusts.getTrust, requiresAuth: true},
+		{method: "DELETE", path: api.PathTrustRule, handle: trusts.deleteTrust, requiresAuth: true, announced: true},
+
 		{method: "GET", path: api.PathAudits, handle: records.listAudits, requiresAuth: true},
 		{method: "GET", path: api.PathAudit, handle: records.getAudit, requiresAuth: true},
 
@@ -183,7 +218,7 @@ func (s *Server) routes() []route {
 
 // unservedPaths are paths of the public API that are not served, but match a path of ours with a parameter. Without them the response
 // would be ResourceNotFound, by which public clients drop a resource from their state.
-var unservedPaths = []string{"/v1/registries/oci/ecr", "/v1/registries/oci/image", "/v1/users/meta"}
+var unservedPaths = []string{"/v1/registries/oci/image", "/v1/users/meta"}
 
 // Handler returns the whole API as one handler.
 func (s *Server) Handler() http.Handler {
@@ -214,7 +249,6 @@ func (s *Server) Handler() http.Handler {
 // page serves a page of the console.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	defer func() { recordOf(w).template = pageTemplate(r.Pattern) }()
-	r.Body = arriving(w, r.Body)
 	if err := s.Console.ServePage(w, r, recordOf(w).origin); err != nil {
 		s.noteFault(w, r, err)
 	}
@@ -248,9 +282,9 @@ func (s *Server) HTTPServer() *http.Server {
 	server := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		// The deadline for the whole request; call.body and giveUpBody set earlier ones. call.body removes it at the
+		// The deadline for the whole request; package requestbody sets earlier ones, and removes it at the
 		// end of the body, since it would cancel a longer validation.
-		ReadTimeout:    headerTimeout + bodyTimeout,
+		ReadTimeout:    headerTimeout + requestbody.Timeout,
 		IdleTimeout:    idleTimeout,
 		ConnState:      s.headerEnds,
 		MaxHeaderBytes: maxHeader,

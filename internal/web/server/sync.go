@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/web/shapes"
 )
 
 // contentHandlers handles the routes of the content of stored registries.
@@ -21,7 +22,7 @@ func (h contentHandlers) syncRegistry(c *call) (response, error) {
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
 func (h contentHandlers) getSyncStatus(c *call) (response, error) {
 	status, err := h.content.Status(c.Context(), c.principal, c.PathValue("uid"))
-	return response{http.StatusOK, syncStatus(status)}, err
+	return response{http.StatusOK, shapes.Sync(status)}, err
 }
 
 // listContent is GET /v1/registries/oci/{uid}/basic/content.
@@ -35,7 +36,7 @@ func (h contentHandlers) listContent(c *call) (response, error) {
 	return response{http.StatusOK, countedList(&query.Request, listTail{Status: &status}, func() (paging.Page[contentsync.Content], error) {
 		page, err := h.content.List(c.Context(), c.principal, c.PathValue("uid"), query)
 		if !query.Uncounted {
-			status = syncStatus(page.Sync)
+			status = shapes.Sync(page.Sync)
 		}
 		return page.Page, err
 	}, func(item contentsync.Content) any { return api.OCIRegistryTag(item) })}, nil

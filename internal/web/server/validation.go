@@ -6,20 +6,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/directory"
-	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// checkHandlers handles the routes of checks and scans of what a request sends.
+// checkHandlers handles the routes of checks of what a request sends, as a registry of one kind, and of scans.
 type checkHandlers struct {
+	registryKind
 	checks    *checks.Service
 	directory *directory.Directory
 	metrics   *Metrics
@@ -46,20 +45,23 @@ func (h checkHandlers) diagnose(c *call) (response, error) {
 }
 
 // check makes sure that every outcome is recorded, also of a request that cannot be decoded.
-func (h checkHandlers) check(c *call, action audit.Action) (*regcheck.Report, error) {
-	setAuditUID(c.w, c.origin.AuditUID) // for a panic in the engine
+func (h checkHandlers) check(c *call, action audit.Action) (report *regcheck.Report, err error) {
+	auditUID := c.origin.AuditUID // if the engine panics
+	defer func() { setAuditUID(c.w, auditUID) }()
 	request, err := h.readCheck(c)
-	if err != nil {
-		auditUID, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(action, err))
-		setAuditUID(c.w, auditUID)
-		h.metrics.Validation(nil, err)
-		return nil, cmp.Or(recordErr, err)
+	if request.Action = action; err != nil {
+		auditUID, err = h.refuse(c, action, err)
+	} else {
+		report, auditUID, err = h.checks.Validate(c.Context(), c.principal, c.origin, request)
 	}
-	request.Action = action
-	report, auditUID, err := h.checks.Validate(c.Context(), c.principal, c.origin, request)
-	setAuditUID(c.w, auditUID)
 	h.metrics.Validation(report, err)
-	return report, err
+	return h.report(report), h.err(h.names, err)
+}
+
+// refuse records the error of a request that cannot be read, and returns it unless that fails.
+func (h checkHandlers) refuse(c *call, action audit.Action, err error) (auditUID string, _ error) {
+	auditUID, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(action, err))
+	return auditUID, cmp.Or(recordErr, err)
 }
 
 // readCheck leaves decoding problems to the domain, and notes unknown fields.
@@ -71,24 +73,19 @@ func (h checkHandlers) readCheck(c *call) (request checks.Request, err error) {
 	if err != nil {
 		return request, err
 	}
-	var sent api.OCIRegistryDefinition
-	if request.Undecoded, err = strictjson.Decode(body, &sent); err != nil {
-		return request, err
-	}
-	unknown, known := strictjson.Unknown(body, new(api.OCIRegistryRequestSpec))
-	sent.NoteUnknown(unknown, known)
-	c.warnOfUnknown(unknown, known)
-	request.Definition = registries.SentDefinition{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope}
-	return request, nil
+	var wrong []fault.Field
+	request.Definition, wrong, err = h.spec(c, body)
+	request.Undecoded = h.names.domain(wrong)
+	return request, err
 }
 
 // scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a model.Result. Nothing is stored or contacted.
 func (h checkHandlers) scan(c *call) (response, error) {
 	request, err := h.readScan(c)
 	if err != nil {
-		auditUID, recordErr := h.checks.Refuse(c.Context(), c.principal, c.origin, checks.RefusalOf(audit.RegistryScan, err))
+		auditUID, err := h.refuse(c, audit.RegistryScan, err)
 		setAuditUID(c.w, auditUID)
-		return response{}, cmp.Or(recordErr, err)
+		return response{}, err
 	}
 	result, auditUID, err := h.checks.Scan(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
