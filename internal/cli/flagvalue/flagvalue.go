@@ -4,6 +4,7 @@ package flagvalue
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (d *duration) Set(text string) error {
 	if rest := text[len(parts[0]):]; rest != "" || text == "" {
 		more, err := time.ParseDuration(rest)
 		if err != nil {
-			return fmt.Errorf("must be a duration such as 90s, 15m, 12h or 30d, and %s", d.Bounds())
+			return fmt.Errorf("must be a duration such as %s, and %s", d.example(), d.Bounds())
 		}
 		parsed += more
 	}
@@ -83,6 +84,18 @@ func (d *duration) Set(text string) error {
 
 func (d *duration) String() string { return DurationText(*d.value) }
 func (d *duration) Type() string   { return "duration" }
+
+// example names durations within the bounds.
+func (d *duration) example() string {
+	examples := slices.DeleteFunc([]string{"90s", "15m", "12h", "30d"}, func(text string) bool {
+		return (&duration{new(time.Duration), d.least, d.most, d.zero}).Set(text) != nil
+	})
+	if len(examples) < 2 {
+		return strings.Join(append(examples, "30s")[:1], "")
+	}
+	last := len(examples) - 1
+	return strings.Join(examples[:last], ", ") + " or " + examples[last]
+}
 
 // Bounds describes the values that are accepted.
 func (d *duration) Bounds() string {

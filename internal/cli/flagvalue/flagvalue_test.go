@@ -32,6 +32,7 @@ func TestValuesOutsideTheirBoundsAreRefused(t *testing.T) {
 		{"--age=30", `must be a duration such as 90s, 15m, 12h or 30d, and 1m–70d`},
 		{"--age=1d2w", `must be a duration such as 90s, 15m, 12h or 30d, and 1m–70d`},
 		{"--age=99999999d", `must be a duration such as 90s, 15m, 12h or 30d, and 1m–70d`},
+		{"--wait=soon", "must be a duration such as 30s, and 1s–1m"},
 		{"--age=59s", "must be 1m–70d"},
 		{"--age=71d", "must be 1m–70d"},
 		{"--age=-5m", "must be 1m–70d"},
@@ -39,10 +40,13 @@ func TestValuesOutsideTheirBoundsAreRefused(t *testing.T) {
 		{"--count=lots", "must be a whole number, 1–200"},
 		{"--count=1.5", "must be a whole number, 1–200"},
 		{"--count=0", "must be a whole number, 1–200"},
+		{"--color=green", `must be one of red, blue, not "green"`},
 		{"--count=201", "must be a whole number, 1–200"},
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		Duration(flags, new(time.Duration), "age", time.Hour, time.Minute, 10*Week, "", "")
+		Duration(flags, new(time.Duration), "wait", time.Second, time.Second, time.Minute, "", "")
+		OneOf(flags, new(string), "color", "red", []string{"red", "blue"}, "")
 		Number(flags, new(int), "count", 7, 1, 200, "")
 		err := flags.Parse([]string{row.args})
 		if got := errors.Unwrap(err); got == nil || got.Error() != row.want {

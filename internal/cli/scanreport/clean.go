@@ -5,11 +5,11 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
@@ -25,8 +25,8 @@ const (
 
 // cleaner makes texts of others fit for a report.
 type cleaner struct {
-	secrets *strings.Replacer
-	user    *regexp.Regexp // nil if it may be shown
+	secrets *strings.Replacer // nil: no text is needed
+	user    string            // empty if it may be shown
 }
 
 // newCleaner returns a cleaner that masks the secrets of a result. No text should have them; a registry could repeat one of another
@@ -35,7 +35,7 @@ func newCleaner(r model.Result) *cleaner {
 	known := map[string]bool{}
 	for _, found := range r.Registries {
 		if a := found.Definition.Auth; a != nil {
-			for _, s := range []string{a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal(), a.Username + ":" + a.Password.Reveal()} {
+			for _, s := range append(model.Secrets(a), a.Username+":"+a.Password.Reveal()) {
 				for _, form := range secretForms(s) {
 					known[form] = true
 				}
@@ -70,32 +70,54 @@ func (c *cleaner) forUser(r model.Registry, show bool) *cleaner {
 	if show {
 		return c
 	}
-	return &cleaner{secrets: c.secrets, user: userPattern(r)}
+	return &cleaner{secrets: c.secrets, user: userOf(r)}
 }
 
-// userPattern matches the username of a definition with what is around it. It is nil if there is none, or one that is a word of our own texts.
-func userPattern(r model.Registry) *regexp.Regexp {
+// userOf returns the username of a definition, which texts must not show. It is empty if there is none, or one that is a word of our own
+// texts.
+func userOf(r model.Registry) string {
 	if r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords()[r.Definition.Auth.Username] {
-		return nil
+		return ""
 	}
-	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(printable(r.Definition.Auth.Username)) + `($|[^\pL\pN])`)
+	return printable(r.Definition.Auth.Username)
 }
 
 // MaskUser returns a function that masks the username of a definition in a text, which a registry may repeat.
-func MaskUser(r model.Registry) func(string) string { return (&cleaner{user: userPattern(r)}).maskUser }
+func MaskUser(r model.Registry) func(string) string { return (&cleaner{user: userOf(r)}).maskUser }
 
+// maskUser masks the username where it is not a part of another word.
 func (c *cleaner) maskUser(s string) string {
-	if c.user == nil {
+	if c.user == "" {
 		return s
 	}
-	for range 2 { // a match includes the character that a second one next to it begins with
-		s = c.user.ReplaceAllString(s, "${1}"+secret.Mask+"${2}")
+	var out strings.Builder
+	for from := 0; ; {
+		i := strings.Index(s[from:], c.user)
+		if i < 0 {
+			out.WriteString(s[from:])
+			return out.String()
+		}
+		begin, end := from+i, from+i+len(c.user)
+		before, _ := utf8.DecodeLastRuneInString(s[:begin])
+		after, size := utf8.DecodeRuneInString(s[end:])
+		if begin > 0 && isWord(before) || size > 0 && isWord(after) {
+			_, end = utf8.DecodeRuneInString(s[begin:])
+			end += begin
+			out.WriteString(s[from:end])
+		} else {
+			out.WriteString(s[from:begin] + secret.Mask)
+		}
+		from = end
 	}
-	return s
 }
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
 // text returns a text in one line without control characters, secrets and user information in URLs.
 func (c *cleaner) text(s string) string {
+	if c.secrets == nil {
+		return ""
+	}
 	s = c.secrets.Replace(printable(s))
 	return cut(c.maskUser(withoutUserInfo(s)), maxText)
 }

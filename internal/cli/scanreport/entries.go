@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/cli/fixes"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -79,8 +80,10 @@ type remark struct {
 }
 
 func newScan(r model.Result, o Options) *scan {
-	s := &scan{}
-	clean := newCleaner(r)
+	s, clean := &scan{}, &cleaner{}
+	if !o.withoutTexts {
+		clean = newCleaner(r)
+	}
 	for _, found := range r.Registries {
 		s.entries = append(s.entries, registryEntry(found, clean.forUser(found, o.ShowUsers), o))
 	}
@@ -136,7 +139,7 @@ func (e *entry) setOutcome(r model.Registry, clean *cleaner) {
 	case r.Resolution == model.Unresolved:
 		e.outcome, e.rule, e.message = unresolved, ruleOf("unresolved", string(r.Reason)), clean.text(string(r.Detail))
 	case len(r.DefinitionProblems) > 0:
-		e.outcome, e.rule, e.message = notValid, ruleOf("", invalidDefinition), clean.text(problemText(r.DefinitionProblems))
+		e.outcome, e.rule, e.message = notValid, ruleOf("", InvalidDefinition), clean.text(problemText(r))
 	case r.NotChecked != "":
 		e.outcome, e.rule, e.message = notChecked, ruleOf("", string(notChecked)), clean.text(r.NotChecked)
 	case r.Report == nil:
@@ -149,10 +152,10 @@ func (e *entry) setOutcome(r model.Registry, clean *cleaner) {
 	}
 }
 
-func problemText(problems []regcheck.Problem) string {
-	texts := make([]string, len(problems))
-	for i, p := range problems {
-		texts[i] = p.Field + " " + p.Problem
+func problemText(r model.Registry) string {
+	texts := make([]string, len(r.DefinitionProblems))
+	for i, p := range r.DefinitionProblems {
+		texts[i] = fixes.Field(r, p.Field) + " " + p.Problem
 	}
 	return strings.Join(texts, "; ") + "."
 }
@@ -160,8 +163,8 @@ func problemText(problems []regcheck.Problem) string {
 // place returns a source with the name of the file as pipelines expect it: with slashes, and relative to the working directory.
 func place(s model.Source, o Options) model.Source {
 	s.File = cmp.Or(s.File, "-")
-	if o.Dir != "" && filepath.IsAbs(s.File) {
-		if inside, err := filepath.Rel(o.Dir, s.File); err == nil && filepath.IsLocal(inside) {
+	if absolute, err := filepath.Abs(s.File); err == nil && o.Dir != "" {
+		if inside, err := filepath.Rel(o.Dir, absolute); err == nil && filepath.IsLocal(inside) {
 			s.File = inside
 		}
 	}

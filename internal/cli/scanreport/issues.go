@@ -21,8 +21,8 @@ func (u unique) next(name string) string {
 	return candidate
 }
 
-// issue is something to report at one place: an entry is reported at each, since each is corrected on its own.
-type issue struct {
+// shownIssue is something to report at one place: an entry is reported at each, since each is corrected on its own.
+type shownIssue struct {
 	rule        rule
 	level       level
 	message     string // begins with the name of the entry
@@ -31,15 +31,15 @@ type issue struct {
 }
 
 // issues are the entries that a user may have to do something about, and all remarks.
-func (s *scan) issues() []issue {
-	var all []issue
+func (s *scan) issues() []shownIssue {
+	var all []shownIssue
 	ids := unique{}
 	for i := range s.entries {
 		e := &s.entries[i]
 		for _, at := range e.places {
 			add := func(r rule, severity level, message string) {
 				id := ids.next(fmt.Sprintf("%q", []string{r.id, at.File, at.Object, e.registry, e.content, e.consumer}))
-				all = append(all, issue{r, severity, e.where(at) + ": " + message, at, fingerprint(id)})
+				all = append(all, shownIssue{r, severity, e.where(at) + ": " + message, at, fingerprint(id)})
 			}
 			if e.outcome.reported() {
 				add(e.rule, e.outcome.level(), e.advice())

@@ -14,7 +14,8 @@ const (
 	home = "https://github.com/regwarden/regwarden"
 	docs = home + "/blob/main/docs/"
 
-	invalidDefinition = "invalidDefinition"
+	// InvalidDefinition is the code of a complete definition that cannot be used.
+	InvalidDefinition = "invalidDefinition"
 )
 
 // rule is what an entry or a remark is about. Its id is stable.
@@ -60,7 +61,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		}
 	}
 	for word, sentence := range map[string]string{
-		invalidDefinition:  "The definition cannot be used.",
+		InvalidDefinition:  "The definition cannot be used.",
 		string(notChecked): "The registry could not be checked. The definition is not the cause.",
 		string(listed):     "The definition was found. It was not checked.",
 		string(valid):      "The definition is valid.",

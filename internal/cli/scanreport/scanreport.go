@@ -14,10 +14,14 @@ import (
 type Options struct {
 	// Version is that of the program.
 	Version string
-	// Dir is the absolute working directory. Absolute names of files below it are written relative to it.
+	// Dir is an absolute directory. Names of files below it are written relative to it; usually it is the working directory.
 	Dir string
 	// ShowUsers includes the usernames of definitions.
 	ShowUsers bool
+	// Messages makes Causes keep places with different messages apart, and include what is valid.
+	Messages bool
+	// withoutTexts omits messages and hints, for what needs only the identity of an entry.
+	withoutTexts bool
 	// Summary receives the step summary of the kind github, as Markdown. Nil: it is not written.
 	Summary io.Writer
 }
