@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -29,14 +30,24 @@ type admin struct {
 	auth *auth.Service
 
 	keyCommand string // that prints the master key; empty for another source
+	dir        string // data directory
 }
 
 // adminCommand returns a command that runs do on the opened store.
-func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, []string) error) *cobra.Command {
+func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, []string) error,
+	before ...func(Config) error) *cobra.Command {
 	settings := newSettings()
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		db, err := settings.open(cmd.Context())
+		if err := settings.load(os.Getenv); err != nil {
+			return err
+		}
+		for _, check := range before {
+			if err := check(settings.Config); err != nil {
+				return err
+			}
+		}
+		db, err := settings.openLoaded(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -45,10 +56,18 @@ func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, 
 		if err != nil {
 			return err
 		}
-		return do(&admin{cmd, cmd.Context(), db, authService, settings.MasterKeyCommand}, args)
+		return do(&admin{cmd, cmd.Context(), db, authService, settings.MasterKeyCommand, settings.DataDir}, args)
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd
+}
+
+// where names the store in messages.
+func (a *admin) where() string {
+	if a.db.Shared() {
+		return "PostgreSQL"
+	}
+	return a.dir
 }
 
 // open reads the settings and opens an existing store.
@@ -56,13 +75,26 @@ func (s *settings) open(ctx context.Context) (*store.DB, error) {
 	if err := s.load(os.Getenv); err != nil {
 		return nil, err
 	}
+	return s.openLoaded(ctx)
+}
+
+func (s *settings) openLoaded(ctx context.Context) (*store.DB, error) {
 	options, err := storeOptions(ctx, s.Config)
 	if err != nil {
 		return nil, err
 	}
 	options.Existing = true // a mistyped --data-dir must not become a new, empty store
 	db, err := store.Open(ctx, options)
-	return db, noStore(err, s.Config)
+	return db, noMasterKey(noStore(err, s.Config))
+}
+
+// noMasterKey adds the next step where the master key is missing.
+func noMasterKey(err error) error {
+	if !errors.Is(err, store.ErrNoMasterKey) {
+		return err
+	}
+	return command.AsUsage(fmt.Errorf("%w; name its file with --master-key-file, give the key in %s, or a command that prints it with "+
+		"--master-key-command", err, envMasterKey))
 }
 
 // noStore adds the next step where there is no store (sqldb.ErrEmpty).

@@ -19,7 +19,7 @@ import (
 func newAuditVerify() *cobra.Command {
 	var output, noted string
 	cmd := adminCommand("verify", "Verify that no audit record was changed", command.NoArgs, func(a *admin, _ []string) error {
-		asJSON, err := command.WantsJSON(output)
+		structured, err := command.WantsStructured(output)
 		if err != nil {
 			return err
 		}
@@ -35,8 +35,8 @@ func newAuditVerify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			err = command.PrintJSON(a.cmd, verificationOf(result, name))
+		if structured {
+			err = command.PrintStructured(a.cmd, output, verificationOf(result, name))
 		} else {
 			printVerification(a.cmd.OutOrStdout(), result, name)
 		}

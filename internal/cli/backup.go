@@ -20,9 +20,6 @@ import (
 
 func newBackup() *cobra.Command {
 	cmd := adminCommand("backup FILE", "Copy the database to a new file", command.OneArg, func(a *admin, args []string) error {
-		if a.db.Shared() {
-			return backupUsage(sqldb.ErrNoFile)
-		}
 		began := time.Now()
 		var leftOut []string
 		err := a.recorded(audit.StoreBackup, func() (err error) {
@@ -39,9 +36,14 @@ func newBackup() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %.1f MiB in %v. The backup does not contain the master key: back it up separately.\n",
-			args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
+		_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "Copied the store in %s to %s: %.1f MiB in %v. The backup does not contain the master "+
+			"key: back it up separately.\n", a.dir, args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
 		return err
+	}, func(c Config) error { // before a master key is asked for
+		if c.DatabaseURL != "" {
+			return backupUsage(sqldb.ErrNoFile)
+		}
+		return nil
 	})
 	return cmd
 }
@@ -95,17 +97,18 @@ func (r restoration) run(cmd *cobra.Command, o store.Options, backup string) err
 	if err != nil {
 		return err
 	}
-	return errors.Join(printRestored(cmd.ErrOrStderr(), backup, at), r.printKey(cmd.ErrOrStderr(), place))
+	return errors.Join(printRestored(cmd.ErrOrStderr(), backup, o.DataDir, at), r.printKey(cmd.ErrOrStderr(), place))
 }
 
 // printRestored prints when an authenticated backup was written: another backup of the same store may have taken its name.
-func printRestored(out io.Writer, backup string, at time.Time) (err error) {
+func printRestored(out io.Writer, backup, dir string, at time.Time) (err error) {
 	if at.IsZero() {
-		_, err = fmt.Fprintf(out, "warning: %s has no authentication code, so whether it was changed after it was written is unknown. "+
-			"Backups written from now on have one.\n", backup)
+		_, err = fmt.Fprintf(out, "Restored %s into %s.\nwarning: %[1]s has no authentication code, so whether it was changed after "+
+			"it was written is unknown. "+
+			"Backups written from now on have one.\n", backup, dir)
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Restored the backup that was written at %s.\n", at.Format(time.RFC3339))
+	_, err = fmt.Fprintf(out, "Restored %s, written at %s, into %s.\n", backup, at.Format(time.RFC3339), dir)
 	return err
 }
 

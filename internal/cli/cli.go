@@ -10,7 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
-	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 )
@@ -65,11 +65,11 @@ func exitCode(err error) int {
 // describe returns the text of an error, of which a server or a registry may have written a part.
 func describe(err error) string {
 	if refused, ok := errors.AsType[*api.Error](err); ok {
-		return manage.Shown(refused.Message)
+		return output.Shown(refused.Message)
 	}
 	lines := strings.Split(messageOf(err), "\n")
 	for i := range lines {
-		lines[i] = manage.Shown(lines[i])
+		lines[i] = output.Shown(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -87,7 +87,7 @@ func messageOf(err error) string {
 	for _, field := range f.Fields {
 		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
 	}
-	if f.Cause != nil {
+	if f.Cause != nil && text == f.Message { // else the reason has all that the cause says
 		text += "\n  cause: " + f.Cause.Error()
 	}
 	return text

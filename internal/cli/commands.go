@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/helptext"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 )
 
@@ -51,6 +52,7 @@ func branches(program manage.Program) []branch {
 		{hashCommand, "", newHashPasswords},
 		{readFileCommand, "", newReadFile},
 		{"version", "", newVersion},
+		{storeTopic, "", newStoreTopic},
 	}
 }
 
@@ -59,8 +61,8 @@ func branches(program manage.Program) []branch {
 func newRoot(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "regwarden",
-		Short: "Authorization tokens, and checks of OCI registry definitions",
-		Long: "regwarden issues 15-minute authorization tokens and checks OCI registry definitions by actually using the registry.\n" +
+		Short: "Checks of OCI registry definitions, and authorization tokens",
+		Long: "regwarden checks OCI registry definitions by actually using the registry, in a terminal or as a service.\n" +
 			"For a definition that is not valid it reports which stage failed, which field is at fault and how to fix it.",
 		Version:       currentVersion().Version,
 		SilenceErrors: true,
@@ -71,11 +73,16 @@ func newRoot(args ...string) *cobra.Command {
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
 	program := manage.Program{NewLocal: newLocal, Version: root.Version}
-	for _, b := range namedBy(args, branches(program)) {
+	built := namedBy(args, branches(program))
+	for _, b := range built {
 		addBranch(root, b)
+	}
+	if len(built) > 1 { // else neither help nor completion was named
+		helptext.Strict(root)
 	}
 	addCompletions(root, program.FlagNames())
 	addHelp(root)
+	helptext.Shape(root)
 	return root
 }
 

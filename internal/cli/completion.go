@@ -5,12 +5,13 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/manage"
-	"github.com/regwarden/regwarden/internal/cli/scan"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -20,11 +21,10 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"action":               asStrings(audit.Actions),
 		"as":                   model.ConsumerNames(),
-		"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
+		"auth-type":            command.AuthTypes,
 		"egress-profile":       {"private", "public"},
 		"egress-proxy":         {proxyFromEnvironment, noProxy},
 		"egress-proxy-connect": {"address", "name"},
-		"fail-on":              asStrings(scan.Levels),
 		"format":               definitions.FormatNames(),
 		"log-format":           {"text", "json"},
 		"log-level":            {"debug", "info", "warn", "error"},
@@ -58,6 +58,11 @@ func addCompletions(cmd *cobra.Command, ofService map[string]cobra.CompletionFun
 	for flag, complete := range ofService {
 		completeFlag(cmd, flag, complete)
 	}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if list, ok := flag.Value.(interface{ Values() []string }); ok {
+			completeFlag(cmd, flag.Name, cobra.FixedCompletions(list.Values(), cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
 	for _, sub := range cmd.Commands() {
 		addCompletions(sub, ofService)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
+	"github.com/regwarden/regwarden/internal/cli/helptext"
+	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -76,8 +78,9 @@ type Config struct {
 	EgressAllowOnly  []string
 	EgressProxy      string
 	// EgressProxyConnect is a key of proxyConnects.
-	EgressProxyConnect string
-	EgressDNS          string
+	EgressProxyConnect             string
+	EgressDNS                      string
+	AmbientCredentials, AWSAccount []string
 
 	WatchInterval     time.Duration
 	WatchConcurrency  int
@@ -164,12 +167,19 @@ func newSettings() *settings {
 	flagvalue.Number(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
 	flagvalue.Number(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
 	flagvalue.Number(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
-	flagvalue.Number(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
-	flagvalue.Duration(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "", "maximum duration of one validation, at most 60s")
-	f.StringVar(&c.EgressProfile, "egress-profile", "private", "addresses that registries may have: private (all but this machine's own and metadata services) or public (no private networks either)")
+	flagvalue.Number(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000,
+		"validations of a user per minute, and as many checks and new webhooks that its changes cause")
+	flagvalue.Duration(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "",
+		"maximum duration of one validation, at most 60s")
+	f.StringSliceVar(&c.AWSAccount, "aws-account", nil, "AWS account of this server, [PARTITION:]ID, which the trust of roles needs")
+	f.StringVar(&c.EgressProfile, "egress-profile", "private",
+		"addresses that registries may have: private (all but this machine's own and metadata services) or public (no private "+
+			"networks either)")
 	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition")
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
+	f.StringSliceVar(&c.AmbientCredentials, "ambient-credentials", nil,
+		"CLOUD:ORGANIZATION, who may use this server's identity at aws, gcp or azure, by the organization's uid (default: none)")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", proxyUsage+" (default: none)")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "",
 		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
@@ -200,6 +210,7 @@ func newSettings() *settings {
 		"refused and repeated refreshes have records in any case")
 	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
+	helptext.NoteSections(f)
 	return s
 }
 
@@ -366,8 +377,10 @@ func (c *Config) Validate() []error {
 			problems = append(problems, fmt.Errorf("%s: %q %s", egressSettings[p.Field], p.Entry, p.Problem))
 		}
 	}
+	_, ambientErr := ambient.Parse(c.AmbientCredentials)
+	_, accountErr := ambient.ParseAWSAccounts(c.AWSAccount)
 	_, err = c.trustedProxies()
-	problems = append(problems, err)
+	problems = append(problems, ambientErr, accountErr, err)
 	_, err = proxyFunc(c.EgressProxy)
 	return append(problems, err)
 }

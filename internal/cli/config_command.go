@@ -26,7 +26,7 @@ func newConfig() *cobra.Command {
 		Short: "Print the effective settings, with masked secrets",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := command.WantsJSON(output)
+			asJSON, err := command.WantsStructured(output)
 			if err != nil {
 				return err
 			}

@@ -219,10 +219,17 @@ func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 		read          func() error
 	}{
 		{"bootstrap password", "nine purple ducks on ice", func() error { _, err := readPasswordFile(path); return err }},
-		{"SMTP password", "hunter2", func() error { _, err := (&Config{SMTPHost: "mail", SMTPPasswordFile: path}).mailServer(); return err }},
-		{"database URL", "postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--database-url-file", path); return err }},
-		{"settings with a database password", "database-url: postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--config", path); return err }},
-		{"settings with a proxy password", "egress-proxy: http://a:b@proxy:3128", func() error { _, err := loadedFrom("--config", path); return err }},
+		{"SMTP password", "hunter2", func() error {
+			_, err := (&Config{SMTPHost: "mail",
+				SMTPPasswordFile: path}).mailServer()
+			return err
+		}},
+		{"database URL", "postgres://a:b@db/x?sslmode=verify-full",
+			func() error { return loadFrom("--database-url-file", path) }},
+		{"settings with a database password", "database-url: postgres://a:b@db/x?sslmode=verify-full",
+			func() error { return loadFrom("--config", path) }},
+		{"settings with a proxy password", "egress-proxy: http://a:b@proxy:3128",
+			func() error { return loadFrom("--config", path) }},
 		{"TLS key", string(key), func() error {
 			_, err := servercert.Load(servercert.Settings{CertFile: certFile, KeyFile: path}, slog.New(slog.DiscardHandler), time.Now)
 			return err
@@ -243,11 +250,11 @@ func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 	}
 }
 
-// loadedFrom loads settings from a command line alone.
-func loadedFrom(args ...string) (*settings, error) {
+// loadFrom loads settings from a command line alone.
+func loadFrom(args ...string) error {
 	s := newSettings()
 	if err := s.flags.Parse(args); err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.load(func(string) string { return "" })
+	return s.load(func(string) string { return "" })
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/cli/helptext"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -32,32 +34,19 @@ func TestPageOfSettingsIsGenerated(t *testing.T) {
 	}
 }
 
-// configSections are the headings of the page and the settings below each.
-var configSections = []struct{ heading, names string }{
-	{"Files and database", "config data-dir database-url database-url-file allow-newer-database master-key-file master-key-command audit-retention audit-refreshes"},
-	{"Listeners and TLS", "listen console tls-cert tls-key tls-self-signed insecure-http public-url trusted-proxies metrics-listen debug-listen"},
-	{"Connections and memory", "max-connections max-connections-per-source request-memory response-memory"},
-	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max refresh-accepts-authorization"},
-	{"Logins", "login-workers login-queue login-wait login-free-failures login-max-wait login-isolation"},
-	{"Checks", "check-concurrency check-per-org check-per-minute check-timeout"},
-	{"Stored registries", "organization-registries organization-storage watch-interval watch-concurrency sync-interval"},
-	{"Egress policy", "egress-profile egress-allow egress-deny egress-allow-only egress-proxy egress-proxy-connect egress-dns"},
-	{"Email and alerts", "smtp-host smtp-port smtp-username smtp-password-file smtp-from smtp-tls alert-mail-domains alert-mails-per-hour"},
-	{"Logs", "log-format log-level"},
-}
-
 // configPage is the documentation of all settings as Markdown. Each setting must be in one section.
 func configPage(t *testing.T) string {
 	t.Helper()
 	flags, described := newSettings().flags, map[string]bool{}
 	var out strings.Builder
 	out.WriteString(configIntroduction)
-	for _, section := range configSections {
-		fmt.Fprintf(&out, "\n## %s\n\n| setting | environment | default | bounds | meaning |\n| --- | --- | --- | --- | --- |\n", section.heading)
-		for name := range strings.FieldsSeq(section.names) {
+	for _, section := range helptext.Sections {
+		fmt.Fprintf(&out, "\n## %s\n\n| setting | environment | default | bounds | meaning |\n| --- | --- | --- | --- | --- |\n",
+			section.Heading)
+		for name := range strings.FieldsSeq(section.Names) {
 			f := flags.Lookup(name)
 			if f == nil || described[name] {
-				t.Fatalf("%q under %q is not a setting, or is in two sections", name, section.heading)
+				t.Fatalf("%q under %q is not a setting, or is in two sections", name, section.Heading)
 			}
 			described[name] = true
 			out.WriteString(configRow(f))
@@ -65,7 +54,7 @@ func configPage(t *testing.T) string {
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !described[f.Name] {
-			t.Errorf("add %s to a section in configSections", f.Name)
+			t.Errorf("add %s to a section in helptext.Sections", f.Name)
 		}
 	})
 	return out.String()
@@ -114,10 +103,16 @@ Secrets are never flags. Each file with a secret must have mode 0600: see [files
 
 | variable | meaning |
 | --- | --- |
-| ` + "`REGWARDEN_MASTER_KEY`" + ` | the master key (32 bytes in base64), in place of ` + "`master-key-file`" + `; or a [command prints it](key-rotation.md#get-the-master-key-from-a-command) |
-| ` + "`REGWARDEN_NEXT_MASTER_KEY`" + ` | the new master key, for [` + "`key rotate --master`" + `](key-rotation.md#rotate-a-master-key-from-the-environment) |
-| ` + "`REGWARDEN_BOOTSTRAP_ORG`, `REGWARDEN_BOOTSTRAP_EMAIL`, `REGWARDEN_BOOTSTRAP_PASSWORD_FILE`" + ` | the first organization and its administrator: see [first start](deployment.md#first-start-without-a-terminal) |
-| ` + "`REGWARDEN_REGISTRY_PASSWORD`, `REGWARDEN_REGISTRY_TOKEN`" + ` | the registry's credentials, for [` + "`regwarden check`" + `](check.md#credentials) |
+| ` + "`REGWARDEN_MASTER_KEY`" + ` | the master key (32 bytes in base64), in place of ` + "`master-key-file`" +
+	`; or a [command prints it](key-rotation.md#get-the-master-key-from-a-command) |
+| ` + "`REGWARDEN_NEXT_MASTER_KEY`" + ` | the new master key, for [` + "`key rotate --master`" +
+	`](key-rotation.md#rotate-a-master-key-from-the-environment) |
+| ` + "`REGWARDEN_BOOTSTRAP_ORG`, `REGWARDEN_BOOTSTRAP_EMAIL`, `REGWARDEN_BOOTSTRAP_PASSWORD_FILE`" +
+	` | the first organization and its administrator: see [first start](deployment.md#first-start-without-a-terminal) |
+| ` + "`REGWARDEN_REGISTRY_PASSWORD`, `REGWARDEN_REGISTRY_TOKEN`" + ` | the registry's credentials, for [` + "`regwarden check`" +
+	`](check.md#credentials) |
+| ` + "`REGWARDEN_REGISTRY_AWS_SECRET_KEY`, `REGWARDEN_REGISTRY_AWS_SESSION_TOKEN`, `REGWARDEN_REGISTRY_AZURE_CLIENT_SECRET`" +
+	` | secrets of [cloud credentials](cloud-credentials.md#on-the-command-line) that flags give |
 | ` + "`GOMEMLIMIT`" + ` | memory limit of the Go runtime: see [memory](sizing.md#memory) |
 | ` + "`SSL_CERT_FILE`, `SSL_CERT_DIR`" + ` | CA certificates of the system, read by Go on Linux |
 `

@@ -64,6 +64,11 @@ func health(ctx context.Context, c Config, ready bool) (string, error) {
 	}
 	defer response.Body.Close()
 	status := fmt.Sprintf("%s: %s", request.URL, response.Status)
+	if response.StatusCode == http.StatusBadRequest && scheme == "http" { // as Go responds to plain http on a port for TLS
+		return "", command.AsUsage(fmt.Errorf("the server on %s speaks TLS; give this command the settings of the server, such as "+
+			"--tls-cert "+
+			"and --tls-key, or --tls-self-signed", c.Listen))
+	}
 	if response.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("the server is not healthy: %s", status)
 	}

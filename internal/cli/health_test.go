@@ -31,8 +31,9 @@ func TestHealth(t *testing.T) {
 		{"on all addresses", Config{Listen: "0.0.0.0:" + port}, false, "/healthz: 200 OK"},
 		{"on all addresses without naming one", Config{Listen: ":" + port}, false, "/healthz: 200 OK"},
 		{"TLS", Config{Listen: secure.Listener.Addr().String(), TLSSelfSigned: true}, false, "/healthz: 200 OK"},
-		{"not ready", Config{Listen: plain.Listener.Addr().String()}, true, "the server is not healthy: http://127.0.0.1:" + port + "/readyz: 503 Service Unavailable"},
-		{"TLS is not expected", Config{Listen: secure.Listener.Addr().String()}, false, "400 Bad Request"},
+		{"not ready", Config{Listen: plain.Listener.Addr().String()}, true,
+			"the server is not healthy: http://127.0.0.1:" + port + "/readyz: 503 Service Unavailable"},
+		{"TLS is not expected", Config{Listen: secure.Listener.Addr().String()}, false, "speaks TLS; give this command the settings"},
 		{"no server", Config{Listen: "127.0.0.1:1"}, false, "the server does not respond: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

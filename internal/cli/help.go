@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/cli/helptext"
 )
 
 //go:embed help.txt
@@ -36,3 +38,16 @@ func addExitCodes(cmd *cobra.Command) {
 		cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nExit codes: 0 done, 1 failed, 2 the command line or the settings cannot be used."
 	}
 }
+
+// newStoreTopic returns the topic of help that lists the flags of a store, which many commands have.
+func newStoreTopic() *cobra.Command {
+	cmd := &cobra.Command{Use: storeTopic, Short: "Flags that name a local store"}
+	newSettings().addTo(cmd.Flags(), storeFlags...)
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out, width := cmd.OutOrStdout(), helptext.Width()
+		_, _ = out.Write([]byte(helptext.Wrapped(cmd.Long) + "\n\nFlags:\n" + helptext.Flags(cmd.NonInheritedFlags(), width)))
+	})
+	return cmd
+}
+
+const storeTopic = "store"

@@ -27,24 +27,31 @@ const envNextMasterKey = command.EnvPrefix + "NEXT_MASTER_KEY"
 func newKey() *cobra.Command {
 	var master bool
 	var nextCommand string
-	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, func(a *admin, _ []string) error {
-		if !master {
-			return a.auth.Keys.Rotate(a.ctx, operator, commandLine)
-		}
-		next, err := nextMasterKey(a.ctx, os.Getenv, a.keyCommand, nextCommand)
-		if err != nil {
+	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs,
+		func(a *admin, _ []string) error {
+			if !master {
+				if err := a.auth.Keys.Rotate(a.ctx, operator, commandLine); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(a.cmd.ErrOrStderr(), "Rotated the signing keys of the store in %s. Tokens signed with the former "+
+					"ones stay valid until they expire.\n", a.where())
+				return err
+			}
+			next, err := nextMasterKey(a.ctx, os.Getenv, a.keyCommand, nextCommand)
+			if err != nil {
+				return err
+			}
+			former, err := a.auth.Keys.RotateMaster(a.ctx, operator, commandLine, next)
+			if errors.Is(err, store.ErrSameKey) {
+				return command.AsUsage(store.ErrSameKey)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "Replaced the master key of the store in %s.\n%s\n", a.where(),
+				rotatedWarning(former, a.keyCommand, time.Now()))
 			return err
-		}
-		former, err := a.auth.Keys.RotateMaster(a.ctx, operator, commandLine, next)
-		if errors.Is(err, store.ErrSameKey) {
-			return command.AsUsage(store.ErrSameKey)
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(a.cmd.ErrOrStderr(), rotatedWarning(former, a.keyCommand, time.Now()))
-		return err
-	})
+		})
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
 	rotate.Flags().StringVar(&nextCommand, "next-master-key-command", "",
 		"command that prints the new master key, if the current one is not in a file")

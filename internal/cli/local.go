@@ -38,6 +38,14 @@ func (l localService) Source() string {
 	return source
 }
 
+// Where names the store in messages.
+func (l localService) Where() string {
+	if l.DatabaseURL != "" {
+		return "PostgreSQL"
+	}
+	return l.DataDir
+}
+
 // Open opens the store as an administrator of the named organization, of the only one if org is empty, or of none if anyOrg is true.
 // Users who may read the data directory are trusted. The audit log has their operations with the origin "cli".
 func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error) {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/cli/command"
-	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/internal/storage/datamigration"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
@@ -20,15 +21,14 @@ import (
 
 func newMigrate() *cobra.Command {
 	settings := newSettings()
-	var from, to, output string
+	var from, to, format string
 	cmd := &cobra.Command{
 		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
 		Short: "Copy a store from SQLite to PostgreSQL",
 		Args:  command.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		asJSON, err := command.WantsJSON(output)
-		if err != nil {
+		if _, err := command.WantsStructured(format); err != nil {
 			return err
 		}
 		if err := settings.migrateBetween(from, to); err != nil {
@@ -45,11 +45,12 @@ func newMigrate() *cobra.Command {
 		if err != nil {
 			return migrateUsage(noStore(err, Config{DataDir: settings.DataDir}))
 		}
-		return printCopied(cmd, copied, asJSON)
+		return printCopied(cmd, copied, format, settings.DataDir)
 	}
 	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
-	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: that of database-url)")
-	command.OutputFlag(cmd, &output)
+	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: "+
+		"that of database-url)")
+	command.OutputFlag(cmd, &format)
 	settings.addTo(cmd.Flags(), storeFlags...)
 	return cmd
 }
@@ -99,13 +100,18 @@ func progressTo(out io.Writer) datamigration.Progress {
 	}
 }
 
-func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, asJSON bool) error {
+// printCopied prints what was copied, and what to do next: the directory stays as it is, and a server could start on it again.
+func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, format, dir string) error {
 	rows := make([][]any, len(copied))
 	for i, c := range copied {
 		rows[i] = []any{c.Table, c.Rows, c.Digest}
-		if !asJSON {
+		if format == "text" {
 			rows[i][2] = c.Digest[:16]
 		}
 	}
-	return manage.PrintTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
+	fmt.Fprintf(cmd.ErrOrStderr(), "Copied the store in %s. Start servers with the new --database-url, and with the same master key: "+
+		"--master-key-file %s.\nwarning: %[1]s can still be written to. Move it away, so that no server or command changes "+
+		"it by mistake.\n",
+		dir, command.ShellQuote(filepath.Join(dir, "master.key")))
+	return output.PrintTable(cmd, format, []string{"table", "rows", "digest"}, rows)
 }

@@ -72,7 +72,7 @@ checked, 130 interrupted, 143 terminated.`,
 }
 
 func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
-	asJSON, err := command.WantsJSON(f.output)
+	asJSON, err := command.WantsStructured(f.output)
 	if err != nil {
 		return err
 	}

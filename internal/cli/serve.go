@@ -23,12 +23,15 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/clock"
+	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/auditchain"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/hashing"
+	"github.com/regwarden/regwarden/internal/service/outbound"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/service/wording"
@@ -197,9 +200,12 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{
 		"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords.Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
-	return &server.Server{
-		Auth:        authService,
-		Directory:   directory.New(db, authService.Passwords, time.Now),
+	issuers := outbound.Dialer{Egress: checker.Egress, Resolver: checker.Resolver, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect}
+	s := &server.Server{
+		Auth:      authService,
+		Directory: directory.New(db, authService.Passwords, time.Now),
+		Federation: federation.New(db, authService.Logins, federation.Config{Dialer: issuers, DefaultOrg: c.DefaultOrg, Log: log,
+			Now: time.Now}),
 		Registries:  stored,
 		Checks:      validations,
 		Watch:       watch.New(db, stored, checker, time.Now),
@@ -209,9 +215,14 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
 		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
 		Ready:       db.Ready,
+		Version:     currentVersion().Version,
+		AWSAccounts: ambient.Accounts(c.AWSAccount),
 		Log:         log,
 		Hairpin:     checker.Header[server.HairpinHeader],
-	}, err
+	}
+	allowed, ambientErr := ambient.Parse(c.AmbientCredentials)
+	s.Checks.Ambient, s.Watch.Ambient, s.ContentSync.Ambient = allowed, allowed, allowed
+	return s, errors.Join(err, ambientErr)
 }
 
 // pages returns the console, nil if it is off.
@@ -291,7 +302,8 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, erro
 	if warning := sqldb.Warning(c.DatabaseURL); warning != "" {
 		log.Warn(warning)
 	}
-	return store.Open(ctx, options)
+	db, err := store.Open(ctx, options)
+	return db, noMasterKey(err)
 }
 
 func storeOptions(ctx context.Context, c Config) (options store.Options, err error) {
@@ -337,7 +349,7 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 		return nil, err
 	}
 	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, ProxyConnect: proxyConnects[c.EgressProxyConnect],
-		Header: map[string]string{server.HairpinHeader: rand.Text()}, Audience: wording.Engine()}
+		Header: map[string]string{server.HairpinHeader: rand.Text()}, Audience: wording.Engine(), Obtained: new(regcheck.CredentialCache)}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err

@@ -30,12 +30,12 @@ func newVersion() *cobra.Command {
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := currentVersion()
-			asJSON, err := command.WantsJSON(output)
+			structured, err := command.WantsStructured(output)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return command.PrintJSON(cmd, info)
+			if structured {
+				return command.PrintStructured(cmd, output, info)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), info)
 			return err

@@ -59,12 +59,18 @@ func AtMostOneArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneFile allows one argument.
-func OneFile(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return Usage(cmd, fmt.Errorf("%s takes one file, not %d", ShortPath(cmd), len(args)))
+// ArgOrFlag returns the argument that the command's Use names, or the value of a flag that versions before had for it.
+func ArgOrFlag(cmd *cobra.Command, args []string, flag string) (string, error) {
+	given := cmd.Flag(flag).Value.String()
+	switch {
+	case len(args) == 1 && given != "" && given != args[0]:
+		return "", Usage(cmd, fmt.Errorf("give %s or --%s, not both", strings.Fields(cmd.Use)[1], flag))
+	case len(args) == 1:
+		return args[0], nil
+	case given == "":
+		return "", exactly(1, cmd, args)
 	}
-	return nil
+	return given, nil
 }
 
 // Reference allows a reference, and a file before it.
@@ -77,10 +83,17 @@ func Reference(cmd *cobra.Command, args []string) error {
 
 // Group returns a command that only has subcommands.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: KnownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: KnownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	for _, sub := range commands {
+		sub.Aliases = append(sub.Aliases, aliases[sub.Name()]...)
+	}
 	cmd.AddCommand(commands...)
 	return cmd
 }
+
+// aliases are other names of subcommands, as other programs have them.
+var aliases = map[string][]string{"list": {"ls"}, "delete": {"rm"}, "show": {"get", "describe"}}
 
 // KnownCommand refuses arguments that are not the name of a subcommand.
 func KnownCommand(cmd *cobra.Command, args []string) error {
@@ -94,7 +107,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	if like := flagvalue.Nearest(args[0], names, maxShortTypos); like != "" {
+	if like := flagvalue.Nearest(args[0], names, typosIn(args[0])); like != "" {
 		text += fmt.Sprintf("; did you mean %q?", like)
 	}
 	return Usage(cmd, errors.New(text))
@@ -197,6 +210,9 @@ const (
 	MaxTypos      = 4 // of a setting
 	maxShortTypos = 2 // of a command or a flag
 )
+
+// typosIn returns how many letters of a word may be wrong: of "get", two would be almost all.
+func typosIn(word string) int { return min(maxShortTypos, max(1, len(word)/3)) }
 
 // plainValueError replaces errors of strconv, which parses booleans.
 func PlainValueError(err error) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,10 @@ const (
 	EnvRegistryToken    = EnvPrefix + "REGISTRY_TOKEN"
 )
 
+// AuthTypes are the values of --auth-type.
+var AuthTypes = []string{string(regcheck.NoAuth), string(regcheck.Basic), string(regcheck.Token), string(regcheck.ECR),
+	string(regcheck.GCP), string(regcheck.Azure), string(regcheck.GitHub)}
+
 // maxDefinition is the maximum size of a definition file, as of a body of the HTTP interface.
 const maxDefinition = 1 << 20
 
@@ -37,6 +42,10 @@ type DefinitionFlags struct {
 	caFile, certFile, keyFile   string
 	insecure                    bool
 	references                  []string
+	kind                        string
+	passCredentials             bool
+	Ambient                     bool // take the credentials of the environment; of commands that run as the user
+	cloud                       cloudFlags
 }
 
 // AddTo adds the flags to those of a command.
@@ -48,7 +57,8 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.references, "reference", nil,
 		"repository:tag or repository@digest that must be complete; repeat it for each (field references)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
-	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
+	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: "+strings.Join(AuthTypes, ", ")+
+		" (default: depends on the given credentials)")
 	flags.StringVar(&f.username, "username", "", "username at the registry")
 	flags.BoolVar(&f.PasswordStdin, "password-stdin", false, "read the password from standard input")
 	flags.BoolVar(&f.TokenStdin, "token-stdin", false, "read the token from standard input")
@@ -56,36 +66,38 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
+	f.cloud.addTo(flags)
 }
 
-// Definition returns the definition of a file and the flags, and reports all problems at once.
-func (f *DefinitionFlags) Definition(stdin io.Reader, args []string) (regcheck.Definition, error) {
-	if len(args) == 0 && f.endpoint == "" {
-		return regcheck.Definition{}, UsageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
-	}
-	file := ""
-	if len(args) == 1 {
-		file = args[0]
-	}
-	var r api.OCIRegistryRequest
-	err := f.New(stdin, file, &r)
-	return r.Spec.Definition, err
+// AddKindTo adds the flags of chart repositories.
+func (f *DefinitionFlags) AddKindTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kind, "kind", "", "oci, or chartRepository for a Helm repository with an index.yaml (default oci)")
+	flags.BoolVar(&f.passCredentials, "pass-credentials", false,
+		"send the credentials of a chart repository to other hosts that its index names, as Helm does")
 }
 
-// New sets a registry to what the file, unless its name is empty, and the flags have. It reports all problems of the definition at once.
-func (f *DefinitionFlags) New(stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
+// isChartRepository reports whether the flags say that the reference is a chart repository.
+func (f *DefinitionFlags) isChartRepository() bool {
+	return f.kind == string(regcheck.KindChartRepository)
+}
+
+// New sets a registry to what the file, unless its name is empty, and the flags have, and parses its definition. It reports all problems of
+// the definition at once.
+func (f *DefinitionFlags) New(stdin io.Reader, file string, registry *api.OCIRegistryRequest) (*regcheck.Plan, error) {
 	wrong, err := f.read(stdin, file, registry)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	problems := registry.Spec.Problems()
+	plan, problems := regcheck.Parse(registry.Spec.Definition)
 	if file != "" {
-		return DefinitionProblems(wrong, slices.Concat(registry.Spec.Unknown, problems), FieldProblem)
+		return plan, DefinitionProblems(wrong, slices.Concat(registry.Spec.Unknown, problems), FieldProblem)
 	}
 	for i := range problems {
-		problems[i].Problem = problems[i].Show(regcheck.Audience{Field: DefinitionFlag})
+		problems[i].Problem = problems[i].Show(regcheck.Audience{Field: f.Named(DefinitionFlag)})
 	}
-	return DefinitionProblems(wrong, problems, flagProblem)
+	return plan, DefinitionProblems(wrong, problems, func(p fault.Field) string {
+		return cmp.Or(credentialProblem(p), f.Named(DefinitionFlag)(p.Field)+" "+p.Problem)
+	})
 }
 
 // Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others
@@ -99,8 +111,8 @@ func (f *DefinitionFlags) Change(stdin io.Reader, file string, registry *api.OCI
 }
 
 func (f *DefinitionFlags) read(stdin io.Reader, file string, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
-	if f.PasswordStdin && f.TokenStdin || file == "-" && (f.PasswordStdin || f.TokenStdin) {
-		return nil, UsageError{errors.New("standard input can be only one of: the definition, the password, the token")}
+	if n := f.OnStdin(); n > 1 || file == "-" && n > 0 {
+		return nil, UsageError{errors.New("standard input can be only one of: the definition, the password, the token, another secret")}
 	}
 	if file != "" {
 		if wrong, err = readFile(file, stdin, registry); err != nil {
@@ -119,6 +131,12 @@ func readFile(name string, stdin io.Reader, registry *api.OCIRegistryRequest) (w
 	if err != nil {
 		return nil, err
 	}
+	return DecodeRegistry(name, data, registry)
+}
+
+// DecodeRegistry reads a definition, or the body of the API that stores one, as JSON or YAML. name is that of the file. Unknown fields are
+// in registry.Spec.Unknown.
+func DecodeRegistry(name string, data []byte, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
 	if data, err = definitions.DefinitionJSON(data); err != nil {
 		return nil, UsageError{fmt.Errorf("%s %w", inputName(name), err)}
 	}
@@ -180,7 +198,7 @@ func readDefinition(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; give the address of a registry with --endpoint", name)}
+			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; a registry of this name is https://%[1]s", name)}
 		}
 		if err != nil {
 			return nil, UsageError{err}
@@ -201,6 +219,7 @@ func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error
 		d.Auth = &regcheck.Auth{}
 	}
 	a := d.Auth
+	Set(&d.Kind, regcheck.Kind(f.kind))
 	Set(&d.Endpoint, f.endpoint)
 	Set(&d.BasePath, f.basePath)
 	Set(&d.BaseContentPath, f.content)
@@ -212,19 +231,17 @@ func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error
 	Set(&a.Username, f.username)
 	Set(&a.Password, secret.String(os.Getenv(EnvRegistryPassword)))
 	Set(&a.Token, secret.String(os.Getenv(EnvRegistryToken)))
+	a.PassCredentials = a.PassCredentials || f.passCredentials
 	if err := f.OverlayTLS(a); err != nil {
 		return err
 	}
-	if !f.PasswordStdin && !f.TokenStdin {
-		return nil
+	if err := f.cloud.overlay(a); err != nil {
+		return err
 	}
-	prompt, into := "Password: ", &a.Password
-	if f.TokenStdin {
-		prompt, into = "Token: ", &a.Token
+	if f.Ambient && d.Endpoint != "" {
+		return UseAmbient(d)
 	}
-	var err error
-	*into, err = ReadSecret(stdin, prompt)
-	return err
+	return f.readSecrets(a, stdin)
 }
 
 // OverlayTLS replaces auth.tls by the flags.
@@ -259,12 +276,23 @@ func Set[T ~string](field *T, value T) {
 
 // definitionFlags has the flag of "regwarden check" that sets a field of a definition.
 var definitionFlags = map[string]string{
+	"kind": "--kind", "auth.passCredentials": "--pass-credentials",
 	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "references": "--reference",
 	"providerType": "--provider-type",
 	"auth.type":    "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
 	"auth.tls.ca": "--ca", "auth.tls.certificate": "--cert", "auth.tls.key": "--key",
 	"auth.tls.insecureSkipVerify": "--insecure-skip-verify",
 	"auth.tls.enabled":            "", // implied by the other flags of TLS
+
+	"auth.aws": "a flag of AWS", "auth.gcp": "a flag of Google", "auth.azure": "a flag of Azure", "auth.github": "a flag of GitHub",
+	"auth.aws.accessKey": "--aws-access-key", "auth.aws.secretKey": "--aws-secret-key-stdin",
+	"auth.aws.ambient": "--aws-ambient", "auth.aws.sessionToken": envAWSSessionToken,
+	"auth.aws.roleArn": "--aws-role", "auth.aws.externalId": "--aws-external-id",
+	"auth.gcp.serviceAccount": "--gcp-service-account",
+	"auth.azure.tenantId":     "--azure-tenant", "auth.azure.clientId": "--azure-client",
+	"auth.azure.clientSecret": "--azure-client-secret-stdin",
+	"auth.github.appId":       "--github-app", "auth.github.installationId": "--github-installation",
+	"auth.github.privateKey": "--github-private-key",
 }
 
 // DefinitionFlag returns the flag that sets a field. It is a regcheck.Audience.Field.
@@ -273,16 +301,20 @@ func DefinitionFlag(path string) string {
 	return definitionFlags[list]
 }
 
-// flagProblem returns a problem of a definition that was given by flags, and whose text names them.
-func flagProblem(p fault.Field) string {
+// credentialProblem returns how to give a secret that is missing, "" for other problems.
+func credentialProblem(p fault.Field) string {
 	required := strings.HasPrefix(p.Problem, "is required")
 	switch {
 	case required && p.Field == "auth.password":
 		return "give the password with --password-stdin or " + EnvRegistryPassword
 	case required && p.Field == "auth.token":
 		return "give the token with --token-stdin or " + EnvRegistryToken
+	case required && p.Field == "auth.aws.secretKey":
+		return "give the secret of the access key with --aws-secret-key-stdin or " + envAWSSecretKey
+	case required && p.Field == "auth.azure.clientSecret":
+		return "give the secret of the application with --azure-client-secret-stdin or " + envAzureClientSecret
 	}
-	return DefinitionFlag(p.Field) + " " + p.Problem
+	return ""
 }
 
 // labelProblems lists the problems of the fields that only the service uses.

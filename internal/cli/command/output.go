@@ -3,31 +3,81 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 )
 
-// OutputFlag adds --output text|json to a
+// OutputFlag adds --output text|json|yaml to a command that prints no list.
 func OutputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", "output format: text or json")
+	cmd.Flags().StringVarP(output, "output", "o", "text", "output format: text, json or yaml")
+	// fails only without the flag
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
-func WantsJSON(output string) (bool, error) {
+// WantsStructured reports whether a format of OutputFlag is JSON or YAML, which PrintStructured prints.
+func WantsStructured(output string) (bool, error) {
 	switch output {
-	case "text":
-		return false, nil
-	case "json":
-		return true, nil
-	default:
-		return false, UsageError{fmt.Errorf("--output must be text or json, not %q", output)}
+	case "text", "json", "yaml":
+		return output != "text", nil
+	}
+	return false, UsageError{fmt.Errorf("--output must be text, json or yaml, not %q", output)}
+}
+
+// PrintStructured prints a value as JSON or YAML, with the same keys in the same order.
+func PrintStructured(cmd *cobra.Command, format string, v any) error {
+	if format != "yaml" {
+		return printJSON(cmd, v)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var tree yaml.Node // JSON is YAML: a tree keeps the order of keys
+	if err := yaml.Unmarshal(EscapeUnprintable(data, escapeYAML), &tree); err != nil {
+		return err
+	}
+	blockStyle(&tree)
+	return WriteYAML(cmd.OutOrStdout(), &tree)
+}
+
+// WriteYAML writes a document of YAML that controls no terminal.
+func WriteYAML(w io.Writer, v any) error {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(v), encoder.Close()); err != nil {
+		return err
+	}
+	_, err := w.Write(EscapeUnprintable(out.Bytes(), escapeYAML))
+	return err
+}
+
+func escapeYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
+
+// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted, and
+// those in which characters are escaped.
+func blockStyle(n *yaml.Node) {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		n.SetString(n.Value)
+	}
+	if string(EscapeUnprintable([]byte(n.Value), escapeYAML)) != n.Value {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range n.Content {
+		blockStyle(child)
 	}
 }
 
-func PrintJSON(cmd *cobra.Command, v any) error {
+func printJSON(cmd *cobra.Command, v any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -35,12 +85,12 @@ func PrintJSON(cmd *cobra.Command, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := cmd.OutOrStdout().Write(EscapeUnprintable(out.Bytes(), escapeJSON))
+	_, err := cmd.OutOrStdout().Write(EscapeUnprintable(out.Bytes(), EscapeJSON))
 	return err
 }
 
-// escapeJSON returns the escape sequence of a character in a string of JSON.
-func escapeJSON(r rune) (escaped string) {
+// EscapeJSON returns the escape sequence of a character in a string of JSON.
+func EscapeJSON(r rune) (escaped string) {
 	for _, unit := range utf16.Encode([]rune{r}) {
 		escaped += fmt.Sprintf(`\u%04x`, unit)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ func (n NotChecked) Unwrap() error { return n.Err }
 // Unchecked returns the error of a check without a result, for its exit code: a signal ended it, or it failed.
 func Unchecked(ctx context.Context, err error) error {
 	_, usage := errors.AsType[UsageError](err)
-	if err == nil || usage || errors.Is(err, ErrNotValid) || fault.KindOf(err) == fault.Invalid {
+	if err == nil || usage || errors.Is(err, ErrNotValid) || errors.Is(err, ErrWarned) || fault.KindOf(err) == fault.Invalid {
 		return err
 	}
 	if cause, ok := errors.AsType[Interrupted](context.Cause(ctx)); ok {
@@ -39,14 +40,17 @@ type ReportOutput struct {
 	Cmd           *cobra.Command
 	Out           io.Writer // nil for standard output
 	JSON, NoColor bool
-	BeforeStage   func()                   // called before the line of a stage; may be nil
-	Field         func(path string) string // as regcheck.Audience.Field
+	Format        string                      // yaml for YAML in place of JSON
+	Activity      *Activity                   // on a terminal; nil for none
+	Field         func(path string) string    // as regcheck.Audience.Field
+	FailOn        FailOn                      // "" is FailOnNotValid
+	Note          func(*regcheck.StageResult) // adds to the detail of a stage; may be nil
+	List          *[]*regcheck.Report         // takes reports instead of printing their JSON; may be nil
 }
 
-// Check runs a check and shows its stages as they end, or JSON at the end. It returns ErrNotValid if the definition is not valid.
+// Check runs a check and shows its stages as they end, or JSON at the end. It returns ErrNotValid or ErrWarned for what FailOn names.
 func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regcheck.Report, error)) error {
 	var printer *reporttext.Printer
-	var observe regcheck.Observer
 	if o.Out == nil {
 		o.Out = o.Cmd.OutOrStdout()
 	}
@@ -54,35 +58,51 @@ func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regch
 		printer = PrinterTo(o.Out, o.NoColor)
 		printer.Field = o.Field
 		printer.Start(endpoint)
-		observe = printer.Observe
 	}
-	report, err := run(o.observer(observe))
-	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		return DefinitionProblems(nil, problems.Problems, FieldProblem)
-	}
+	report, err := o.run(printer, run)
 	if err != nil {
 		return fmt.Errorf("check registry: %w", err)
 	}
-	if o.JSON {
-		err = PrintJSON(o.Cmd, report)
-	} else {
+	switch {
+	case o.List != nil:
+		*o.List = append(*o.List, report)
+	case o.JSON:
+		err = PrintStructured(o.Cmd, o.Format, report)
+	default:
 		err = printer.Finish(report)
 	}
-	if err == nil && !report.Valid {
-		return ErrNotValid
+	if err != nil {
+		return err
 	}
-	return err
+	return o.FailOn.Of(report)
 }
 
-// observer returns an observer that calls BeforeStage first.
-func (o ReportOutput) observer(observe regcheck.Observer) regcheck.Observer {
-	if o.BeforeStage == nil {
-		return observe
+// run runs a check with an observer that prints each stage, with its note, as the report has it.
+func (o ReportOutput) run(printer *reporttext.Printer, run func(regcheck.Observer) (*regcheck.Report, error)) (*regcheck.Report, error) {
+	defer o.Activity.Begin()()
+	report, err := run(func(stage regcheck.StageResult) {
+		o.Activity.Ended(stage.Name)
+		if o.Note != nil {
+			o.Note(&stage)
+		}
+		if printer != nil {
+			printer.Observe(stage)
+		}
+	})
+	if err == nil && o.Note != nil {
+		AddNotes(report, o.Note)
 	}
-	return func(stage regcheck.StageResult) {
-		o.BeforeStage()
-		if observe != nil {
-			observe(stage)
+	return report, err
+}
+
+// AddNotes adds notes to the stages of a report. The message of a report ends in the detail of the stage that failed.
+func AddNotes(report *regcheck.Report, note func(*regcheck.StageResult)) {
+	for i := range report.Stages {
+		stage := &report.Stages[i]
+		detail := stage.Detail
+		note(stage)
+		if stage.Status == regcheck.Failed && stage.Detail != detail {
+			report.Message = strings.TrimSuffix(report.Message, detail) + stage.Detail
 		}
 	}
 }
@@ -91,9 +111,7 @@ func (o ReportOutput) observer(observe regcheck.Observer) regcheck.Observer {
 func (o ReportOutput) Show(endpoint string, report *regcheck.Report) error {
 	return o.Check(endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
 		for _, stage := range report.Stages {
-			if observe != nil {
-				observe(stage)
-			}
+			observe(stage)
 		}
 		return report, nil
 	})

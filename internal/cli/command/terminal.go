@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -69,7 +70,7 @@ func Prompt(terminal io.Reader, prompt string) (string, error) {
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr) // the cursor is still behind the prompt
-		return "", fmt.Errorf("read from the terminal: %w", err)
+		return "", terminalError(err)
 	case text == "":
 		return "", errNothingEntered
 	}
@@ -97,7 +98,7 @@ func promptSecret(terminal io.Reader, prompt string) (secret.String, error) {
 	defer fmt.Fprintln(os.Stderr)
 	typed, err := stdin.untilDone(func() ([]byte, error) { return term.ReadPassword(fd) })
 	if err != nil {
-		return "", fmt.Errorf("read from the terminal: %w", errors.Join(err, term.Restore(fd, before)))
+		return "", errors.Join(terminalError(err), term.Restore(fd, before))
 	}
 	if len(typed) == 0 {
 		return "", errNothingEntered
@@ -105,11 +106,20 @@ func promptSecret(terminal io.Reader, prompt string) (secret.String, error) {
 	return secret.String(typed), nil
 }
 
+// terminalError is the error of a prompt. Ctrl-D ends the input without an entry.
+func terminalError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", errNothingEntered, io.EOF)
+	}
+	return fmt.Errorf("read from the terminal: %w", err)
+}
+
 var errNothingEntered = UsageError{errors.New("nothing was entered")}
 
-// PromptPassword prompts for a new password twice.
-func PromptPassword(terminal io.Reader) (secret.String, error) {
-	first, err := promptSecret(terminal, "Password: ")
+// PromptPassword prints the rules for passwords and prompts for a new one twice.
+func PromptPassword(terminal io.Reader, prompt, rules string) (secret.String, error) {
+	fmt.Fprintln(os.Stderr, rules)
+	first, err := promptSecret(terminal, prompt)
 	if err != nil {
 		return "", err
 	}
@@ -149,4 +159,19 @@ func Cell(value any) string {
 		return "-"
 	}
 	return fmt.Sprint(value)
+}
+
+// Wrap divides a text into lines of at most width characters, at spaces. A width of 0 is no limit; a longer word stays whole.
+func Wrap(text string, width int) []string {
+	if width <= 0 {
+		return []string{text}
+	}
+	lines, line := []string(nil), ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line += strings.Repeat(" ", min(len(line), 1)) + word
+	}
+	return append(lines, line)
 }

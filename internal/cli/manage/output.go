@@ -234,7 +234,7 @@ func (o *output) structured(v any) error {
 		return err
 	}
 	if o.format == "json" {
-		return command.PrintJSON(o.cmd, json.RawMessage(data))
+		return command.PrintStructured(o.cmd, o.format, json.RawMessage(data))
 	}
 	var tree yaml.Node // JSON is YAML: a tree keeps the order of keys
 	if err := yaml.Unmarshal(command.EscapeUnprintable(data, escapeYAML), &tree); err != nil {

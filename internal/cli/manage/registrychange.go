@@ -42,7 +42,7 @@ func (p Program) registryCreate() *cobra.Command {
 	var f registryChange
 	cmd := p.command("create NAME", "Store a registry definition; print its uid", command.OneArg, func(c *call, args []string) error {
 		var r api.OCIRegistryRequest
-		if err := f.New(c.cmd.InOrStdin(), f.file, &r); err != nil {
+		if _, err := f.New(c.cmd.InOrStdin(), f.file, &r); err != nil {
 			return err
 		}
 		r.Metadata.Name = args[0]

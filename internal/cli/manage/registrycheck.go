@@ -31,7 +31,7 @@ const (
 func (p Program) registryCheck() *cobra.Command {
 	f := registryCheck{timeout: maxCheckWait}
 	cmd := p.command("check NAME", "Have a server check a stored registry now", command.OneArg, func(c *call, args []string) error {
-		asJSON, err := command.WantsJSON(f.output)
+		asJSON, err := command.WantsStructured(f.output)
 		if err != nil {
 			return err
 		}

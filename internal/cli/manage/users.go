@@ -201,7 +201,7 @@ func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	stdin := cmd.InOrStdin()
 	switch {
 	case command.IsTerminal(stdin):
-		return command.PromptPassword(stdin)
+		return command.PromptPassword(stdin, "Password: ", "")
 	case fromStdin:
 		return command.ReadSecretLine(stdin)
 	}
