@@ -21,9 +21,14 @@ import (
 type scanFlags struct {
 	sources                      sourceFlags
 	engine                       engineFlags
+	past                         pastFlags
+	artifact                     depthFlags
 	list, showSecrets, showUsers bool
-	explain                      bool
-	output, failOn               string
+	references, ambient          bool
+	explain, summary, verbose    bool
+	ca                           string
+	output                       string
+	failOn                       command.FailOn
 	reports                      []string
 	concurrency                  int
 }
@@ -33,8 +38,8 @@ func newScan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan PATH…|-",
 		Short: "Check the registry definitions in files of other programs",
-		Long: `Scan finds registry definitions in the files that teams already have: configurations of docker and podman, Kubernetes Secrets, Flux,
-Argo CD, Helm, containerd, Terraform and others. It chooses credentials as the program that uses the file would, checks each
+		Long: `Scan finds registry definitions in the files that teams already have: configurations of docker and podman, Kubernetes
+Secrets, Flux, Argo CD, Helm, containerd, Terraform and others. It chooses credentials as the program that uses the file would, checks each
 definition by using the registry, and reports file and line. PATH is a file or a directory; - is standard input. The format is
 detected from the content.
 
@@ -46,7 +51,9 @@ checked, 130 interrupted, 143 terminated.`,
 		Example: `  regwarden scan ./manifests
   kubectl get secrets,helmrepositories,ocirepositories -A -o yaml | regwarden scan -
   regwarden scan ~/.docker/config.json --as kubelet
-  regwarden scan . --list`,
+  regwarden scan . --list
+  regwarden scan . --write-baseline .regwarden-baseline.json
+  regwarden scan . --baseline .regwarden-baseline.json --since origin/main`,
 		Args: somePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := f.run(cmd, args)
@@ -59,38 +66,59 @@ checked, 130 interrupted, 143 terminated.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.list, "list", false, "show what was found and what was skipped, and contact no registry")
+	flags.BoolVar(&f.references, "references", false, "check images and charts that are used without credentials too")
+	f.artifact.addPlatform(flags)
+	flags.BoolVar(&f.ambient, "ambient", false,
+		"use credentials of the environment where a program has an identity at AWS, Google or Azure")
 	f.sources.AddTo(flags)
-	flags.StringVar(&f.failOn, "fail-on", string(scan.NotValid), "exit code 1 for: notValid, warning (and notValid), unresolved (and warning), or never")
-	flags.StringArrayVar(&f.reports, "report", nil, "write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+strings.Join(scanreport.Kinds(), ", "))
+	f.past.addTo(flags)
+	flags.StringVar(&f.sources.since, "since", "", "revision of git: only what is in files that changed since then, or depends on one")
+	command.FailOnFlag(flags, &f.failOn,
+		"exit code 1 for: notValid (or error), warning (and notValid), unresolved (and warning), notice (and unresolved), or never",
+		command.FailOnNotValid, command.FailOnError, command.FailOnWarning, command.FailOnUnresolved, command.FailOnNotice,
+		command.FailOnNever)
+	flags.BoolVar(&f.summary, "summary", false, "show causes with their first places only")
+	flags.BoolVar(&f.verbose, "verbose", false, "count the files that define nothing, and name the directories that are left out")
+	kinds := strings.Join(scanreport.Kinds(), ", ")
+	flags.StringArrayVar(&f.reports, "report", nil,
+		"write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+kinds)
 	flagvalue.Number(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
 	flags.BoolVar(&f.explain, "explain", false, "show how the consumer chooses the credentials")
 	flags.BoolVar(&f.showUsers, "show-users", false, "show usernames")
-	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON of --list, for conversion")
+	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON and YAML of --list, for conversion")
+	flags.StringVar(&f.ca, "ca", "", "file of CA certificates (PEM) to trust in addition for all definitions")
 	f.engine.addTo(flags)
 	command.OutputFlag(cmd, &f.output)
+	_ = cmd.RegisterFlagCompletionFunc("report", completeReport) // fails only without the flag
 	return cmd
 }
 
 func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
-	asJSON, err := command.WantsStructured(f.output)
+	structured, err := command.WantsStructured(f.output)
 	if err != nil {
 		return err
 	}
-	failOn, err := scan.ParseLevel(f.failOn)
-	if err != nil {
-		return command.AsUsage(fmt.Errorf("--fail-on %w", err))
+	if f.showSecrets && !(f.list && structured) {
+		return command.AsUsage(errors.New("--show-secrets requires --list, and --output json or yaml"))
 	}
-	if f.showSecrets && !(f.list && asJSON) {
-		return command.AsUsage(errors.New("--show-secrets requires --list and --output json"))
+	if (f.explain || f.summary || f.verbose) && structured {
+		return command.AsUsage(fmt.Errorf("--explain, --summary and --verbose cannot be combined with --output %s", f.output))
 	}
-	if f.explain && asJSON {
-		return command.AsUsage(errors.New("--explain cannot be combined with --output json"))
-	}
-	reports, err := scan.ParseReports(f.reports, asJSON)
+	reports, err := scan.ParseReports(f.reports, structured)
 	if err != nil {
 		return command.AsUsage(fmt.Errorf("--report %w", err))
 	}
+	if err := f.past.read(); err != nil {
+		return command.AsUsage(err)
+	}
 	checker, err := f.engine.checker()
+	if err != nil {
+		return err
+	}
+	if err := f.artifact.apply(checker, nil); err != nil {
+		return err
+	}
+	ca, err := readCA(f.ca)
 	if err != nil {
 		return err
 	}
@@ -99,28 +127,41 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !f.list {
-		f.check(cmd.Context(), checker, &result)
+	if f.ambient {
+		checker.Ambient = command.ProcessIdentity(true)
+		scan.Ambient(&result, command.UseAmbient)
+	} else {
+		scan.Ambient(&result, nil)
 	}
-	if err := f.show(cmd, asJSON, result); err != nil {
+	if f.references {
+		scan.CheckReferences(&result)
+	}
+	if !f.list {
+		f.check(cmd.Context(), checker, ca, &result)
+	}
+	if err := f.past.apply(cmd, f.sources.stdin.Bytes(), &result); err != nil {
+		return err
+	}
+	if err := f.show(cmd, structured, result); err != nil {
 		return err
 	}
 	options := scanreport.Options{Version: currentVersion().Version, ShowUsers: f.showUsers}
 	if err := scan.WriteReports(cmd.OutOrStdout(), reports, os.Getenv("GITHUB_STEP_SUMMARY"), result, options); err != nil {
 		return err
 	}
-	return scanError(cmd.Context(), failOn, result)
+	return scanError(cmd.Context(), f.failOn, result)
 }
 
 // check checks what was found, with the progress on a terminal.
-func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result *model.Result) {
-	checks := scan.Checks{Concurrency: f.concurrency, Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		plan, err := d.Plan()
-		if err != nil {
-			return nil, err
+func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, ca string, result *model.Result) {
+	checks := scan.Checks{Concurrency: f.concurrency, Audience: checker.Audience, CA: ca}
+	checks.Check = func(ctx context.Context, plan *regcheck.Plan) (*regcheck.Report, error) {
+		report, err := checker.Check(ctx, plan, nil)
+		if err == nil {
+			command.AddNotes(report, proxyNote(f.engine.proxySetting(), plan))
 		}
-		return checker.Check(ctx, plan, nil)
-	}}
+		return report, err
+	}
 	if terminal := command.PrinterTo(os.Stderr, f.engine.noColor); command.IsTerminal(os.Stderr) && os.Getenv("TERM") != "dumb" {
 		var remove func()
 		checks.Progress, remove = scan.ProgressLine(os.Stderr, terminal.Width)
@@ -130,22 +171,23 @@ func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result
 }
 
 // show writes the result to standard output.
-func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result model.Result) error {
-	out := cmd.OutOrStdout()
-	if asJSON {
-		return scan.WriteJSON(out, result, f.showSecrets)
+func (f *scanFlags) show(cmd *cobra.Command, structured bool, result model.Result) error {
+	if structured {
+		return command.PrintStructured(cmd, f.output, scan.Shown(result, f.showSecrets))
 	}
+	out := cmd.OutOrStdout()
 	terminal := command.PrinterTo(out, f.engine.noColor)
-	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers, Steps: f.explain}.Write(out, result)
+	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers, Steps: f.explain,
+		Summary: f.summary, Verbose: f.verbose}.Write(out, result)
 }
 
 // scanError returns the error for the exit code of a scan whose result was shown.
-func scanError(ctx context.Context, failOn scan.Level, result model.Result) error {
+func scanError(ctx context.Context, failOn command.FailOn, result model.Result) error {
 	notDone := scan.NotChecked(result)
 	switch err := ended(ctx, fmt.Sprintf("not checked: %d", notDone)); {
 	case err != nil:
 		return err
-	case scan.FailsAt(failOn, result):
+	case failsAt(failOn, result):
 		return command.ErrNotValid
 	case notDone > 0:
 		return command.NotChecked{Err: fmt.Errorf("definitions that could not be checked: %d", notDone)}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,17 +18,23 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// sourceFlags are the flags of commands that read definitions from files of other programs. They are manage.Sources.
+// sourceFlags are the flags of commands that read definitions from files of other programs. They are registry.Sources.
 type sourceFlags struct {
 	format, as string
 	helpers    scan.Helpers
 	allowFiles bool
-	explain    bool // keep how credentials were chosen
+	exclude    []string
+	since      string
+	stdin      bytes.Buffer // a copy of standard input
+	explain    bool         // keep how credentials were chosen
+	all        bool         // directories
 }
 
 func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", "", "format of all files (default: detected from the content of each)")
 	f.addConsumer(flags)
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "pattern of paths that are not read, as in .gitignore; repeatable")
+	flags.BoolVar(&f.all, "all", false, "read directories of test data, documentation and vendored code too")
 	flags.BoolVar(&f.allowFiles, "allow-files", false, "read files that the scanned files name outside of their directory")
 }
 
@@ -56,7 +63,7 @@ func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.O
 	if len(f.helpers.Allowed) > 0 {
 		o.Helper = func(program, host string) (string, secret.String, error) { return f.helpers.Get(ctx, program, host) }
 	}
-	o.Explain = f.explain
+	o.Explain, o.All = f.explain, f.all
 	if f.allowFiles {
 		o.ReadFile = scan.ReadFile
 	}
@@ -73,7 +80,8 @@ func (f *sourceFlags) Read(cmd *cobra.Command, args []string) (model.Result, err
 	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
 		return model.Result{}, command.AsUsage(errors.New("standard input can be given only once"))
 	}
-	result, err := scan.Read(ctx, args, cmd.InOrStdin(), options)
+	read := scan.ReadOptions{Options: options, Exclude: f.exclude, Since: f.since, Stdin: &f.stdin}
+	result, err := scan.Read(ctx, args, cmd.InOrStdin(), read)
 	if err != nil && ctx.Err() == nil {
 		err = command.AsUsage(err)
 	}

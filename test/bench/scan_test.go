@@ -128,11 +128,7 @@ func checkAll(b *testing.B, registry redirected) (allowed, took time.Duration) {
 				Password: secret.String(regchecktest.Password), TLS: regcheck.TLS{Enabled: true, InsecureSkipVerify: true}}}})
 	}
 	began := time.Now()
-	scan.Checks{Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		plan, err := d.Plan()
-		if err != nil {
-			return nil, err
-		}
+	scan.Checks{Check: func(ctx context.Context, plan *regcheck.Plan) (*regcheck.Report, error) {
 		return checker.Check(ctx, plan, nil)
 	}}.Run(b.Context(), &result)
 	took = time.Since(began)

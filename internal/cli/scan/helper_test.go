@@ -15,7 +15,8 @@ func TestCredentialHelpers(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for name, script := range map[string]string{
-		"docker-credential-good":  `read host; [ "$1" = get ] && echo '{"ServerURL":"'$host'","Username":"ada@'$host'","Secret":"hunter2"}'`,
+		"docker-credential-good": `read host
+[ "$1" = get ] && echo '{"ServerURL":"'$host'","Username":"ada@'$host'","Secret":"hunter2"}'`,
 		"docker-credential-none":  `echo "credentials not found in native keychain"; exit 1`,
 		"docker-credential-fails": `echo "hunter2 is wrong"; exit 3`,
 		"docker-credential-text":  `echo hunter2`,

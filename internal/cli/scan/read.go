@@ -19,46 +19,98 @@ const Stdin = "-"
 // stdinName is how sources name standard input.
 const stdinName = "standard input"
 
+// ReadOptions is what to read and how.
+type ReadOptions struct {
+	model.Options
+	Exclude []string  // patterns of paths that are not read, with the meaning of .gitignore
+	Stdin   io.Writer // gets a copy of standard input; nil: none is needed
+	Since   string    // revision of git; not empty: what is in files that changed since then, or depends on one
+}
+
 // Read returns what files and directories have. Those outside of the named directories, or of the directory of a named file, are not
 // opened, also not through symbolic links. The error means that a path cannot be read.
-func Read(ctx context.Context, paths []string, stdin io.Reader, o model.Options) (model.Result, error) {
-	s := definitions.NewScanner(o)
+func Read(ctx context.Context, paths []string, stdin io.Reader, o ReadOptions) (result model.Result, err error) {
+	o.Versioned = versioned()
+	r := reader{ReadOptions: o, stdin: stdin}
+	for _, text := range o.Exclude {
+		p, ok, err := parsePattern(text)
+		if err != nil {
+			return result, fmt.Errorf("--exclude: %w", err)
+		}
+		if ok {
+			r.exclude = append(r.exclude, p)
+		}
+	}
+	if o.Since != "" {
+		result, err = r.since(ctx, paths)
+	} else {
+		result, err = r.read(ctx, paths)
+	}
+	result.Validate()
+	return result, err
+}
+
+// reader reads the paths of a command line.
+type reader struct {
+	ReadOptions
+	stdin    io.Reader
+	exclude  []pattern
+	scanner  *definitions.Scanner
+	excluded int
+	changes  map[string]changes // by path; nil unless what changed is not read
+}
+
+func (r *reader) read(ctx context.Context, paths []string) (model.Result, error) {
+	r.scanner, r.excluded = definitions.NewScanner(r.Options), 0
 	for _, path := range paths {
-		if err := add(ctx, s, path, stdin); err != nil {
+		if err := r.add(ctx, path); err != nil {
 			return model.Result{}, err
 		}
 	}
-	result := s.Result()
-	result.Validate()
+	result := r.scanner.Result()
+	result.Summary.Excluded = r.excluded
 	return result, nil
 }
 
-func add(ctx context.Context, s *definitions.Scanner, path string, stdin io.Reader) error {
+func (r *reader) add(ctx context.Context, path string) error {
 	if path == Stdin {
-		return addStdin(s, stdin)
+		return r.addStdin()
 	}
-	found, err := filepath.EvalSymlinks(path) // the user may name a link; links below it are not followed
-	if err != nil {
-		return cannotRead(path, err)
-	}
-	info, err := os.Stat(found)
+	found, info, err := find(path)
 	switch {
 	case err != nil:
-		return cannotRead(path, err)
+		return err
 	case info.IsDir():
-		return inRoot(path, found, func(tree fs.FS) error { return s.AddTree(ctx, filepath.ToSlash(path), tree) })
+		return r.inTree(path, path, found, func(t *tree) error { return r.scanner.AddTree(ctx, t.name, t) })
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("cannot read %q: not a file or directory; to read a pipe, give it as standard input and %s as the path", path,
 			Stdin)
 	}
-	return inRoot(path, filepath.Dir(found), func(tree fs.FS) error {
-		return cannotRead(path, s.AddFile(filepath.ToSlash(filepath.Dir(path)), tree, filepath.Base(found)))
+	name := filepath.Base(found)
+	return r.inTree(path, filepath.Dir(path), filepath.Dir(found), func(t *tree) error {
+		if t.hidden[name] || t.excludesFile(name) {
+			return nil
+		}
+		return cannotRead(path, r.scanner.AddFile(t.name, t, name))
 	})
 }
 
-func addStdin(s *definitions.Scanner, stdin io.Reader) error {
-	counted := &counter{Reader: stdin}
-	if err := s.AddReader(stdinName, counted); err != nil {
+// find returns where a path leads. The user may name a link; links below it are not followed.
+func find(path string) (string, fs.FileInfo, error) {
+	found, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", nil, cannotRead(path, err)
+	}
+	info, err := os.Stat(found)
+	return found, info, cannotRead(path, err)
+}
+
+func (r *reader) addStdin() error {
+	counted := &counter{Reader: r.stdin}
+	if r.Stdin != nil {
+		counted.Reader = io.TeeReader(r.stdin, r.Stdin)
+	}
+	if err := r.scanner.AddReader(stdinName, counted); err != nil {
 		return err
 	}
 	if counted.n == 0 { // the command before the pipe failed
@@ -79,14 +131,22 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// inRoot calls read with a file system that no symbolic link leaves.
-func inRoot(path, directory string, read func(fs.FS) error) error {
+// inTree calls read with a file system that no symbolic link leaves. name is that of the directory as the user named it.
+func (r *reader) inTree(path, name, directory string, read func(*tree) error) error {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return cannotRead(path, err)
 	}
 	defer root.Close()
-	return read(root.FS())
+	t := &tree{FS: root.FS(), name: filepath.ToSlash(name), exclude: r.exclude, hidden: r.changes[path].names}
+	if err := t.addAbove(directory); err != nil {
+		return err
+	}
+	if err := read(t); err != nil {
+		return err
+	}
+	r.excluded += t.excluded
+	return t.err
 }
 
 // cannotRead adds the path that the user gave to an error.

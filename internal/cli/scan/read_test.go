@@ -57,7 +57,7 @@ func TestReadPaths(t *testing.T) {
 		{"link to a file, which the user named", linked, dir + "/a.json"},
 		{"standard input", Stdin, stdinName},
 	} {
-		result, err := Read(t.Context(), []string{tt.path}, strings.NewReader(definition), model.Options{})
+		result, err := Read(t.Context(), []string{tt.path}, strings.NewReader(definition), ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -82,13 +82,14 @@ func TestPathsThatCannotBeRead(t *testing.T) {
 		filepath.Join(dir, "missing"): "no such file or directory", loop: "too many links", large: "larger than 8 MiB",
 		os.DevNull: "not a file or directory", Stdin: "standard input is empty",
 	} {
-		if _, err := Read(t.Context(), []string{path}, strings.NewReader(""), model.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), []string{path}, strings.NewReader(""), ReadOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Read(ctx, []string{dir}, nil, model.Options{}); err == nil {
+	if _, err := Read(ctx, []string{dir}, nil, ReadOptions{}); err == nil {
 		t.Error("reads although ctx ended")
 	}
 }

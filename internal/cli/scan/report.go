@@ -16,8 +16,8 @@ import (
 // Report is a report to write. Without a file it goes to standard output.
 type Report struct{ kind, file string }
 
-// kindGitHub is the only report for standard output: GitHub reads annotations there.
-const kindGitHub = "github"
+// KindGitHub is the only report for standard output: GitHub reads annotations there.
+const KindGitHub = "github"
 
 // ParseReports reads KIND=FILE. stdoutInUse is whether standard output has something else that programs read.
 func ParseReports(values []string, stdoutInUse bool) ([]Report, error) {
@@ -27,10 +27,15 @@ func ParseReports(values []string, stdoutInUse bool) ([]Report, error) {
 		switch {
 		case !slices.Contains(scanreport.Kinds(), kind):
 			return nil, fmt.Errorf("must be KIND=FILE with one of the kinds %s, not %q", strings.Join(scanreport.Kinds(), ", "), value)
-		case file == "" && kind != kindGitHub:
+		case file == "" && kind != KindGitHub:
 			return nil, fmt.Errorf("%s requires a file: %[1]s=FILE", kind)
 		case file == "" && stdoutInUse:
-			return nil, errors.New("github cannot be combined with --output json; give it a file: github=FILE")
+			return nil, errors.New("github cannot be combined with --output json or yaml; give it a file: github=FILE")
+		}
+		if file != "" {
+			if err := CheckWritable(file); err != nil {
+				return nil, fmt.Errorf("%s: %w", kind, err)
+			}
 		}
 		reports = append(reports, Report{kind, file})
 	}
@@ -52,7 +57,7 @@ func WriteReports(stdout io.Writer, reports []Report, summaryFile string, result
 
 func (r Report) write(stdout io.Writer, summaryFile string, result model.Result, o scanreport.Options) error {
 	var out, summary bytes.Buffer
-	if r.kind == kindGitHub && summaryFile != "" {
+	if r.kind == KindGitHub && summaryFile != "" {
 		o.Summary = &summary
 	}
 	if err := scanreport.Write(&out, r.kind, result, o); err != nil {

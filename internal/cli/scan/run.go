@@ -5,12 +5,13 @@ package scan
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/cli/fixes"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -25,9 +26,11 @@ const Interrupted = "The scan was interrupted."
 
 // Checks is how to check the definitions of a result. Only Check is required.
 type Checks struct {
-	Check       func(context.Context, regcheck.Definition) (*regcheck.Report, error)
-	Concurrency int // checks at the same time; default DefaultConcurrency
-	PerHost     int // of those, for one host and port; default 4
+	Check       func(context.Context, *regcheck.Plan) (*regcheck.Report, error)
+	Concurrency int               // checks at the same time; default DefaultConcurrency
+	PerHost     int               // of those, for one host and port; default 4
+	Audience    regcheck.Audience // for whom Check's reports are
+	CA          string            // PEM certificates to trust in addition for all definitions
 	// Progress is called when a check of a registry begins or ends, by one goroutine at a time.
 	Progress func(done, total int, registry string)
 }
@@ -43,8 +46,7 @@ func (c Checks) Run(ctx context.Context, result *model.Result) {
 		workers.Go(func() {
 			for j := q.next(ctx); j != nil; j = q.next(ctx) {
 				progress.begin(j.host)
-				report, err := c.Check(ctx, j.definition)
-				j.attach(ctx, report, err)
+				c.run(ctx, j)
 				progress.end(j.host)
 				q.release(j)
 			}
@@ -54,26 +56,110 @@ func (c Checks) Run(ctx context.Context, result *model.Result) {
 	for _, j := range q.pending {
 		j.attach(ctx, nil, context.Cause(ctx))
 	}
+	withoutNames(result)
+	for i := range result.Registries {
+		r := &result.Registries[i]
+		r.Report = fixes.Report(*r, r.Report, c.Audience)
+	}
 	result.Summarize()
 }
+
+// withCA returns a definition that trusts more certificates.
+func withCA(d regcheck.Definition, pem string) regcheck.Definition {
+	if pem == "" || strings.HasPrefix(d.Endpoint, "http://") || d.Auth.TLS.Enabled && d.Auth.TLS.InsecureSkipVerify {
+		return d
+	}
+	auth := *d.Auth
+	if !auth.TLS.Enabled {
+		auth.TLS = regcheck.TLS{Enabled: true}
+	}
+	auth.TLS.CA = strings.TrimSpace(auth.TLS.CA + "\n" + pem)
+	d.Auth = &auth
+	return d
+}
+
+// NoNames is why definitions were not checked if no host name could be resolved.
+const NoNames = "No host name could be resolved, so that nothing was checked: this machine reaches no DNS server."
+
+// withoutNames makes all definitions not checked if the machine could resolve no name. Of one host, the name is more likely wrong.
+func withoutNames(result *model.Result) {
+	hosts := map[string]bool{}
+	for _, r := range result.Registries {
+		if r.Report != nil && r.Report.Code != regcheck.CodeHostNotFound {
+			return
+		}
+		if r.Report != nil {
+			hosts[hostOf(r.Definition)] = true
+		}
+	}
+	if len(hosts) < 2 {
+		return
+	}
+	for i := range result.Registries {
+		if r := &result.Registries[i]; r.Report != nil {
+			r.Report, r.NotChecked = nil, NoNames
+		}
+	}
+}
+
+// run checks a definition. If its program connects without TLS to a registry that has none, so does the check.
+func (c Checks) run(ctx context.Context, j *job) {
+	plan, problems := regcheck.Parse(withCA(j.definition, c.CA))
+	if len(problems) > 0 {
+		j.refuse(problems)
+		return
+	}
+	report, err := c.Check(ctx, plan)
+	if err == nil && report.Reason == regcheck.ReasonNotTLS && j.fallsBack {
+		if plan, problems := regcheck.Parse(withoutTLS(j.definition)); len(problems) == 0 {
+			report, err = c.Check(ctx, plan)
+			j.note("The registry has no TLS. It was used over plain HTTP, as its program does.")
+		}
+	}
+	j.attach(ctx, report, err)
+}
+
+// withoutTLS returns a definition for plain HTTP.
+func withoutTLS(d regcheck.Definition) regcheck.Definition {
+	d.Endpoint = "http://" + strings.TrimPrefix(d.Endpoint, "https://")
+	auth := *d.Auth
+	auth.TLS, d.Auth = regcheck.TLS{}, &auth
+	return d
+}
+
+// note replaces the text of the notice about plain HTTP by what the check found out.
+func (j *job) note(message string) {
+	for _, r := range j.registries {
+		if i := slices.IndexFunc(r.Notices, isFallback); i >= 0 {
+			r.Notices[i].Message = message
+		}
+	}
+}
+
+func isFallback(n model.Notice) bool { return n.Code == model.NoticePlainHTTPFallback }
 
 // job is one check for all registries with the same definition.
 type job struct {
 	definition regcheck.Definition
 	host       string
+	fallsBack  bool // to plain HTTP
 	registries []*model.Registry
+}
+
+// refuse adds the problems of a definition to its registries.
+func (j *job) refuse(problems []regcheck.Problem) {
+	for _, r := range j.registries {
+		r.DefinitionProblems = problems
+	}
 }
 
 // attach adds the outcome of a check to its registries.
 func (j *job) attach(ctx context.Context, report *regcheck.Report, err error) {
-	invalid, isInvalid := errors.AsType[*regcheck.DefinitionError](err)
 	if report != nil && j.definition.ProviderType == "" {
 		report.Warnings = slices.DeleteFunc(report.Warnings, ofKind)
 	}
 	for _, r := range j.registries {
 		switch {
-		case isInvalid:
-			r.DefinitionProblems = invalid.Problems
 		case err == nil:
 			r.Report = report
 		case ctx.Err() != nil:
@@ -106,9 +192,12 @@ func newQueue(result *model.Result, perHost int) *queue {
 		if r.Resolution != model.Resolved || len(r.DefinitionProblems) > 0 {
 			continue
 		}
-		key := model.Key(r.Definition)
+		key, fallsBack := model.Key(r.Definition), slices.ContainsFunc(r.Notices, isFallback)
+		if fallsBack {
+			key += " or without TLS"
+		}
 		if known[key] == nil {
-			known[key] = &job{definition: r.Definition, host: hostOf(r.Definition)}
+			known[key] = &job{definition: r.Definition, host: hostOf(r.Definition), fallsBack: fallsBack}
 			q.pending = append(q.pending, known[key])
 		}
 		known[key].registries = append(known[key].registries, r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,44 @@ func found(host, user string, password secret.String) model.Registry {
 		Definition: regcheck.Definition{Endpoint: "https://" + host, Auth: auth}}
 }
 
+// A registry without TLS is used as its program uses it: over plain HTTP if the program does that, and not otherwise.
+func TestFallbackToPlainHTTP(t *testing.T) {
+	fallback := found("a.test", "ada", "x")
+	fallback.Notices = []model.Notice{{Code: model.NoticePlainHTTPFallback, Message: "may connect without TLS"}}
+	result := model.Result{Registries: []model.Registry{fallback, found("a.test", "ada", "x")}}
+	checks := Checks{Check: func(_ context.Context, plan *regcheck.Plan) (*regcheck.Report, error) {
+		if plan.Endpoint() == "https://a.test" {
+			return &regcheck.Report{Code: regcheck.CodeTLSFailed, Reason: regcheck.ReasonNotTLS}, nil
+		}
+		return &regcheck.Report{Valid: plan.Endpoint() == "http://a.test"}, nil
+	}}
+	checks.Run(t.Context(), &result)
+	first, second := result.Registries[0], result.Registries[1]
+	if !first.Report.Valid || !strings.Contains(first.Notices[0].Message, "was used over plain HTTP") || second.Report.Valid {
+		t.Errorf("%+v %+v, %+v", first.Report, first.Notices, second.Report)
+	}
+}
+
+// Without DNS nothing was checked; a single name that does not exist is a wrong one.
+func TestNoNames(t *testing.T) {
+	for hosts, want := range map[int]string{1: "", 3: NoNames} {
+		result := model.Result{}
+		for i := range hosts {
+			result.Registries = append(result.Registries, found(fmt.Sprintf("r%d.test", i), "ada", "x"))
+		}
+		Checks{Check: func(context.Context, *regcheck.Plan) (*regcheck.Report, error) {
+			return &regcheck.Report{Code: regcheck.CodeHostNotFound}, nil
+		}}.Run(t.Context(), &result)
+		if got := result.Registries[0]; got.NotChecked != want || (got.Report == nil) != (want != "") {
+			t.Errorf("%d hosts: %q, %+v", hosts, got.NotChecked, got.Report)
+		}
+		var text strings.Builder
+		if err := (Text{}).Write(&text, result); err != nil || strings.Count(text.String(), "DNS") != min(1, len(want)) {
+			t.Errorf("%d hosts: %v\n%s", hosts, err, text.String())
+		}
+	}
+}
+
 // recorder is a check that records what runs.
 type recorder struct {
 	mu                sync.Mutex
@@ -33,9 +72,9 @@ type recorder struct {
 	err               error
 }
 
-func (r *recorder) check(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-	r.count(d.Endpoint, 1)
-	defer r.count(d.Endpoint, -1)
+func (r *recorder) check(ctx context.Context, plan *regcheck.Plan) (*regcheck.Report, error) {
+	r.count(plan.Endpoint(), 1)
+	defer r.count(plan.Endpoint(), -1)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -44,7 +83,7 @@ func (r *recorder) check(ctx context.Context, d regcheck.Definition) (*regcheck.
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &regcheck.Report{Valid: d.Auth.Username != "wrong", Registry: d.Endpoint}, nil
+	return &regcheck.Report{Valid: plan.Endpoint() != "https://wrong.test", Registry: plan.Endpoint()}, nil
 }
 
 func (r *recorder) count(host string, n int) {
@@ -69,7 +108,8 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 	withoutTLS := found("one.test", "ada", "x")
 	withoutTLS.Definition.Auth.TLS.CA = "not used"
 	result := model.Result{Registries: []model.Registry{
-		found("one.test", "ada", "x"), kubelet, slash, withoutTLS, found("one.test", "ada", "y"), found("one.test", "wrong", "x"), found("two.test", "ada", "x"),
+		found("one.test", "ada", "x"), kubelet, slash, withoutTLS,
+		found("one.test", "ada", "y"), found("wrong.test", "ada", "x"), found("two.test", "ada", "x"),
 	}}
 	path := found("one.test", "ada", "x")
 	path.Definition.BaseContentPath = "charts"
@@ -168,8 +208,9 @@ func TestProgressCountsChecks(t *testing.T) {
 
 // The kind of the content is compared only with a kind that the file has.
 func TestDefaultKindIsNotCompared(t *testing.T) {
-	mismatch := func(context.Context, regcheck.Definition) (*regcheck.Report, error) {
-		return &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnContentKindMismatch}, {Code: regcheck.WarnRedirected}}}, nil
+	mismatch := func(context.Context, *regcheck.Plan) (*regcheck.Report, error) {
+		return &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnContentKindMismatch},
+			{Code: regcheck.WarnRedirected}}}, nil
 	}
 	withKind := found("one.test", "ada", "x")
 	withKind.Definition.ProviderType = regcheck.Zarf
@@ -177,31 +218,5 @@ func TestDefaultKindIsNotCompared(t *testing.T) {
 	Checks{Check: mismatch}.Run(t.Context(), &result)
 	if without, with := result.Registries[0].Report.Warnings, result.Registries[1].Report.Warnings; len(without) != 1 || len(with) != 2 {
 		t.Errorf("%d warnings without a kind and %d with one, want 1 and 2", len(without), len(with))
-	}
-}
-
-func TestLevels(t *testing.T) {
-	warned := found("one.test", "ada", "x")
-	warned.Report = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{}}}
-	for _, tt := range []struct {
-		name   string
-		result model.Result
-		fails  []Level
-	}{
-		{"nothing", model.Result{}, nil},
-		{"not valid", model.Result{Summary: model.Summary{NotValid: 1}}, []Level{NotValid, Warning, Unresolved}},
-		{"problem", model.Result{Summary: model.Summary{Problems: 1}}, []Level{NotValid, Warning, Unresolved}},
-		{"warning", model.Result{Registries: []model.Registry{warned}}, []Level{Warning, Unresolved}},
-		{"unresolved", model.Result{Summary: model.Summary{Unresolved: 1}}, []Level{Unresolved}},
-		{"skipped", model.Result{Summary: model.Summary{Skipped: 1}}, nil},
-	} {
-		for _, level := range Levels {
-			if got, want := FailsAt(level, tt.result), slices.Contains(tt.fails, level); got != want {
-				t.Errorf("%s at %s: %t, want %t", tt.name, level, got, want)
-			}
-		}
-	}
-	if _, err := ParseLevel("error"); err == nil || err.Error() != `must be one of notValid, warning, unresolved, never, not "error"` {
-		t.Errorf("unknown level: %v", err)
 	}
 }

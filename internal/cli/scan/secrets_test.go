@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/cli/scanreport"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -34,16 +33,12 @@ var marked = regexp.MustCompile(`hunter2|aHVudGVyM|h1bnRlcj|odW50ZXIy`)
 
 // No output of checked samples shows a secret.
 func TestCheckedSamplesShowNoSecret(t *testing.T) {
-	result, err := Read(t.Context(), []string{"../../../definitions/testdata/samples"}, nil, model.Options{})
+	result, err := Read(t.Context(), []string{"../../../definitions/testdata/samples"}, nil, ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checker := &regcheck.Checker{Resolver: unreachable{}, Dialer: unreachable{}}
-	Checks{Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
-		plan, err := d.Plan()
-		if err != nil {
-			return nil, err
-		}
+	Checks{Check: func(ctx context.Context, plan *regcheck.Plan) (*regcheck.Report, error) {
 		return checker.Check(ctx, plan, nil)
 	}}.Run(t.Context(), &result)
 	if s := result.Summary; s.Checked < 50 || s.Unresolved < 20 || s.Valid > 0 {
@@ -51,7 +46,7 @@ func TestCheckedSamplesShowNoSecret(t *testing.T) {
 	}
 	outputs := map[string]func(*bytes.Buffer) error{
 		"text": func(w *bytes.Buffer) error { return Text{Users: true}.Write(w, result) },
-		"JSON": func(w *bytes.Buffer) error { return WriteJSON(w, result, false) },
+		"YAML": func(w *bytes.Buffer) error { w.WriteString(printed(t, "yaml", result, false)); return nil },
 	}
 	for _, kind := range scanreport.Kinds() {
 		outputs[kind] = func(w *bytes.Buffer) error {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/cli/fixes"
 	"github.com/regwarden/regwarden/internal/cli/scanreport"
 	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
@@ -22,6 +23,9 @@ type Text struct {
 	List  bool // what was found and skipped; nothing was checked
 	Users bool // show usernames
 	Steps bool // show how the consumer chose the credentials
+
+	Summary bool // causes with their first places alone
+	Verbose bool // count what defines nothing, and name the directories that are left out
 }
 
 // Parameters of escape sequences (SGR).
@@ -36,15 +40,23 @@ const (
 	maxShown     = 2000 // characters of a text: a name in a file may have millions
 )
 
-// Write writes the result, grouped by file, and a summary.
+// Write writes the result and a summary. What was checked is grouped by cause; what was found, and how credentials are chosen, by file.
 func (t Text) Write(w io.Writer, result model.Result) error {
 	p := &printer{Text: t, w: w}
 	p.Width = max(cmp.Or(t.Width, defaultWidth), minWidth)
-	files := group(result, t.List)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		p.file(name, files[name])
+	if byFile := (t.List || t.Steps) && !t.Summary; byFile {
+		files := group(result, t.List)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			p.file(name, files[name])
+		}
+	} else {
+		p.causes(result)
 	}
 	p.summary(result.Summary)
+	p.leftOut(result)
+	if t.Verbose {
+		p.silent(result)
+	}
 	return p.err
 }
 
@@ -64,6 +76,12 @@ func group(result model.Result, skipped bool) map[string]*model.Result {
 	for _, problem := range result.Problems {
 		f := of(problem.Source)
 		f.Problems = append(f.Problems, problem)
+	}
+	for _, r := range result.References {
+		if skipped {
+			f := of(r.Sources[0])
+			f.References = append(f.References, r)
+		}
 	}
 	for _, s := range result.Skipped {
 		if skipped {
@@ -91,6 +109,10 @@ func (p *printer) file(name string, found *model.Result) {
 	}
 	for _, problem := range found.Problems {
 		p.entry("✗", red, "problem", string(problem.Reason), problem.Source, problem.Message)
+	}
+	for _, r := range found.References {
+		p.hanging(lineIndent, lineIndent+"  ", "·", "· ", p.address(r)+"  reference")
+		p.labeled("", "", r.Sources[0].InFile())
 	}
 	for _, s := range found.Skipped {
 		p.entry("–", faint, "skipped", string(s.Reason), s.Source, s.Message)
@@ -131,7 +153,7 @@ func (p *printer) outcome(r model.Registry) outcome {
 	case r.Resolution == model.Unresolved:
 		return outcome{"?", yellow, "unresolved (" + string(r.Reason) + ")"}
 	case len(r.DefinitionProblems) > 0:
-		return outcome{"✗", red, "not valid (" + r.DefinitionProblems[0].Field + ")"}
+		return outcome{"✗", red, "not valid: " + scanreport.InvalidDefinition + " (" + r.DefinitionProblems[0].Field + ")"}
 	case r.Report != nil && r.Report.Valid:
 		return outcome{"✓", green, "valid"}
 	case r.Report != nil:
@@ -141,14 +163,15 @@ func (p *printer) outcome(r model.Registry) outcome {
 		}
 		return outcome{"✗", red, text}
 	case p.List:
-		return outcome{"✓", "", credentials[string(r.Definition.Auth.Type)]}
+		return outcome{"•", "", credentials[string(r.Definition.Auth.Type)]}
 	default:
 		return outcome{"!", yellow, "not checked"}
 	}
 }
 
 // credentials names types of authentication.
-var credentials = map[string]string{"noAuth": "no credentials", "basic": "password", "token": "token"}
+var credentials = map[string]string{"noAuth": "no credentials", "basic": "password", "token": "token",
+	"ecr": "key of AWS", "gcp": "key of Google", "azure": "client of Azure"}
 
 // details writes places, causes and what to do.
 func (p *printer) details(r model.Registry, o outcome) {
@@ -165,11 +188,9 @@ func (p *printer) details(r model.Registry, o outcome) {
 	}
 	p.labeled("", "", string(r.Detail))
 	for _, problem := range r.DefinitionProblems {
-		p.labeled("", "", problem.Field+" "+problem.Problem)
+		p.labeled("", "", fixes.Field(r, problem.Field)+" "+problem.Problem)
 	}
-	if r.NotChecked != "" {
-		p.labeled("", "", r.NotChecked)
-	}
+	p.labeled("", "", r.NotChecked)
 	p.report(r)
 	for _, n := range r.Notices {
 		p.labeled("notice", yellow, string(n.Code)+": "+n.Message)
@@ -186,7 +207,9 @@ func (p *printer) report(r model.Registry) {
 		shown = scanreport.MaskUser(r)
 	}
 	p.labeled("", "", shown(r.Report.Message))
-	p.labeled("field", "", r.Report.Field)
+	if r.Format == model.RegistryDefinition { // the hints of others name what their file has
+		p.labeled("field", "", r.Report.Field)
+	}
 	p.labeled("hint", bold, shown(r.Report.Hint))
 	for _, w := range r.Report.Warnings {
 		p.labeled("warning", yellow, string(w.Code)+": "+shown(w.Message))
@@ -207,10 +230,7 @@ func places(sources []model.Source) string {
 
 // Place names a place as "file:line".
 func Place(s model.Source) string {
-	if s.Line == 0 {
-		return Clean(s.File)
-	}
-	return fmt.Sprintf("%s:%d", Clean(s.File), s.Line)
+	return Clean(s.String())
 }
 
 // entry writes a problem or a skipped entry.
@@ -224,9 +244,12 @@ func (p *printer) entry(mark, color, kind, reason string, at model.Source, messa
 }
 
 func (p *printer) summary(s model.Summary) {
-	if s.Found+s.Skipped+s.Problems == 0 {
+	switch {
+	case s.Found+s.Skipped+s.Problems+s.References > 0:
+	case s.Known+s.Ignored > 0:
+		p.line("Nothing new was found.")
+	default:
 		p.line("No registry definitions found.")
-		return
 	}
 	row, painted := "", ""
 	add := func(n int, color, text string) {
@@ -252,10 +275,22 @@ func (p *printer) summary(s model.Summary) {
 	add(s.Unresolved, yellow, "unresolved")
 	add(s.Skipped, "", "skipped")
 	add(s.Problems, red, plural(s.Problems, "problem"))
-	p.line(painted)
-	if s.Skipped > 0 && !p.List {
+	add(s.Known, "", "known")
+	add(s.Ignored, "", "ignored")
+	add(s.Excluded, "", "excluded")
+	if row != "" {
+		p.line(painted)
+	}
+	if s.Skipped > 0 && !p.List && !p.Verbose {
 		p.line("--list shows what was skipped.")
 	}
+}
+
+func pluralOf(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
 }
 
 func plural(n int, word string) string {

@@ -1,14 +1,18 @@
 package scan
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -47,28 +51,103 @@ func text(t *testing.T, how Text) string {
 	return out.String()
 }
 
+// What was checked is grouped by cause, the most severe first, with every place.
 func TestText(t *testing.T) {
 	got := text(t, Text{Width: 80})
+	after := 0
 	for _, part := range []string{
-		"  ✓ one.test ", "  valid\n      also in b.yaml:9, b.yaml, c and 1 more\n      warning  redirected: It was redirected.\n",
-		"not valid: RegistryAuthFailed (refused)\n      line 1, Secret x/\ufffd]0;title\ufffd\n      The credentials were rejected.\n      field    auth.password\n      hint     Correct them.\n",
-		"  ? three.test/charts/\ufffd[31mred\ufffd        unresolved (template)\n      line 1\n      The value is a template.\n      notice   plainHttp: No TLS.\n",
-		"not valid (auth.password)\n      line 1\n      auth.password must not end in a line break; remove the trailing newline\n",
-		"not checked\n      line 1\n      The scan was interrupted.\n",
-		"\ufffd[2Jz.yaml\n  ✗ problem (notYAML): line 3\n      It is not YAML.\n",
+		"✗ RegistryAuthFailed/refused: 1 place\n  The credentials were rejected.\n  hint Correct them.\n" +
+			"    a.yaml:1  Secret x/\ufffd]0;title\ufffd  https://two.test\n\n",
+		"✗ invalidDefinition: 1 place\n  the password must not end in a line break; remove the trailing newline.\n" +
+			"    a.yaml:1  https://four.test\n",
+		"✗ problem/notYAML: 1 place\n  It is not YAML.\n    \ufffd[2Jz.yaml:3\n",
+		"! notChecked: 1 place\n  The scan was interrupted.\n",
+		"! warning/redirected: 5 places\n  It was redirected.\n    a.yaml:1  https://one.test (flux)\n" +
+			"    b.yaml:9  https://one.test (flux)\n",
+		"? unresolved/template: 1 place\n  The value is a template.\n",
+		"• notice/plainHttp: 1 place\n  No TLS.\n",
+		"✓ valid: 5 places\n    a.yaml:1  https://one.test (flux)\n",
 		"\n5 found, 1 valid, 2 not valid, 1 not checked, 1 unresolved, 1 skipped,\n1 problem\n--list shows what was skipped.\n",
 	} {
-		if !strings.Contains(got, part) {
-			t.Errorf("no %q in\n%s", part, got)
+		at := strings.Index(got, part)
+		if at < after {
+			t.Errorf("no %q after the %d characters before it in\n%s", part, after, got)
 		}
+		after = max(after, at)
 	}
 	for _, hidden := range []string{"robot", "hunter2", "Git repository"} {
 		if strings.Contains(got, hidden) {
 			t.Errorf("shows %q", hidden)
 		}
 	}
-	if list := text(t, Text{List: true, Users: true}); !strings.Contains(list, "– skipped (git): line 7\n      A Git repository.") || !strings.Contains(list, "one.test as robot") {
-		t.Errorf("--list --show-users:\n%s", list)
+}
+
+// What was found, and how credentials were chosen, is shown by file.
+func TestTextByFile(t *testing.T) {
+	list := text(t, Text{List: true, Users: true})
+	for _, part := range []string{
+		"– skipped (git): line 7\n      A Git repository.", "  ✓ one.test as robot ",
+		"\n      also in b.yaml:9, b.yaml, c and 1 more\n      warning  redirected: It was redirected.\n",
+		"  ? three.test/charts/\ufffd[31mred\ufffd", "unresolved (template)\n      line 1\n      The value is a template.\n",
+		"\ufffd[2Jz.yaml\n  ✗ problem (notYAML): line 3\n      It is not YAML.\n",
+	} {
+		if !strings.Contains(list, part) {
+			t.Errorf("no %q in\n%s", part, list)
+		}
+	}
+	if steps := text(t, Text{Steps: true}); !strings.Contains(steps, "\na.yaml\n  ✓ one.test ") {
+		t.Errorf("--explain:\n%s", steps)
+	}
+}
+
+// Places with the same code and another message are apart; a summary has neither the messages nor all places.
+func TestPlacesWithOtherMessages(t *testing.T) {
+	var result model.Result
+	for _, name := range strings.Fields("a b c d e f g h i j k l") {
+		r := found(name+".test", "", "")
+		r.Report = &regcheck.Report{Code: regcheck.CodeContentNotFound, Message: "No tags.", Hint: "Push one."}
+		if name == "b" {
+			r.Report.Message = "No repository."
+		}
+		result.Registries = append(result.Registries, r)
+	}
+	var all, summary strings.Builder
+	_ = (Text{}).Write(&all, result) // a builder does not fail
+	_ = (Text{Summary: true}).Write(&summary, result)
+	if text := all.String(); strings.Count(text, "Push one.") != 2 || strings.Count(text, ".test") != 12 ||
+		!strings.Contains(text, "  No repository.\n  hint Push one.\n    a.yaml:1  https://b.test\n") {
+		t.Errorf("all:\n%s", text)
+	}
+	if text := summary.String(); strings.Count(text, "Push one.") != 1 || strings.Count(text, ".test") != 10 ||
+		!strings.Contains(text, "and 2 more") || strings.Contains(text, "No repository") {
+		t.Errorf("summary:\n%s", text)
+	}
+}
+
+// --verbose counts what is left out without a word.
+func TestVerbose(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, content := range map[string]string{"a.go": "package a", "b.md": "b", "c.yaml": "c: 1", "d.yaml": "apiVersion: [\nkind: x",
+		"e.json":      "\x00",
+		"docs/f.yaml": "", "test.json": `{"endpoint": "https://a.test", "auth": {"type": "noAuth"}}`} {
+		write(t, name, content)
+	}
+	if err := errors.Join(os.Symlink("a.go", "link"), os.Truncate("b.md", 0), os.WriteFile("large.yaml", nil, 0o600),
+		os.Truncate("large.yaml", 9<<20)); err != nil {
+		t.Fatal(err)
+	}
+	result, err := Read(t.Context(), []string{"."}, nil, ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var quiet, verbose strings.Builder
+	_ = (Text{Width: 120}).Write(&quiet, result)
+	_ = (Text{Width: 120, Verbose: true}).Write(&verbose, result)
+	want := "Not parsed: 1 file of no known program.\n" +
+		"Not opened: 2 by name (source code, documentation, archives), 1 not regular, 1 over 8 MiB.\n" +
+		"Without definitions: 1 of no known format, 1 binary.\n"
+	if !strings.HasSuffix(verbose.String(), want) || !strings.HasPrefix(verbose.String(), quiet.String()) {
+		t.Errorf("%s\nwant %s", verbose.String(), want)
 	}
 }
 
@@ -82,7 +161,7 @@ func TestTextMasksUsersOfMessages(t *testing.T) {
 		if err := (Text{Users: users}).Write(&out, model.Result{Registries: []model.Registry{r}}); err != nil {
 			t.Fatal(err)
 		}
-		want := map[bool]int{false: 0, true: 5}[users]
+		want := map[bool]int{false: 0, true: 6}[users] // the target of each cause has it too
 		if n := strings.Count(out.String(), "robot$ci"); n != want || !users && strings.Count(out.String(), "********") != 4 {
 			t.Errorf("shown %d times, want %d:\n%s", n, want, out.String())
 		}
@@ -118,41 +197,47 @@ func TestEmptyResult(t *testing.T) {
 	}
 }
 
-func TestJSONMasksAndEscapes(t *testing.T) {
-	var masked, revealed bytes.Buffer
-	if err := WriteJSON(&masked, sample(), false); err != nil {
+// printed returns what --output prints of a result.
+func printed(t *testing.T, format string, result model.Result, secrets bool) string {
+	t.Helper()
+	var out strings.Builder
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	if err := command.PrintStructured(cmd, format, Shown(result, secrets)); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteJSON(&revealed, sample(), true); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(masked.String(), "hunter2") || !strings.Contains(masked.String(), `"password": "********"`) {
-		t.Errorf("not masked:\n%s", masked.String())
-	}
-	if !strings.Contains(revealed.String(), `"password": "hunter2\n"`) {
-		t.Errorf("no secret with --show-secrets:\n%s", revealed.String())
-	}
-	for row := range strings.Lines(masked.String()) {
-		if row = strings.TrimSuffix(row, "\n"); strings.ContainsFunc(row, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("unprintable: %q", row)
+	return out.String()
+}
+
+func TestStructuredMasksAndEscapes(t *testing.T) {
+	for format, quote := range map[string]string{"json": `"`, "yaml": ""} {
+		masked, revealed := printed(t, format, sample(), false), printed(t, format, sample(), true)
+		if strings.Contains(masked, "hunter2") || !strings.Contains(masked, quote+"password"+quote+": ") {
+			t.Errorf("not masked:\n%s", masked)
 		}
+		if !strings.Contains(revealed, "hunter2") {
+			t.Errorf("no secret with --show-secrets:\n%s", revealed)
+		}
+		for row := range strings.Lines(masked) {
+			if row = strings.TrimSuffix(row, "\n"); strings.ContainsFunc(row, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("unprintable: %q", row)
+			}
+		}
+		decodedHasNames(t, masked)
+		decodedHasNames(t, revealed)
 	}
+}
+
+// decodedHasNames reads what was printed, JSON being YAML, and looks for a name that controls a terminal.
+func decodedHasNames(t *testing.T, text string) {
+	t.Helper()
 	var decoded struct {
-		Registries []struct {
-			Definition regcheck.Definition
-			Report     *regcheck.Report
-		}
-		Problems []model.Problem
+		Registries []struct{ Definition map[string]any }
 	}
-	for _, out := range []*bytes.Buffer{&masked, &revealed} {
-		if err := json.Unmarshal(out.Bytes(), &decoded); err != nil {
-			t.Fatal(err)
-		}
-		if got := decoded.Registries[2].Definition.BaseContentPath; got != sample().Registries[2].Definition.BaseContentPath {
-			t.Errorf("path %q", got)
-		}
+	if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
+		t.Fatal(err)
 	}
-	if got := string(escapeUnprintable([]byte("a\u009b\U000e0001é"))); got != `a\u009b\udb40\udc01é` {
-		t.Errorf("escaped: %s", got)
+	if got := decoded.Registries[2].Definition["baseContentPath"]; got != sample().Registries[2].Definition.BaseContentPath {
+		t.Errorf("path %q", got)
 	}
 }

@@ -2,6 +2,8 @@ package scan
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -27,6 +29,32 @@ func WriteFile(name string, content []byte) error {
 		return err
 	}
 	return os.Rename(temporary.Name(), name)
+}
+
+// CheckWritable returns why WriteFile could not write a file, before a scan. It does not open a device or a pipe.
+func CheckWritable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("cannot write %q: it is a directory", name)
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %q: its directory %s", name, cause(err))
+	}
+	return errors.Join(temporary.Close(), os.Remove(temporary.Name()))
+}
+
+func cause(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "may not be written to"
+	}
+	return "cannot be written to: " + err.Error()
 }
 
 // appendFile appends to a file, which is created if it does not exist.
