@@ -5,9 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/cli/access"
+	"github.com/regwarden/regwarden/internal/cli/account"
+	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/helptext"
 	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/registry"
+	"github.com/regwarden/regwarden/internal/service/auth"
 )
 
 // branch is a command of the root with those below it. group is the title below which help lists it, if any.
@@ -26,12 +31,13 @@ const (
 
 // branches lists the commands of the root in the order of its help.
 func branches(program manage.Program) []branch {
+	stored, access, own := registry.Commands{Program: program}, access.Commands{Program: program}, account.Commands{Program: program}
 	return []branch{
 		{"check", ofRegistries, newCheck},
 		{"scan", ofRegistries, newScan},
-		{"registry", ofRegistries, program.Registry},
-		{"import", ofRegistries, func() *cobra.Command { return program.Import(&sourceFlags{}, somePaths) }},
-		{"alert", ofRegistries, program.Alert},
+		{"registry", ofRegistries, stored.Registry},
+		{"import", ofRegistries, func() *cobra.Command { return stored.Import(&sourceFlags{}, somePaths) }},
+		{"alert", ofRegistries, alert.Commands{Program: program}.Alert},
 		{"serve", ofServers, newServe},
 		{"health", ofServers, newHealth},
 		{"config", ofServers, newConfig},
@@ -39,16 +45,19 @@ func branches(program manage.Program) []branch {
 		{"backup", ofServers, newBackup},
 		{"restore", ofServers, newRestore},
 		{"migrate", ofServers, newMigrate},
-		{"login", ofLogins, program.Login},
-		{"logout", ofLogins, program.Logout},
-		{"context", ofLogins, program.Context},
-		{"whoami", ofLogins, program.Whoami},
-		{"org", ofAccess, program.Org},
-		{"project", ofAccess, program.Project},
-		{"user", ofAccess, program.User},
-		{"apikey", ofAccess, program.APIKey},
-		{"session", ofAccess, program.Session},
-		{"audit", ofAccess, func() *cobra.Command { return withVerify(program.Audit()) }},
+		{"login", ofLogins, own.Login},
+		{"logout", ofLogins, own.Logout},
+		{"context", ofLogins, own.Context},
+		{"whoami", ofLogins, own.Whoami},
+		{"passwd", ofLogins, own.Passwd},
+		{"doctor", ofServers, own.Doctor},
+		{"org", ofAccess, access.Org},
+		{"project", ofAccess, access.Project},
+		{"user", ofAccess, access.User},
+		{"apikey", ofAccess, access.APIKey},
+		{"trust", ofAccess, access.Trust},
+		{"session", ofAccess, own.Session},
+		{"audit", ofAccess, func() *cobra.Command { return withVerify(access.Audit()) }},
 		{hashCommand, "", newHashPasswords},
 		{readFileCommand, "", newReadFile},
 		{"version", "", newVersion},
@@ -72,7 +81,7 @@ func newRoot(args ...string) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
-	program := manage.Program{NewLocal: newLocal, Version: root.Version}
+	program := manage.Program{NewLocal: newLocal, Version: root.Version, PasswordRules: auth.PasswordHint}
 	built := namedBy(args, branches(program))
 	for _, b := range built {
 		addBranch(root, b)

@@ -10,8 +10,8 @@ import (
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
-	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -32,8 +32,8 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 		"outcome":              asStrings(audit.Outcomes),
 		"output":               {"text", "json"},
 		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
-		"template":             manage.AlertTemplates,
-		"component":            manage.AlertComponents,
+		"template":             alert.Templates,
+		"component":            alert.Components,
 		"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
 		"smtp-tls":             {"starttls", "tls", "none"},
 	}

@@ -11,33 +11,34 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
-	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/logins"
+	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/secret"
 )
 
 func newConfig() *cobra.Command {
-	settings, output := newSettings(), ""
+	settings, format := newSettings(), ""
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective settings, with masked secrets",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := command.WantsStructured(output)
-			if err != nil {
+			if _, err := command.WantsStructured(format); err != nil {
 				return err
 			}
 			if err := settings.load(os.Getenv); err != nil {
 				return err
 			}
-			return manage.PrintTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
+			return output.PrintTable(cmd, format, []string{"name", "value", "source"}, settings.list())
 		},
 	}
 	settings.addTo(cmd.Flags())
-	command.OutputFlag(cmd, &output)
+	command.OutputFlag(cmd, &format)
 	return cmd
 }
 
@@ -94,8 +95,9 @@ func (s *settings) shown(f *pflag.Flag) string {
 
 // otherVariables are our environment variables that are not settings.
 var otherVariables = []string{
-	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword, command.EnvRegistryToken,
-	manage.EnvServer, manage.EnvAPIKey, manage.EnvCA, manage.EnvAlertURL,
+	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword,
+	command.EnvRegistryToken,
+	logins.EnvServer, logins.EnvAPIKey, logins.EnvCA, alert.EnvURL,
 }
 
 // warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,

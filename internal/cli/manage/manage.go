@@ -19,15 +19,8 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/internal/cli/command"
-)
-
-// Environment variables for pipelines.
-const (
-	EnvServer = command.EnvPrefix + "SERVER"
-	EnvAPIKey = command.EnvPrefix + "API_KEY"
-	EnvCA     = command.EnvPrefix + "CA"
-
-	envInsecureHTTP = command.EnvPrefix + "INSECURE_HTTP" // a setting of the server, too
+	"github.com/regwarden/regwarden/internal/cli/logins"
+	"github.com/regwarden/regwarden/internal/cli/output"
 )
 
 // Local runs the API on a local store.
@@ -36,6 +29,8 @@ type Local interface {
 	AddFlags(*pflag.FlagSet)
 	// Source returns what names the store: "flag", "environment" or "default".
 	Source() string
+	// Where names the store in messages.
+	Where() string
 	// Open opens the store as an administrator of the named organization; of the only one if org is empty. If anyOrg is true and org
 	// is empty, the administrator belongs to no organization. The caller calls the function that it returns at the end.
 	Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error)
@@ -45,69 +40,87 @@ type Local interface {
 type Program struct {
 	NewLocal func() Local // for one command
 	Version  string       // of the program, for the header User-Agent
+
+	PasswordRules string // printed before a new password is typed
 }
 
-// call is one run of a command.
-type call struct {
-	cmd    *cobra.Command
-	ctx    context.Context
-	client *client.Client
-	login  *Context // nil for the local store
-	output output
-	quiet  bool
+// Call is one run of a command.
+type Call struct {
+	Cmd    *cobra.Command
+	Ctx    context.Context
+	Client *client.Client
+	Login  *logins.Context // nil for the local store
+	Output output.Writer
+	Quiet  bool
+	Asks   bool // deletes something or ends access to it
+	DryRun bool // shows what would be deleted
 
-	deletes, yes bool
+	yes   bool
+	where string // what it acts on, where that was not named and is not the only possibility; printed once
 }
 
-// option changes a command.
-type option func(*call, *target)
+// Option changes a command.
+type Option func(*Call, *target)
 
-// lists is the option of commands that show something. It adds --output.
-func lists(c *call, _ *target) { c.output.addFlag(c.cmd) }
+// Lists is the option of commands that show something. It adds --output.
+func Lists(c *Call, _ *target) { c.Output.AddFlag(c.Cmd) }
 
-// changes is the option of commands that change something. It adds --quiet.
-func changes(c *call, _ *target) {
-	c.cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, "print nothing about what was changed")
+// Changes is the option of commands that change something. It adds --quiet.
+func Changes(c *Call, _ *target) {
+	c.Cmd.Flags().BoolVarP(&c.Quiet, "quiet", "q", false, "print nothing about what was changed")
 }
 
-// deletes is the option of commands that delete something or end access to it. They ask on a terminal; without one, --yes is required.
-func deletes(c *call, t *target) {
-	changes(c, t)
-	c.deletes = true
-	c.cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask; required where there is no terminal")
+// Deletes is the option of commands that delete something or end access to it. They ask on a terminal; without one, --yes is required.
+func Deletes(c *Call, t *target) {
+	Changes(c, t)
+	c.Asks = true
+	c.Cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask; required where there is no terminal")
 }
 
-// inAnyOrg is the option of commands that on the local store need no organization.
-func inAnyOrg(_ *call, t *target) {
+// MayDelete is the option of commands that delete something if a flag says so: Confirm then requires --yes without a terminal.
+func MayDelete(c *Call, _ *target) {
+	c.Cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask before a deletion; required where there is no terminal")
+}
+
+// DryRuns is the option of commands that can show what they would delete.
+func DryRuns(c *Call, _ *target) {
+	c.Output.AddFlag(c.Cmd)
+	c.Cmd.Flags().BoolVar(&c.DryRun, "dry-run", false, "show what would be deleted, and delete nothing; --output is for this list")
+}
+
+// InAnyOrg is the option of commands that on the local store need no organization.
+func InAnyOrg(_ *Call, t *target) {
 	t.anyOrg, t.allOrgs = func([]string) bool { return true }, true
 }
 
-// aboutOrgs is the option of commands that are not about one organization.
-func aboutOrgs(c *call, t *target) {
-	inAnyOrg(c, t)
+// AboutOrgs is the option of commands that are not about one organization.
+func AboutOrgs(c *Call, t *target) {
+	InAnyOrg(c, t)
 	t.noOrg = true
 }
 
-// command returns a command that runs do with a client.
-func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*call, []string) error, options ...option) *cobra.Command {
+// Command returns a command that runs do with a client.
+func (p Program) Command(use, short string, args cobra.PositionalArgs, do func(*Call, []string) error, options ...Option) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
-	run, t := &call{cmd: cmd}, &target{local: p.NewLocal()}
+	run, t := &Call{Cmd: cmd}, &target{local: p.NewLocal()}
 	for _, option := range options {
 		option(run, t)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := run.output.check(); err != nil {
+		if err := run.Output.Check(); err != nil {
 			return err
 		}
-		if run.deletes && !run.yes && !command.IsTerminal(cmd.InOrStdin()) {
-			return command.Usage(cmd, fmt.Errorf("%s requires --yes, since there is no terminal to ask on", command.ShortPath(cmd)))
+		if run.Asks && !run.DryRun {
+			if err := run.canAsk(); err != nil {
+				return err
+			}
 		}
 		end, err := run.connect(cmd.Context(), t, args)
 		if err != nil {
-			return explain(cmd, run.explainServer(err))
+			return Explain(cmd, run.ExplainServer(err))
 		}
 		defer end()
-		return explain(cmd, run.explainServer(do(run, args)))
+		return Explain(cmd, run.ExplainServer(do(run, args)))
 	}
 	cmd.Flags().SortFlags = false
 	t.addFlags(cmd.PersistentFlags()) // help lists them after the command's own
@@ -115,22 +128,23 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 }
 
 // connect creates the client of a call.
-func (c *call) connect(ctx context.Context, t *target, args []string) (end func(), err error) {
-	c.ctx = ctx
+func (c *Call) connect(ctx context.Context, t *target, args []string) (end func(), err error) {
+	c.Ctx = ctx
 	chosen, err := t.choose()
 	if err != nil {
 		return nil, err
 	}
+	c.where = t.unnamed(chosen)
 	if chosen == nil {
 		transport, end, err := t.local.Open(ctx, t.org, t.needsNoOrg(args))
 		if err != nil {
 			return nil, err
 		}
-		c.client, err = client.New("http://localhost", client.Config{Transport: transport, OnWait: c.announceWait})
+		c.Client, err = client.New("http://localhost", client.Config{Transport: transport, OnWait: c.AnnounceWait})
 		return end, err
 	}
-	c.login = chosen
-	if c.client, err = chosen.client(c.announceWait); err != nil {
+	c.Login = chosen
+	if c.Client, err = chosen.Client(c.AnnounceWait); err != nil {
 		return nil, err
 	}
 	return func() {}, c.checkOrg(t.org)
@@ -139,34 +153,35 @@ func (c *call) connect(ctx context.Context, t *target, args []string) (end func(
 // shortWait is not worth a word.
 const shortWait = 2 * time.Second
 
-// announceWait prints that the service refused a request for now, and when it is repeated.
-func (c *call) announceWait(until time.Time) {
+// AnnounceWait prints that the service refused a request for now, and when it is repeated.
+func (c *Call) AnnounceWait(until time.Time) {
 	if wait := time.Until(until); wait > shortWait {
-		fmt.Fprintf(c.cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; Ctrl-C ends this.\n",
+		fmt.Fprintf(c.Cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; "+
+			"Ctrl-C ends this.\n",
 			until.Format(time.TimeOnly), wait.Round(time.Second))
 	}
 }
 
 // checkOrg refuses an organization that is not the caller's. A request would be done in the caller's.
-func (c *call) checkOrg(org string) error {
+func (c *Call) checkOrg(org string) error {
 	if org == "" {
 		return nil
 	}
-	info, err := c.client.Whoami(c.ctx)
+	info, err := c.Client.Whoami(c.Ctx)
 	if err != nil || strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
 		return err
 	}
-	next := "log in to the other one with: regwarden login " + c.login.Server + " --org " + command.ShellQuote(org)
-	if saved, err := readContexts(); err == nil {
-		if logins := saved.find(c.login.Server, strings.TrimSpace(org)); len(logins) > 0 {
+	next := "log in to the other one with: regwarden login " + c.Login.Server + " --org " + command.ShellQuote(org)
+	if saved, err := logins.Read(); err == nil {
+		if logins := saved.Find(c.Login.Server, strings.TrimSpace(org)); len(logins) > 0 {
 			next = "use the login in the other one with: --context " + command.ShellQuote(logins[0].Name)
 		}
 	}
-	return command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; %s", Shown(info.OrgName), next))
+	return command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; %s", output.Shown(info.OrgName), next))
 }
 
-// explain returns the field problems of a refused request as problems of flags. A signal is the error of what it interrupted.
-func explain(cmd *cobra.Command, err error) error {
+// Explain returns the field problems of a refused request as problems of flags. A signal is the error of what it interrupted.
+func Explain(cmd *cobra.Command, err error) error {
 	if cause, ok := errors.AsType[command.Interrupted](context.Cause(cmd.Context())); ok && err != nil {
 		return cause
 	}
@@ -176,7 +191,7 @@ func explain(cmd *cobra.Command, err error) error {
 	}
 	problems := make([]error, 0, 1)
 	for _, f := range refused.Fields() {
-		problems = append(problems, errors.New(Shown(flagOf(cmd, f.Field)+" "+f.Problem)))
+		problems = append(problems, errors.New(output.Shown(flagOf(cmd, f.Field)+" "+f.Problem)))
 	}
 	if len(problems) == 0 {
 		return err
@@ -210,31 +225,79 @@ func element(flag *pflag.Flag, index string) string {
 	return fmt.Sprintf(" %q", list.GetSlice()[i])
 }
 
-// confirm asks before something is deleted. Anything but yes is an error.
-func (c *call) confirm(format string, args ...any) error {
-	if c.yes {
+// canAsk returns the usage error of a command that has to ask and has no terminal.
+func (c *Call) canAsk() error {
+	if c.yes || command.IsTerminal(c.Cmd.InOrStdin()) {
 		return nil
 	}
-	yes, err := command.Confirm(c.cmd.InOrStdin(), Shown(fmt.Sprintf(format, args...)))
+	return command.Usage(c.Cmd, fmt.Errorf("%s requires --yes, since there is no terminal to ask on", command.ShortPath(c.Cmd)))
+}
+
+// Confirm asks before something is deleted. Anything but yes is an error.
+func (c *Call) Confirm(format string, args ...any) error {
+	if err := c.canAsk(); c.yes || err != nil {
+		return err
+	}
+	yes, err := command.Confirm(c.Cmd.InOrStdin(), output.Shown(fmt.Sprintf(format, args...)+c.where))
 	if err == nil && !yes {
 		err = errors.New("nothing was changed")
 	}
 	return err
 }
 
-// changed prints what a command changed, on standard error: standard output is for scripts.
-func (c *call) changed(format string, args ...any) {
-	if !c.quiet {
-		fmt.Fprintln(c.cmd.ErrOrStderr(), Shown(fmt.Sprintf(format, args...)))
+// Changed prints what a command changed, on standard error: standard output is for scripts.
+func (c *Call) Changed(format string, args ...any) {
+	if !c.Quiet {
+		fmt.Fprintln(c.Cmd.ErrOrStderr(), output.Shown(fmt.Sprintf(format, args...)+c.where))
+		c.where = ""
 	}
 }
 
-// created prints the uid of what was created for scripts, and what it is for people.
-func (c *call) created(uid, format string, args ...any) error {
-	if c.quiet {
+// Created prints the uid of what was created for scripts, and what it is for people.
+func (c *Call) Created(uid, format string, args ...any) error {
+	if c.Quiet {
 		return nil
 	}
-	c.changed(format, args...)
-	_, err := fmt.Fprintln(c.cmd.OutOrStdout(), Shown(uid))
+	c.Changed(format, args...)
+	_, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(uid))
 	return err
+}
+
+// InAnyOrgByUID is the option of commands that on the local store need an organization only for a name.
+func InAnyOrgByUID(_ *Call, t *target) {
+	t.anyOrg = func(args []string) bool { return len(args) == 0 || IsUID(args[0]) }
+}
+
+// List prints a list that was read with err.
+func (c *Call) List(err error, columns []output.Column, rows [][]any) error {
+	if err != nil {
+		return err
+	}
+	return c.Output.Table(columns, rows)
+}
+
+// Public is the option of commands that need no login while a flag is true.
+func Public(flag *bool) Option { return func(_ *Call, t *target) { t.public = flag } }
+
+// RegistriesIn returns the operations on registries, for those of the named project if a name is given.
+func (c *Call) RegistriesIn(project string) (client.Registries, error) {
+	if project == "" {
+		return c.Client.Registries, nil
+	}
+	found, err := c.Client.Projects.Find(c.Ctx, project)
+	if err != nil {
+		return client.Registries{}, err
+	}
+	return c.Client.Registries.InProject(found.Metadata.UID), nil
+}
+
+// NameCascade returns the error of a deletion with the flag of this program in place of the option of the API.
+func NameCascade(err error) error {
+	refused, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		return err
+	}
+	named := *refused
+	named.Message = strings.ReplaceAll(refused.Message, "the option cascade", "--cascade")
+	return &named
 }

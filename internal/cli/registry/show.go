@@ -1,15 +1,20 @@
-package manage
+package registry
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // shownRegistry is the JSON of a stored definition and its health. Secrets are masked, and missing values are null.
@@ -47,30 +52,27 @@ type shownSync struct {
 	Tags         int64 `json:"tags"`
 }
 
-func (p Program) registryShow() *cobra.Command {
-	return p.command("show NAME", "Show a stored registry with masked secrets and its health", command.OneArg, func(c *call, args []string) error {
-		found, err := c.client.Registries.Find(c.ctx, args[0])
-		if err != nil {
-			return err
-		}
-		r, err := c.client.Registries.Get(c.ctx, found.Metadata.UID)
-		if err != nil {
-			return err
-		}
-		s := shown(r)
-		if c.output.format == "name" {
-			_, err := fmt.Fprintln(c.cmd.OutOrStdout(), Shown(s.Name))
-			return err
-		}
-		if done, err := c.output.value(s); done {
-			return err
-		}
-		table := tabwriter.NewWriter(c.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		for _, line := range s.lines() {
-			fmt.Fprintf(table, "%s\t%s\n", line[0], Shown(line[1]))
-		}
-		return table.Flush()
-	}, lists)
+func (p Commands) registryShow() *cobra.Command {
+	return p.Command("show NAME", "Show a stored registry with masked secrets and its health", command.OneArg,
+		func(c *manage.Call, args []string) error {
+			found, err := c.Client.Registries.Find(c.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			r, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
+			if err != nil {
+				return err
+			}
+			s := shown(r)
+			if c.Output.Format == "name" {
+				_, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(s.Name))
+				return err
+			}
+			if done, err := c.Output.Value(s); done {
+				return err
+			}
+			return output.Lines(c.Cmd.OutOrStdout(), s.lines())
+		}, manage.Lists)
 }
 
 func shown(r *api.OCIRegistry) shownRegistry {
@@ -110,6 +112,12 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	add("auth.username", auth.Username)
 	add("auth.password", auth.Password.String())
 	add("auth.token", auth.Token.String())
+	for name, settings := range map[string]any{"aws": auth.AWS, "gcp": auth.GCP, "azure": auth.Azure, "github": auth.GitHub} {
+		members := membersOf(settings, func(masked secret.String, _ string) string { return masked.String() })
+		for _, member := range slices.Sorted(maps.Keys(members)) { // a registry has the members of one type
+			add("auth."+name+"."+member, fmt.Sprint(members[member]))
+		}
+	}
 	add("auth.tls", tlsWords(auth.TLS))
 	add("health", h.State)
 	add("since", known(h.Since))
@@ -171,9 +179,13 @@ func (s shownRegistry) syncWords() string {
 	if !y.Supported {
 		return "off"
 	}
-	words := command.Cell(y.Status)
+	status := command.Cell(y.Status)
+	words := cmp.Or(syncWords[status], status)
 	if y.Synchronized != nil {
 		words += fmt.Sprintf(", %s at %s", contentWords(y.Repositories, y.Tags), y.Synchronized)
+	}
+	if status == "Success" { // its message has the same numbers
+		return words
 	}
 	return strings.TrimSuffix(words+", "+command.Cell(y.Message), ", -")
 }

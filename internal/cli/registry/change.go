@@ -1,7 +1,9 @@
-package manage
+package registry
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"reflect"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -38,36 +41,48 @@ func (f *registryChange) apply(flags *pflag.FlagSet, spec *api.OCIRegistryReques
 	}
 }
 
-func (p Program) registryCreate() *cobra.Command {
+func (p Commands) registryCreate() *cobra.Command {
 	var f registryChange
-	cmd := p.command("create NAME", "Store a registry definition; print its uid", command.OneArg, func(c *call, args []string) error {
-		var r api.OCIRegistryRequest
-		if _, err := f.New(c.cmd.InOrStdin(), f.file, &r); err != nil {
-			return err
-		}
-		r.Metadata.Name = args[0]
-		f.apply(c.cmd.Flags(), &r.Spec)
-		if err := f.check(c, r.Spec.OCIRegistryDefinition); err != nil {
-			return err
-		}
-		uid, err := c.client.Registries.Create(c.ctx, r)
-		if err != nil {
-			return err
-		}
-		return c.created(uid, "Stored the registry %s.", args[0])
-	}, changes)
+	project := ""
+	cmd := p.Command("create NAME", "Store a registry definition; print its uid", command.OneArg,
+		func(c *manage.Call, args []string) error {
+			var r api.OCIRegistryRequest
+			if stdin := c.Cmd.InOrStdin(); f.file == "" && command.IsTerminal(stdin) {
+				if err := f.Ask(stdin); err != nil {
+					return err
+				}
+			}
+			if _, err := f.New(c.Cmd.InOrStdin(), f.file, &r); err != nil {
+				return err
+			}
+			r.Metadata.Name = args[0]
+			f.apply(c.Cmd.Flags(), &r.Spec)
+			if err := f.check(c, r.Spec.OCIRegistryDefinition); err != nil {
+				return err
+			}
+			in, err := c.RegistriesIn(project)
+			if err != nil {
+				return err
+			}
+			uid, err := in.Create(c.Ctx, r)
+			if err != nil {
+				return err
+			}
+			return c.Created(uid, "Stored the registry %s.", args[0])
+		}, manage.Changes)
+	cmd.Flags().StringVar(&project, "project", "", "name of the project that the registry belongs to (default: none)")
 	f.addTo(cmd.Flags())
 	return cmd
 }
 
-func (p Program) registryUpdate() *cobra.Command {
+func (p Commands) registryUpdate() *cobra.Command {
 	var f registryChange
-	cmd := p.command("update NAME", "Change a stored registry definition", command.OneArg, func(c *call, args []string) error {
-		found, err := c.client.Registries.Find(c.ctx, args[0])
+	cmd := p.Command("update NAME", "Change a stored registry definition", command.OneArg, func(c *manage.Call, args []string) error {
+		found, err := c.Client.Registries.Find(c.Ctx, args[0])
 		if err != nil {
 			return err
 		}
-		stored, err := c.client.Registries.Get(c.ctx, found.Metadata.UID)
+		stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
 		if err != nil {
 			return err
 		}
@@ -75,20 +90,20 @@ func (p Program) registryUpdate() *cobra.Command {
 		if err := f.change(c, &changed); err != nil {
 			return err
 		}
-		if !changeGiven(c.cmd) && reflect.DeepEqual(changed, requestOf(stored)) {
-			return command.Usage(c.cmd, errors.New("give what to change, with flags or a file"))
+		if !changeGiven(c.Cmd) && reflect.DeepEqual(changed, requestOf(stored)) {
+			return command.Usage(c.Cmd, errors.New("give what to change, with flags or a file"))
 		}
 		checked := changed.Spec.OCIRegistryDefinition
 		checked.RegistryUID = found.Metadata.UID // for the secrets that are masked
 		if err := f.check(c, checked); err != nil {
 			return err
 		}
-		if err := c.client.Registries.Replace(c.ctx, found.Metadata.UID, changed); err != nil {
+		if err := c.Client.Registries.Replace(c.Ctx, found.Metadata.UID, changed); err != nil {
 			return err
 		}
-		c.changed("Changed the registry %s.", changed.Metadata.Name)
+		c.Changed("Changed the registry %s.", changed.Metadata.Name)
 		return nil
-	}, changes)
+	}, manage.Changes)
 	cmd.Flags().StringVar(&f.name, "name", "", "new name")
 	f.addTo(cmd.Flags())
 	return cmd
@@ -103,16 +118,16 @@ func changeGiven(cmd *cobra.Command) (given bool) {
 }
 
 // change replaces what the flags and the file have. Secrets that neither has stay masked, which means that the stored ones are used.
-func (f *registryChange) change(c *call, r *api.OCIRegistryRequest) error {
-	flags := c.cmd.Flags()
-	if kind := flags.Lookup("auth-type").Value.String(); kind != "" && kind != string(r.Spec.Auth.Kind()) {
-		r.Spec.Auth.Username, r.Spec.Auth.Password, r.Spec.Auth.Token = "", "", "" // of the former type
+func (f *registryChange) change(c *manage.Call, r *api.OCIRegistryRequest) error {
+	flags := c.Cmd.Flags()
+	if kind := f.AuthKind(); kind != "" && kind != r.Spec.Auth.Kind() {
+		r.Spec.Auth = &regcheck.Auth{Type: kind, TLS: r.Spec.Auth.TLS} // without the credentials of the former type
 	}
 	name := r.Metadata.Name
 	if r.Spec.Auth.Type == regcheck.NoAuth {
 		r.Spec.Auth.Type = "" // so that given credentials decide
 	}
-	if err := f.Change(c.cmd.InOrStdin(), f.file, r); err != nil {
+	if err := f.Change(c.Cmd.InOrStdin(), f.file, r); err != nil {
 		return err
 	}
 	r.Spec.Auth.Type = r.Spec.Auth.Kind()
@@ -125,8 +140,10 @@ func (f *registryChange) change(c *call, r *api.OCIRegistryRequest) error {
 
 // clear removes the fields whose flag was given with an empty value.
 func (f *registryChange) clear(flags *pflag.FlagSet, d *regcheck.Definition) {
-	tls := &d.Auth.TLS
-	for name, field := range map[string]*string{"base-path": &d.BasePath, "content": &d.BaseContentPath, "username": &d.Auth.Username, "ca": &tls.CA, "cert": &tls.Certificate} {
+	tls, fields := &d.Auth.TLS, f.Empty(d.Auth)
+	maps.Copy(fields, map[string]*string{"base-path": &d.BasePath, "content": &d.BaseContentPath, "username": &d.Auth.Username,
+		"ca": &tls.CA, "cert": &tls.Certificate})
+	for name, field := range fields {
 		if flags.Changed(name) && flags.Lookup(name).Value.String() == "" {
 			*field = ""
 		}
@@ -140,19 +157,23 @@ func (f *registryChange) clear(flags *pflag.FlagSet, d *regcheck.Definition) {
 }
 
 // check refuses a definition that is not valid, with its report on standard error.
-func (f *registryChange) check(c *call, d api.OCIRegistryDefinition) error {
+func (f *registryChange) check(c *manage.Call, d api.OCIRegistryDefinition) error {
 	if !f.validate {
 		return nil
 	}
-	report, err := c.client.Diagnose(c.ctx, d)
+	report, err := c.Client.Diagnose(c.Ctx, d)
 	if err != nil || report.Valid {
-		return command.Unchecked(c.ctx, err)
+		return command.Unchecked(c.Ctx, err)
 	}
-	show := command.ReportOutput{Cmd: c.cmd, Out: c.cmd.ErrOrStderr()}
+	show := command.ReportOutput{Cmd: c.Cmd, Out: c.Cmd.ErrOrStderr()}
 	if f.file == "" {
 		show.Field = command.DefinitionFlag
 	}
-	return show.Show(d.Endpoint, report)
+	if err := show.Show(d.Endpoint, report); err != nil {
+		fmt.Fprintln(c.Cmd.ErrOrStderr(), "\nNothing was stored, since the definition is not valid and --validate was given.")
+		return err
+	}
+	return nil
 }
 
 // requestOf returns the request that would store a registry as it is stored.
@@ -163,8 +184,12 @@ func requestOf(r *api.OCIRegistry) api.OCIRegistryRequest {
 	request.Spec = api.OCIRegistryRequestSpec{IsSyncSupported: s.IsSyncSupported, ContainsSpectroManifest: s.ContainsSpectroManifest,
 		IsPrivate: s.IsPrivate}
 	request.Spec.Scope = s.Scope
-	request.Spec.Definition = regcheck.Definition{Endpoint: s.Endpoint, BasePath: s.BasePath, BaseContentPath: s.BaseContentPath, References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
+	request.Spec.Definition = regcheck.Definition{Endpoint: s.Endpoint, BasePath: s.BasePath, BaseContentPath: s.BaseContentPath,
+		Kind:       regcheck.Kind(s.Kind),
+		References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
 		Auth: &regcheck.Auth{Type: regcheck.AuthType(a.Type), Username: a.Username, Password: a.Password, Token: a.Token,
-			TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate, Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, Key: a.TLS.Key}}}
+			AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate,
+				Enabled:            a.TLS.Enabled,
+				InsecureSkipVerify: a.TLS.InsecureSkipVerify, Key: a.TLS.Key}}}
 	return request
 }

@@ -1,41 +1,44 @@
-package manage
+// Package account has the commands for the own logins at servers, and for sessions.
+package account
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/logins"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// logoutTimeout is how long a logout waits for the server before it only removes the credentials.
-const logoutTimeout = 10 * time.Second
+// Commands creates the commands of this package.
+type Commands struct{ manage.Program }
 
 // login has the flags of "regwarden login".
 type login struct {
-	call
+	manage.Call
 	org, email, ca, name    string
 	keyStdin, passwordStdin bool
 	insecureHTTP            bool
+	workload                workload
 }
 
 // Login returns the command that logs in to a server.
-func (p Program) Login() *cobra.Command {
+func (p Commands) Login() *cobra.Command {
 	cmd := &cobra.Command{Use: "login [URL]", Short: "Log in to a server", Args: command.AtMostOneArg}
-	l := &login{call: call{cmd: cmd}}
+	l := &login{Call: manage.Call{Cmd: cmd}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		l.ctx = cmd.Context()
-		return explain(cmd, l.run(strings.Join(args, "")))
+		l.Ctx = cmd.Context()
+		return manage.Explain(cmd, l.run(strings.Join(args, "")))
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -44,11 +47,12 @@ func (p Program) Login() *cobra.Command {
 	flags.BoolVar(&l.passwordStdin, "password-stdin", false,
 		"read the password from standard input, without one trailing newline (default: prompt on a terminal)")
 	flags.BoolVar(&l.keyStdin, "api-key-stdin", false, "use an API key, read from standard input or at a prompt")
+	l.workload.addFlags(flags)
 	flags.StringVar(&l.ca, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
 	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server); an earlier one's URL, --email, "+
 		"--org and --ca are defaults")
 	flags.BoolVar(&l.insecureHTTP, "insecure-http", false, "allow http:// to another machine, which sends credentials unencrypted")
-	changes(&l.call, nil)
+	manage.Changes(&l.Call, nil)
 	return cmd
 }
 
@@ -58,67 +62,81 @@ func (l *login) run(url string) error {
 		return err
 	}
 	if url = cmp.Or(url, earlier.Server); url == "" {
-		return command.Usage(l.cmd, errors.New("login requires URL, or --context with the name of an earlier login"))
+		return command.Usage(l.Cmd, errors.New("login requires URL, or --context with the name of an earlier login"))
 	}
-	server, err := serverURL(url)
-	if err == nil && !l.insecureHTTP && !insecureHTTP() && server != earlier.Server {
-		err = checkEncrypted(server, "--insecure-http")
+	server, err := logins.ServerURL(url)
+	if err == nil && !l.insecureHTTP && !logins.InsecureHTTP() && server != earlier.Server {
+		err = logins.CheckEncrypted(server, "--insecure-http")
 	}
 	if err == nil && l.keyStdin && (l.email != "" || l.passwordStdin) {
 		err = command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
 	}
+	if err == nil {
+		err = l.workload.check(l)
+	}
 	if err == nil && earlier.Name != "" && (earlier.Server != server || l.email != "" && !strings.EqualFold(l.email, earlier.Email)) {
-		err = earlier.taken()
+		err = earlier.Taken()
 	}
 	if err != nil {
 		return err
 	}
-	to := &Context{Name: l.name, Server: server}
-	if to.CA, err = readCA("--ca", l.ca); err != nil {
+	to := &logins.Context{Name: l.name, Server: server}
+	if to.CA, err = logins.ReadCA("--ca", l.ca); err != nil {
 		return err
 	}
 	to.CA = cmp.Or(to.CA, earlier.CA)
-	if !l.keyStdin {
+	if !l.keyStdin && l.workload.sources() == 0 {
 		l.email, l.org = cmp.Or(l.email, earlier.Email), cmp.Or(l.org, earlier.Org)
 	}
 	info, err := l.logIn(to)
 	if err != nil {
-		return explainConnection(err, server, "if you trust it, name its certificate with --ca FILE")
+		return logins.ExplainConnection(err, server, l.trust(earlier))
 	}
 	to.Org, to.Email = info.OrgName, info.Email
 	return l.store(to, info)
 }
 
-// earlier returns the login with the name of --context, an empty one if there is none.
-func (l *login) earlier() (*Context, error) {
-	if l.name == "" {
-		return &Context{}, nil
+// trust says what to do about a certificate that is not trusted.
+func (l *login) trust(earlier *logins.Context) logins.Trust {
+	switch {
+	case l.ca != "":
+		return logins.Trust{Given: "a certificate in " + l.ca, Next: "give the file of the right one with --ca"}
+	case earlier.CA != "":
+		return logins.Trust{Given: "the CA that is stored with this login", Next: "give the right one with --ca FILE"}
 	}
-	saved, err := readContexts()
-	return cmp.Or(saved.named(l.name), &Context{}), err
+	return logins.Trust{Next: "if you trust it, name its certificate with --ca FILE"}
+}
+
+// earlier returns the login with the name of --context, an empty one if there is none.
+func (l *login) earlier() (*logins.Context, error) {
+	if l.name == "" {
+		return &logins.Context{}, nil
+	}
+	saved, err := logins.Read()
+	return cmp.Or(saved.Named(l.name), &logins.Context{}), err
 }
 
 // store stores a login, and ends the session of the former login that it replaces.
-func (l *login) store(to *Context, info *api.UserInfo) error {
-	var former Context
-	err := changeContexts(l.ctx, func(saved *contexts) (err error) {
-		*to, former, err = saved.add(*to)
+func (l *login) store(to *logins.Context, info *api.UserInfo) error {
+	var former logins.Context
+	err := logins.Change(l.Ctx, func(saved *logins.Contexts) (err error) {
+		*to, former, err = saved.Add(*to)
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, to.endSession(l.ctx)) // no other command has its tokens
+		return errors.Join(err, to.EndSession(l.Ctx)) // no other command has its tokens
 	}
-	l.changed("Logged in to %s as %s (%s) in the organization %s; context %s.", to.Server, info.Email, info.Role, info.OrgName, to.Name)
+	l.Changed("Logged in to %s as %s (%s) in the organization %s; context %s.", to.Server, info.Email, info.Role, info.OrgName, to.Name)
 	former.Name = "" // it is no longer in the file
-	if err := former.endSession(l.ctx); err != nil {
-		fmt.Fprintln(l.cmd.ErrOrStderr(), "The former session of this login could not be ended at the server: "+Shown(err.Error()))
+	if err := former.EndSession(l.Ctx); err != nil {
+		fmt.Fprintln(l.Cmd.ErrOrStderr(), "The former session of this login could not be ended at the server: "+output.Shown(err.Error()))
 	}
 	return nil
 }
 
 // logIn adds credentials that the server accepts to a context. A first request without any finds a wrong URL before a prompt.
-func (l *login) logIn(to *Context) (*api.UserInfo, error) {
-	config := client.Config{CA: []byte(to.CA), OnWait: l.announceWait}
+func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
+	config := client.Config{CA: []byte(to.CA), OnWait: l.AnnounceWait}
 	_, err := l.whoami(to.Server, config)
 	if err == nil {
 		return nil, fmt.Errorf("%s accepts requests without credentials; check the URL", to.Server)
@@ -126,8 +144,11 @@ func (l *login) logIn(to *Context) (*api.UserInfo, error) {
 	if _, ok := errors.AsType[*api.Error](err); !ok {
 		return nil, err
 	}
+	if l.workload.sources() > 0 {
+		return l.workload.logIn(l, to, config)
+	}
 	if l.keyStdin {
-		config.APIKey, err = command.ReadSecret(l.cmd.InOrStdin(), "API key: ")
+		config.APIKey, err = command.ReadSecret(l.Cmd.InOrStdin(), "API key: ")
 		to.APIKey = config.APIKey.Reveal()
 	} else {
 		err = l.password(&config)
@@ -140,19 +161,19 @@ func (l *login) logIn(to *Context) (*api.UserInfo, error) {
 	}
 	info, err := l.whoami(to.Server, config)
 	if l.needsOrg(err) {
-		if config.Org, err = command.Prompt(l.cmd.InOrStdin(), "Organization: "); err == nil {
+		if config.Org, err = command.Prompt(l.Cmd.InOrStdin(), "Organization: "); err == nil {
 			info, err = l.whoami(to.Server, config)
 		}
 	}
 	if err == nil && l.org != "" && l.keyStdin && !strings.EqualFold(strings.TrimSpace(l.org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", Shown(info.OrgName)))
+		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", output.Shown(info.OrgName)))
 	}
 	return info, err
 }
 
 // password sets email, organization and password.
 func (l *login) password(config *client.Config) (err error) {
-	stdin := l.cmd.InOrStdin()
+	stdin := l.Cmd.InOrStdin()
 	terminal := command.IsTerminal(stdin)
 	config.Email, config.Org = l.email, l.org
 	switch {
@@ -176,48 +197,50 @@ func (l *login) whoami(server string, config client.Config) (*api.UserInfo, erro
 	if err != nil {
 		return nil, err
 	}
-	return c.Whoami(l.ctx)
+	return c.Whoami(l.Ctx)
 }
 
 // needsOrg reports whether the server refused a login without an organization, which can be entered.
 func (l *login) needsOrg(err error) bool {
 	refused, ok := errors.AsType[*api.Error](err)
-	return ok && l.org == "" && command.IsTerminal(l.cmd.InOrStdin()) && slices.ContainsFunc(refused.Fields(), func(p regcheck.Problem) bool { return p.Field == "org" })
+	return ok && l.org == "" && command.IsTerminal(l.Cmd.InOrStdin()) &&
+		slices.ContainsFunc(refused.Fields(), func(p regcheck.Problem) bool { return p.Field == "org" })
 }
 
 // Logout returns the command that ends a login.
-func (p Program) Logout() *cobra.Command {
-	cmd := &cobra.Command{Use: "logout [CONTEXT]", Short: "End the session at a server and remove its credentials", Args: command.AtMostOneArg, ValidArgsFunction: completeContexts}
-	c, name := &call{cmd: cmd}, ""
+func (p Commands) Logout() *cobra.Command {
+	cmd := &cobra.Command{Use: "logout [CONTEXT]", Short: "End the session at a server and remove its credentials",
+		Args: command.AtMostOneArg, ValidArgsFunction: manage.CompleteContexts}
+	c, name := &manage.Call{Cmd: cmd}, ""
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.ctx = cmd.Context()
+		c.Ctx = cmd.Context()
 		if len(args) > 0 && name != "" {
 			return command.Usage(cmd, errors.New("give CONTEXT or --context"))
 		}
-		return explain(cmd, c.logout(cmp.Or(name, strings.Join(args, ""))))
+		return manage.Explain(cmd, logout(c, cmp.Or(name, strings.Join(args, ""))))
 	}
 	cmd.Flags().StringVar(&name, "context", "", "the same as CONTEXT")
-	changes(c, nil)
+	manage.Changes(c, nil)
 	return cmd
 }
 
 // logout removes the credentials also when the server does not respond.
-func (c *call) logout(name string) error {
-	saved, err := readContexts()
+func logout(c *manage.Call, name string) error {
+	saved, err := logins.Read()
 	if err != nil {
 		return err
 	}
-	of, err := saved.get(name)
+	of, err := saved.Get(name)
 	if err != nil {
 		return err
 	}
-	ended := of.endSession(c.ctx)
-	if c.ctx.Err() != nil {
-		return c.ctx.Err()
+	ended := of.EndSession(c.Ctx)
+	if c.Ctx.Err() != nil {
+		return c.Ctx.Err()
 	}
-	var left *contexts
-	err = changeContexts(c.ctx, func(saved *contexts) error {
-		saved.remove(of.Name)
+	var left *logins.Contexts
+	err = logins.Change(c.Ctx, func(saved *logins.Contexts) error {
+		saved.Remove(of.Name)
 		left = saved
 		return nil
 	})
@@ -225,25 +248,13 @@ func (c *call) logout(name string) error {
 	case err != nil:
 		return err
 	case ended != nil:
-		return fmt.Errorf("the credentials for %s were removed, but the session could not be ended at the server: %s", of.Server, Shown(ended.Error()))
+		return fmt.Errorf("the credentials for %s were removed, but the session could not be ended at the server: %s", of.Server,
+			output.Shown(ended.Error()))
 	case of.APIKey != "":
-		c.changed("Removed the API key for %s. It is still valid: 'regwarden apikey revoke' revokes it.", of.Server)
+		c.Changed("Removed the API key for %s. It is still valid: 'regwarden apikey revoke' revokes it.", of.Server)
 	default:
-		c.changed("Logged out of %s.", of.Server)
+		c.Changed("Logged out of %s.", of.Server)
 	}
-	c.showOthers(left)
+	showOthers(c, left)
 	return nil
-}
-
-func (c *Context) endSession(ctx context.Context) error {
-	if c.Token == "" && c.RefreshToken == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, logoutTimeout)
-	defer cancel()
-	of, err := c.client(nil)
-	if err != nil {
-		return err
-	}
-	return of.Logout(ctx)
 }

@@ -1,4 +1,4 @@
-package manage
+package registry
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
 )
 
 // registryCheck are the flags of "registry check".
@@ -28,16 +30,16 @@ const (
 
 // registryCheck returns the command that requests a check by a server. The result becomes the health of the registry, so the egress
 // settings of the server must apply.
-func (p Program) registryCheck() *cobra.Command {
+func (p Commands) registryCheck() *cobra.Command {
 	f := registryCheck{timeout: maxCheckWait}
-	cmd := p.command("check NAME", "Have a server check a stored registry now", command.OneArg, func(c *call, args []string) error {
-		asJSON, err := command.WantsStructured(f.output)
+	cmd := p.Command("check NAME", "Have a server check a stored registry now", command.OneArg, func(c *manage.Call, args []string) error {
+		structured, err := command.WantsStructured(f.output)
 		if err != nil {
 			return err
 		}
-		show := command.ReportOutput{Cmd: c.cmd, JSON: asJSON, NoColor: f.noColor}
-		return command.Unchecked(c.ctx, f.run(c, show, args[0]))
-	}, changes)
+		show := command.ReportOutput{Cmd: c.Cmd, JSON: structured, Format: f.output, NoColor: f.noColor}
+		return command.Unchecked(c.Ctx, f.run(c, show, args[0]))
+	}, manage.Changes)
 	flags := cmd.Flags()
 	flagvalue.Duration(flags, &f.timeout, "timeout", f.timeout, minCheckWait, maxCheckWait, "", "maximum wait for the report, at most 60s")
 	flags.BoolVar(&f.noWait, "no-wait", false, "request the check, and do not wait for the report")
@@ -46,28 +48,28 @@ func (p Program) registryCheck() *cobra.Command {
 	return cmd
 }
 
-func (f registryCheck) run(c *call, show command.ReportOutput, name string) error {
-	found, err := c.client.Registries.Find(c.ctx, name)
+func (f registryCheck) run(c *manage.Call, show command.ReportOutput, name string) error {
+	found, err := c.Client.Registries.Find(c.Ctx, name)
 	if err != nil {
 		return err
 	}
 	if f.noWait {
-		err := c.client.Registries.Check(c.ctx, found.Metadata.UID)
+		err := c.Client.Registries.Check(c.Ctx, found.Metadata.UID)
 		if err == nil {
-			c.changed("Requested a check of %s.", found.Metadata.Name)
+			c.Changed("Requested a check of %s.", found.Metadata.Name)
 		}
 		return err
 	}
-	c.changed("Waiting up to %s for a server to check %s.", flagvalue.DurationText(f.timeout), found.Metadata.Name)
-	ctx, cancel := context.WithTimeout(c.ctx, f.timeout)
+	c.Changed("Waiting up to %s for a server to check %s.", flagvalue.DurationText(f.timeout), found.Metadata.Name)
+	ctx, cancel := context.WithTimeout(c.Ctx, f.timeout)
 	defer cancel()
-	report, err := c.client.Registries.CheckAndWait(ctx, found.Metadata.UID)
+	report, err := c.Client.Registries.CheckAndWait(ctx, found.Metadata.UID)
 	pending, ok := errors.AsType[*client.PendingError](err)
 	switch {
 	case ok:
-		return c.notChecked(name, Shown(pending.Message))
+		return notChecked(c, name, output.Shown(pending.Message))
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return c.notChecked(name, late(c, f.timeout))
+		return notChecked(c, name, late(c, f.timeout))
 	case err != nil:
 		return err
 	}
@@ -75,8 +77,8 @@ func (f registryCheck) run(c *call, show command.ReportOutput, name string) erro
 }
 
 // late is the reason why a check has no result when the wait of the command ended first.
-func late(c *call, timeout time.Duration) string {
-	if c.login != nil {
+func late(c *manage.Call, timeout time.Duration) string {
+	if c.Login != nil {
 		return fmt.Sprintf("The check has not ended within %s.", flagvalue.DurationText(timeout))
 	}
 	return fmt.Sprintf("No server has finished the check within %s: no server uses this store, all are busy, or their "+
@@ -84,12 +86,12 @@ func late(c *call, timeout time.Duration) string {
 }
 
 // notChecked returns the error of a requested check that has not ended, with the next step.
-func (c *call) notChecked(name, reason string) error {
-	if c.login != nil {
+func notChecked(c *manage.Call, name, reason string) error {
+	if c.Login != nil {
 		return fmt.Errorf("%s The request stays pending.\nTo see the result later: regwarden registry show %q", reason, name)
 	}
 	org := "ORG"
-	if caller, err := c.client.Whoami(c.ctx); err == nil {
+	if caller, err := c.Client.Whoami(c.Ctx); err == nil {
 		org = caller.OrgName
 	}
 	return fmt.Errorf("%s The request stays pending.\nTo check it without a server: regwarden check --registry %q --org %q", reason, name,

@@ -1,4 +1,4 @@
-package manage
+package alert
 
 import (
 	"cmp"
@@ -13,14 +13,16 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/alertbodies"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// EnvAlertURL is the variable with the URL of a webhook.
-const EnvAlertURL = command.EnvPrefix + "ALERT_URL"
+// EnvURL is the variable with the URL of a webhook.
+const EnvURL = command.EnvPrefix + "ALERT_URL"
 
 const (
 	typeHTTP  = "http"
@@ -31,8 +33,8 @@ const (
 	maxChannel   = 1 << 20
 )
 
-// AlertTemplates are the values of --template.
-var AlertTemplates = []string{"slack", "teams"}
+// Templates are the values of --template.
+var Templates = []string{"slack", "teams"}
 
 // alertInput has the flags that describe a channel.
 type alertInput struct {
@@ -54,9 +56,9 @@ func (f *alertInput) addTo(cmd *cobra.Command) {
 	flags.StringVarP(&f.file, "file", "f", "", "JSON file of the channel, such as with headers; - for standard input")
 }
 
-func (p Program) createAlert() *cobra.Command {
+func (p Commands) createAlert() *cobra.Command {
 	var f alertInput
-	cmd := p.command("create", "Create an alert channel; print its uid", command.NoArgs, func(c *call, _ []string) error {
+	cmd := p.Command("create", "Create an alert channel; print its uid", command.NoArgs, func(c *manage.Call, _ []string) error {
 		channel, err := f.channel(c, api.AlertChannelRequest{}, true)
 		if err != nil {
 			return err
@@ -65,36 +67,39 @@ func (p Program) createAlert() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		created, err := c.client.Alerts.Create(c.ctx, project, f.component, channel)
+		created, err := c.Client.Alerts.Create(c.Ctx, project, f.component, channel)
 		if err != nil {
 			return err
 		}
 		if f.template == "" && created.SigningSecret != "" { // Slack and Teams verify no signature
-			c.changed("Signing secret, which is shown only here: %s", created.SigningSecret)
+			c.Changed("Signing secret, which is shown only here: %s", created.SigningSecret)
 		}
-		return c.created(created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
-	}, changes)
+		if created.Warning != "" {
+			fmt.Fprintln(c.Cmd.ErrOrStderr(), "warning: "+output.Shown(created.Warning))
+		}
+		return c.Created(created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
+	}, manage.Changes)
 	f.addTo(cmd)
 	f.alertPlace.addTo(cmd, defaultComponent)
 	return cmd
 }
 
-func (p Program) updateAlert() *cobra.Command {
+func (p Commands) updateAlert() *cobra.Command {
 	var f alertInput
-	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *call, project string, of channel) error {
-		if !anyChanged(c.cmd, "url-stdin", "url", "template", "email", "all-users", "active", "file") {
-			return command.Usage(c.cmd, errors.New("give what to change"))
+	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *manage.Call, project string, of channel) error {
+		if !anyChanged(c.Cmd, "url-stdin", "url", "template", "email", "all-users", "active", "file") {
+			return command.Usage(c.Cmd, errors.New("give what to change"))
 		}
 		channel, err := f.channel(c, stored(of.AlertChannel), false)
 		if err != nil {
 			return err
 		}
-		if err := c.client.Alerts.Update(c.ctx, project, of.component, of.UID, channel); err != nil {
+		if err := c.Client.Alerts.Update(c.Ctx, project, of.component, of.UID, channel); err != nil {
 			return err
 		}
-		c.changed("Changed the channel to %s.", of.target())
+		c.Changed("Changed the channel to %s.", of.target())
 		return nil
-	}, changes)
+	}, manage.Changes)
 	f.addTo(cmd)
 	return cmd
 }
@@ -119,24 +124,24 @@ func stored(o api.AlertChannel) api.AlertChannelRequest {
 }
 
 // channel applies file and flags to a channel.
-func (f *alertInput) channel(c *call, channel api.AlertChannelRequest, create bool) (api.AlertChannelRequest, error) {
+func (f *alertInput) channel(c *manage.Call, channel api.AlertChannelRequest, create bool) (api.AlertChannelRequest, error) {
 	if f.url != "" && f.urlStdin || f.file == "-" && f.urlStdin {
 		return channel, command.AsUsage(errors.New("the URL can be only one of: --url, --url-stdin; standard input only one of: the " +
 			"URL, the channel"))
 	}
 	if f.file != "" {
 		channel = api.AlertChannelRequest{IsActive: true}
-		if err := f.read(c.cmd.InOrStdin(), &channel); err != nil {
+		if err := f.read(c.Cmd.InOrStdin(), &channel); err != nil {
 			return channel, err
 		}
 	}
-	if create && f.file == "" || c.cmd.Flag("active").Changed {
+	if create && f.file == "" || c.Cmd.Flag("active").Changed {
 		channel.IsActive = f.active
 	}
-	if c.cmd.Flag("email").Changed {
+	if c.Cmd.Flag("email").Changed {
 		channel.Identifiers = f.email
 	}
-	if c.cmd.Flag("all-users").Changed {
+	if c.Cmd.Flag("all-users").Changed {
 		channel.AlertAllUsers = f.allUsers
 	}
 	if len(channel.Identifiers) > 0 || channel.AlertAllUsers {
@@ -171,7 +176,7 @@ func (f *alertInput) read(stdin io.Reader, channel *api.AlertChannelRequest) err
 }
 
 // webhook sets what a channel of type http sends.
-func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create bool) error {
+func (f *alertInput) webhook(c *manage.Call, channel *api.AlertChannelRequest, create bool) error {
 	if channel.Type == typeEmail {
 		if f.url != "" || f.urlStdin || f.template != "" {
 			return command.AsUsage(errors.New("a channel is either a webhook or email, not both"))
@@ -182,7 +187,7 @@ func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create b
 	if channel.HTTP == nil {
 		channel.HTTP = &api.AlertChannelHTTPRequest{}
 	}
-	to, err := f.readURL(c.cmd, create && channel.HTTP.URL == "")
+	to, err := f.readURL(c.Cmd, create && channel.HTTP.URL == "")
 	if err != nil {
 		return err
 	}
@@ -196,7 +201,7 @@ func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create b
 	case "teams":
 		channel.HTTP.Body = alertbodies.Teams
 	default:
-		return command.AsUsage(fmt.Errorf("--template must be one of %s", strings.Join(AlertTemplates, ", ")))
+		return command.AsUsage(fmt.Errorf("--template must be one of %s", strings.Join(Templates, ", ")))
 	}
 	channel.HTTP.Headers = map[string]secret.String{"Content-Type": "application/json"}
 	return nil
@@ -204,7 +209,7 @@ func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create b
 
 // readURL returns the URL of a webhook, empty if none was given and none is required.
 func (f *alertInput) readURL(cmd *cobra.Command, required bool) (secret.String, error) {
-	stdin, env := cmd.InOrStdin(), os.Getenv(EnvAlertURL)
+	stdin, env := cmd.InOrStdin(), os.Getenv(EnvURL)
 	switch {
 	case f.url != "":
 		return secret.String(f.url), checkPlainURL(f.url)
@@ -217,7 +222,7 @@ func (f *alertInput) readURL(cmd *cobra.Command, required bool) (secret.String, 
 	case command.IsTerminal(stdin):
 		return command.ReadSecret(stdin, "URL: ")
 	}
-	return "", command.Usage(cmd, fmt.Errorf("give the URL of a webhook with --url-stdin or %s, or addresses with --email", EnvAlertURL))
+	return "", command.Usage(cmd, fmt.Errorf("give the URL of a webhook with --url-stdin or %s, or addresses with --email", EnvURL))
 }
 
 // checkPlainURL refuses a URL with a part that may be a secret: all users of the machine can read arguments.
@@ -232,5 +237,6 @@ func checkPlainURL(text string) error {
 			return nil
 		}
 	}
-	return command.AsUsage(fmt.Errorf("--url seems to contain a secret, and all users of this machine can read arguments; use --url-stdin or %s", EnvAlertURL))
+	return command.AsUsage(fmt.Errorf("--url seems to contain a secret, and all users of this machine can read arguments; use "+
+		"--url-stdin or %s", EnvURL))
 }

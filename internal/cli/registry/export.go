@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// exported is a stored definition as a document for "registry apply": the body of the API, without what is empty.
+type exported struct {
+	Metadata struct {
+		Name        string            `yaml:"name"`
+		Labels      map[string]string `yaml:"labels,omitempty"`
+		Annotations map[string]string `yaml:"annotations,omitempty"`
+	} `yaml:"metadata"`
+	Spec struct {
+		Endpoint        string       `yaml:"endpoint"`
+		BasePath        string       `yaml:"basePath,omitempty"`
+		BaseContentPath string       `yaml:"baseContentPath,omitempty"`
+		References      []string     `yaml:"references,omitempty"`
+		ProviderType    string       `yaml:"providerType,omitempty"`
+		Scope           string       `yaml:"scope,omitempty"`
+		Sync            bool         `yaml:"isSyncSupported,omitempty"`
+		Manifest        bool         `yaml:"containsSpectroManifest,omitempty"`
+		Private         bool         `yaml:"isPrivate,omitempty"`
+		Auth            exportedAuth `yaml:"auth"`
+	} `yaml:"spec"`
+}
+
+type exportedAuth struct {
+	Type     string         `yaml:"type"`
+	Username string         `yaml:"username,omitempty"`
+	Password string         `yaml:"password,omitempty"`
+	Token    string         `yaml:"token,omitempty"`
+	AWS      map[string]any `yaml:"aws,omitempty"`
+	GCP      map[string]any `yaml:"gcp,omitempty"`
+	Azure    map[string]any `yaml:"azure,omitempty"`
+	GitHub   map[string]any `yaml:"github,omitempty"`
+	TLS      *exportedTLS   `yaml:"tls,omitempty"`
+}
+
+type exportedTLS struct {
+	Enabled     bool   `yaml:"enabled"`
+	SkipVerify  bool   `yaml:"insecureSkipVerify,omitempty"`
+	CA          string `yaml:"ca,omitempty"`
+	Certificate string `yaml:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty"`
+}
+
+// Values of --secrets: how a document refers to a secret.
+var secretKinds = []string{"env", "file", "none"}
+
+func (p Commands) registryExport() *cobra.Command {
+	kind := secretKinds[0]
+	cmd := p.Command("export [NAME…]", "Print stored definitions as YAML, without secrets", cobra.ArbitraryArgs,
+		func(c *manage.Call, args []string) error {
+			if !slices.Contains(secretKinds, kind) {
+				return command.Usage(c.Cmd, fmt.Errorf("--secrets must be one of %s", strings.Join(secretKinds, ", ")))
+			}
+			uids, err := uidsOf(c, args)
+			if err != nil {
+				return err
+			}
+			return export(c, uids, kind)
+		})
+	cmd.Flags().StringVar(&kind, "secrets", kind, "what stands for a secret: env (a variable such as ${env:HARBOR_PASSWORD}), "+
+		"file (such as ${file:harbor.password}) or none (the stored one stays)")
+	// fails only without the flag
+	_ = cmd.RegisterFlagCompletionFunc("secrets", cobra.FixedCompletions(secretKinds, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// uidsOf returns the uids of the named registries, of all without names.
+func uidsOf(c *manage.Call, names []string) (uids []string, err error) {
+	if len(names) == 0 {
+		list, err := client.Collect(c.Client.Registries.List(c.Ctx))
+		for _, r := range list {
+			uids = append(uids, r.Metadata.UID)
+		}
+		return uids, err
+	}
+	for _, name := range names {
+		found, err := c.Client.Registries.Find(c.Ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		uids = append(uids, found.Metadata.UID)
+	}
+	return uids, nil
+}
+
+func export(c *manage.Call, uids []string, kind string) error {
+	out := c.Cmd.OutOrStdout()
+	for i, uid := range uids {
+		stored, err := c.Client.Registries.Get(c.Ctx, uid)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			_, err = io.WriteString(out, "---\n")
+		}
+		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), kind))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportOf(r api.OCIRegistryRequest, kind string) (e exported) {
+	refer := func(value secret.String, field string) string { return referTo(value, kind, r.Metadata.Name, field) }
+	a := r.Spec.Auth
+	e.Metadata.Name, e.Metadata.Labels, e.Metadata.Annotations = r.Metadata.Name, r.Metadata.Labels, r.Metadata.Annotations
+	s := &e.Spec
+	s.Endpoint, s.BasePath, s.BaseContentPath, s.References = r.Spec.Endpoint, r.Spec.BasePath, r.Spec.BaseContentPath, r.Spec.References
+	s.ProviderType, s.Scope = string(r.Spec.ProviderType), r.Spec.Scope
+	s.Sync, s.Manifest, s.Private = r.Spec.IsSyncSupported, r.Spec.ContainsSpectroManifest, r.Spec.IsPrivate
+	s.Auth = exportedAuth{Type: string(a.Type), Username: a.Username, Password: refer(a.Password, "password"),
+		Token: refer(a.Token, "token"), AWS: membersOf(a.AWS, refer), GCP: membersOf(a.GCP, refer), Azure: membersOf(a.Azure, refer),
+		GitHub: membersOf(a.GitHub, refer)}
+	if a.TLS.Enabled {
+		s.Auth.TLS = &exportedTLS{Enabled: true, SkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
+			Key: refer(a.TLS.Key, "key")}
+	}
+	return e
+}
+
+// membersOf returns what credentials are obtained with, nil for nil. In its JSON, secrets are masked.
+func membersOf(settings any, refer func(value secret.String, field string) string) (members map[string]any) {
+	data, _ := json.Marshal(settings) // of texts and switches, as the next one: neither fails
+	_ = json.Unmarshal(data, &members)
+	for name, value := range members {
+		if value != secret.Mask {
+			continue
+		}
+		if members[name] = refer(secret.Mask, name); members[name] == "" {
+			delete(members, name)
+		}
+	}
+	return members
+}
+
+// referTo returns the reference for a secret, which is masked.
+func referTo(value secret.String, kind, name, field string) string {
+	switch {
+	case value == "" || kind == "none":
+		return ""
+	case kind == "file":
+		plain := strings.ToLower(strings.Trim(notInVariable.Get().ReplaceAllString(strings.ToUpper(name), "-"), "-"))
+		return fmt.Sprintf("${file:%s.%s}", cmp.Or(plain, "registry"), field)
+	}
+	plain := strings.Trim(notInVariable.Get().ReplaceAllString(strings.ToUpper(name), "_"), "_")
+	if plain == "" || plain[0] <= '9' {
+		plain = "REGISTRY_" + plain
+	}
+	return fmt.Sprintf("${env:%s_%s}", plain, strings.ToUpper(wordEnd.Get().ReplaceAllString(field, "${1}_$2")))
+}
