@@ -43,6 +43,7 @@ type Options struct {
 	Insecure      bool   // the readiness probe does not verify the certificate
 	Bare          bool   // no bootstrap settings: the service chooses the first administrator; and the default settings of logins
 	LogFile       string // takes the log, which is then not read; empty: Log has it
+	Hosts         string // hosts file of the process, which then asks no name server; "" for that of the machine
 	DiskMiB       int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
 
 	Terminal *Terminal // the process's stdout; nil for a pipe
@@ -91,6 +92,9 @@ func start(t testing.TB, o Options) *Server {
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
 	if o.DiskMiB > 0 {
 		s.onSmallDisk(o.DiskMiB)
+	}
+	if o.Hosts != "" {
+		s.withHosts(o.Hosts)
 	}
 	s.cmd.Env = environment(t, o)
 	s.cmd.Stderr = lockedWriter{s, &s.log}
@@ -210,15 +214,31 @@ func (s *Server) awaitReady(began time.Time, insecure bool) {
 	}
 }
 
-// onSmallDisk has the process run with a file system of that size as its data directory, in a mount namespace of its
-// own. A user other than root needs a user namespace for it.
+// onSmallDisk has the process run with a file system of that size as its data directory.
 func (s *Server) onSmallDisk(mib int) {
 	s.t.Helper()
 	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	mount := fmt.Sprintf(`mount -t tmpfs -o size=%dm,mode=0700 regwarden "$0" && exec "$@"`, mib)
-	s.cmd.Args = append([]string{"sh", "-c", mount, s.DataDir}, append([]string{s.cmd.Path}, s.cmd.Args[1:]...)...)
+	s.afterMount(fmt.Sprintf(`mount -t tmpfs -o size=%dm,mode=0700 regwarden "$0"`, mib), s.DataDir)
+}
+
+// withHosts has the process find the names of a hosts file of its own, and no name server but one that does not exist.
+func (s *Server) withHosts(hosts string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	for name, text := range map[string]string{"hosts": hosts, "resolv.conf": "nameserver 127.0.0.1\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.afterMount(`mount --bind "$0/hosts" /etc/hosts && mount --bind "$0/resolv.conf" /etc/resolv.conf`, dir)
+}
+
+// afterMount runs the process after a command of the shell with an argument, in a mount namespace of its own. A user other than root
+// needs a user namespace for it.
+func (s *Server) afterMount(mount, argument string) {
+	s.cmd.Args = append([]string{"sh", "-c", mount + ` && exec "$@"`, argument}, append([]string{s.cmd.Path}, s.cmd.Args[1:]...)...)
 	s.cmd.Path = "/bin/sh"
 	attr := s.cmd.SysProcAttr
 	attr.Cloneflags = syscall.CLONE_NEWNS

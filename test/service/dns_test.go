@@ -4,9 +4,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
-
-	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
@@ -21,8 +20,12 @@ func TestNamesAreLookedUpAtTheDNSServerOfTheSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	const name = "registry.dns.example."
-	asked := make(chan string, 64)
-	server := instance.Start(t, instance.Options{Flags: []string{"--egress-dns", nameServer(t, name, asked)}})
+	var asked atomic.Int32
+	names := instance.NameServer(t, func(sent string) bool {
+		asked.Add(1)
+		return sent == name
+	})
+	server := instance.Start(t, instance.Options{Flags: []string{"--egress-dns", names}})
 	client := server.Client(t)
 	tokens := client.Login()
 	for endpoint, code := range map[string]string{
@@ -35,8 +38,8 @@ func TestNamesAreLookedUpAtTheDNSServerOfTheSetting(t *testing.T) {
 			t.Errorf("%s: %s", endpoint, response.Body)
 		}
 	}
-	if len(asked) < 2 {
-		t.Errorf("the server was asked %d times", len(asked))
+	if n := asked.Load(); n < 2 {
+		t.Errorf("the server was asked %d times", n)
 	}
 }
 
@@ -50,47 +53,4 @@ func TestNoNameServer(t *testing.T) {
 			t.Errorf("%s is missing in %s", part, response.Body)
 		}
 	}
-}
-
-// nameServer returns 127.0.0.1 for A questions about one name, and NXDOMAIN for all others.
-func nameServer(t *testing.T, name string, asked chan<- string) (address string) {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buffer := make([]byte, 4096)
-		for {
-			n, from, err := conn.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			var m dnsmessage.Message
-			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
-				continue
-			}
-			asked <- m.Questions[0].Name.String()
-			if response, err := dnsResponse(m, name); err == nil {
-				_, _ = conn.WriteTo(response, from)
-			}
-		}
-	}()
-	return conn.LocalAddr().String()
-}
-
-func dnsResponse(m dnsmessage.Message, name string) ([]byte, error) {
-	question := m.Questions[0]
-	m.Response, m.Additionals = true, nil
-	switch {
-	case question.Name.String() != name:
-		m.RCode = dnsmessage.RCodeNameError
-	case question.Type == dnsmessage.TypeA:
-		m.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: 1},
-			Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
-		}}
-	}
-	return m.Pack()
 }

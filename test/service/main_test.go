@@ -22,11 +22,19 @@ func TestMain(m *testing.M) {
 
 // neverSeen has the described responses, as regular expressions, that no test of the whole brings about, and why.
 var neverSeen = []struct{ responses, why string }{
-	{"POST /v1/registries/oci/basic/(validate|diagnose|scan) 403", "every role may validate"},
+	{"POST /v1/registries/(oci/basic/(validate|diagnose|scan)|oci/ecr/validate|helm/validate) 403", "every role may validate"},
+	{"POST /v1/registries/(oci/ecr|helm)/validate (409|429|503)|POST /v1/registries/helm (429|503)", "by the same code as for basic ones"},
+	{"POST /v1/registries/oci/ecr/validate 204", "needs ECR, which test/palette imitates"},
+	{`POST /v1/registries/(oci/ecr|oci/\{uid\}/ecr/sync|helm/\{uid\}/sync) 503`, "an unavailable store is tested next to the store"},
 	{`GET /v1/auth/refresh/\{token\} 429`, "refreshes are not throttled yet"},
-	{`(POST /v1/orgs (201|409)|DELETE /v1/orgs/\{uid\} (204|409))`, "only the operator may do it, in process"},
+	{`(POST /v1/orgs (201|409)|(PUT|DELETE) /v1/orgs/\{uid\} (204|409)|GET /v1/orgs/\{uid\}/contents 200)`,
+		"only the operator may do it, in process"},
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
-	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{alertUid\}/test|users|users/summary|users/auth/tokens/revoke|apiKeys|apiKeys/revoke|alerts/confirmations/\{token\}) 503`, "an unavailable store is tested next to the store"},
+	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{` +
+		`uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{` +
+		`alertUid\}/test|users|users/summary|users/auth/tokens/revoke|apiKeys|apiKeys/revoke|trustRules|` +
+		`alerts/confirmations/\{token\}) 503`,
+		"an unavailable store is tested next to the store"},
 	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
 	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }

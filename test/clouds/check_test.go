@@ -1,0 +1,369 @@
+package clouds
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/cloudtest"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+	"github.com/regwarden/regwarden/test/realregistry"
+	"github.com/regwarden/regwarden/test/testca"
+)
+
+const (
+	private  = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
+	artifact = "europe-west1-docker.pkg.dev"
+	acr      = "corp.azurecr.io"
+)
+
+// world is the clouds with a real registry behind each of their registry hosts, which accepts exactly what its cloud has issued.
+type world struct {
+	*cloudtest.Clouds
+	checker  *regcheck.Checker
+	down     atomic.Bool
+	network  network
+	replaced atomic.Bool  // another server responds to the requests for providers
+	later    atomic.Int64 // how much the clock of all providers is ahead of the machine's, in nanoseconds
+}
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
+
+// network finds every host at one listener.
+type network struct{ to, machine string }
+
+var registriesAddr, providers = netip.MustParseAddr("52.94.76.1"), netip.MustParseAddr("52.94.76.2")
+
+func (network) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if isRegistry(host) {
+		return []netip.Addr{registriesAddr}, nil
+	}
+	return []netip.Addr{providers}, nil
+}
+
+func isRegistry(host string) bool {
+	return slices.Contains([]string{private, artifact, acr, "public.ecr.aws", "ghcr.io"}, strings.TrimSuffix(host, "."))
+}
+
+// DialContext connects to loopback, whatever the address is. Metadata services have a listener of their own, without TLS.
+func (n network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	if strings.HasPrefix(address, "169.254.") {
+		return new(net.Dialer).DialContext(ctx, "tcp", n.machine)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", n.to)
+}
+
+// refuses is a network in which the hosts of providers refuse connections.
+type refuses struct{ network }
+
+func (r refuses) DialContext(ctx context.Context, kind, address string) (net.Conn, error) {
+	if strings.HasPrefix(address, providers.String()) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	return r.network.DialContext(ctx, kind, address)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	registry := realregistry.Distribution(t, realregistry.Options{})
+	realregistry.Push(t, registry, realregistry.Helm, "team/app", "1.0.0")
+	behind, err := url.Parse(registry.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken"}
+	w.Clouds = &cloudtest.Clouds{
+		AWS: &cloudtest.AWS{Now: w.now, Down: w.down.Load, Keys: map[string]cloudtest.AWSKey{
+			"AKIAREADER":  {Secret: "reader-secret-of-aws", Account: "123456789012", Actions: all},
+			"AKIANOTHING": {Secret: "nothing-secret-of-aws", Account: "123456789012"},
+			"AKIAFOREIGN": {Secret: "foreign-secret-of-aws", Account: "999999999999", Actions: all},
+		}, Roles: map[string]cloudtest.AWSRole{role: {Trusts: []string{"AKIANOTHING"}, External: "org-1", Account: "123456789012",
+			Actions: all}}},
+		Google: &cloudtest.Google{Now: w.now, Down: w.down.Load, Accounts: map[string]cloudtest.GoogleAccount{
+			"pull@p.iam.gserviceaccount.com": {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}}}},
+		Azure: &cloudtest.Azure{Now: w.now, Down: w.down.Load, Tenants: map[string]map[string]cloudtest.AzureClient{"contoso": {
+			"puller": {Secret: "puller-secret-of-azure"}, "old": {Secret: "old-secret-of-azure", Until: time.Now()},
+			"norole": {Secret: "norole-secret-of-azure", NoRole: true}}}},
+		GitHub: &cloudtest.GitHub{Now: w.now, Down: w.down.Load, Apps: map[string]cloudtest.GitHubApp{"7": {Key: &key.PublicKey,
+			Installations: map[string]cloudtest.GitHubInstallation{"70": {Permissions: map[string]string{"packages": "read"}}}}}},
+	}
+	accepts := map[string]func(user, password string) bool{private: w.AWS.Accepts, "public.ecr.aws": w.AWS.Accepts,
+		artifact: w.Google.Accepts, acr: w.Azure.Accepts, "ghcr.io": w.GitHub.Accepts}
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	front := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		host, _, _ := strings.Cut(r.Host, ":")
+		accept := accepts[host]
+		ofRegistry := isRegistry(host) && strings.HasPrefix(r.URL.Path, "/v2/")
+		if w.replaced.Load() && !ofRegistry {
+			http.Error(rw, "<html>Captive portal</html>", http.StatusOK)
+			return
+		}
+		if !ofRegistry {
+			w.ServeHTTP(rw, r)
+			return
+		}
+		if user, password, _ := r.BasicAuth(); !accept(user, password) {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="https://`+host+`/",service="ecr.amazonaws.com"`)
+			http.Error(rw, "Not Authorized", http.StatusUnauthorized)
+			return
+		}
+		r.Header.Del("Authorization")
+		proxy.ServeHTTP(rw, r)
+	})
+	ca := testca.New(t, "clouds")
+	hosts := []string{"api.ecr.eu-west-1.amazonaws.com", "sts.eu-west-1.amazonaws.com", "api.ecr-public.us-east-1.amazonaws.com",
+		"oauth2.googleapis.com", "sts.googleapis.com", "iamcredentials.googleapis.com", "login.microsoftonline.com", "api.github.com"}
+	for host := range maps.Keys(accepts) {
+		hosts = append(hosts, host)
+	}
+	pair := ca.Issue(t, testca.Options{Hosts: hosts})
+	certificate, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(front)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	w.Machine = &cloudtest.Machine{Clouds: w.Clouds, PodToken: "pod-token-of-the-agent"}
+	machine := httptest.NewServer(w.Clouds)
+	t.Cleanup(machine.Close)
+	n := network{server.Listener.Addr().String(), machine.Listener.Addr().String()}
+	w.network = n
+	w.checker = &regcheck.Checker{Resolver: n, Dialer: n, Roots: ca.Pool(), Obtained: new(regcheck.CredentialCache)}
+	return w
+}
+
+func (w *world) check(t *testing.T, host string, auth regcheck.Auth) *regcheck.Report {
+	t.Helper()
+	plan, problems := regcheck.Parse(regcheck.Definition{Endpoint: host, BaseContentPath: "team/app", Auth: &auth})
+	if len(problems) > 0 {
+		t.Fatalf("%s: %v", host, problems)
+	}
+	report, err := w.checker.Check(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func pemKey(key *rsa.PrivateKey) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+func awsAuth(id, secretKey string) regcheck.Auth {
+	return regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{AccessKey: id, SecretKey: secret.String(secretKey)}}
+}
+
+func awsRole(externalID string) regcheck.Auth {
+	a := awsAuth("AKIANOTHING", "nothing-secret-of-aws")
+	a.AWS.RoleARN, a.AWS.ExternalID = role, externalID
+	return a
+}
+
+func gcp(email, id string) regcheck.Auth {
+	file, _ := json.Marshal(map[string]string{"type": "service_account", "client_email": email, "private_key_id": id,
+		"private_key": pemKey(key)})
+	return regcheck.Auth{Type: regcheck.GCP, GCP: &regcheck.GCPKey{ServiceAccount: secret.String(string(file))}}
+}
+
+func azure(tenant, client, secretText string) regcheck.Auth {
+	return regcheck.Auth{Type: regcheck.Azure, Azure: &regcheck.AzureClient{TenantID: tenant, ClientID: client,
+		ClientSecret: secret.String(secretText)}}
+}
+
+func github(app, installation string) regcheck.Auth {
+	return regcheck.Auth{Type: regcheck.GitHub, GitHub: &regcheck.GitHubApp{AppID: app, InstallationID: installation,
+		PrivateKey: secret.String(pemKey(key))}}
+}
+
+// rows has definitions with the result of their check. An empty code means valid.
+func rows() []row {
+	return []row{
+		{"ECR", private, awsAuth("AKIAREADER", "reader-secret-of-aws"), "", "", "", ""},
+		{"ECR Public", "public.ecr.aws", awsAuth("AKIAREADER", "reader-secret-of-aws"), "", "", "", ""},
+		{"ECR by a role", private, awsRole("org-1"), "", "", "", ""},
+		{"ECR with a key of another account", private, awsAuth("AKIAFOREIGN", "foreign-secret-of-aws"), "", "", "", ""},
+		{"ECR, unknown key", private, awsAuth("AKIAUNKNOWN", "unknown-secret"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyUnknown, "auth.aws.accessKey", "id"},
+		{"ECR, wrong secret", private, awsAuth("AKIAREADER", "typo-in-the-secret"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonSecretWrong, "auth.aws.secretKey", "secret"},
+		{"ECR, not authorized", private, awsAuth("AKIANOTHING", "nothing-secret-of-aws"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonNotAuthorized, "auth.aws", "ecr:GetAuthorizationToken"},
+		{"ECR, wrong external id", private, awsRole("org-2"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonRoleNotAssumed,
+			"auth.aws.roleArn", "trust policy"},
+		{"ECR, a role without a key", private, regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{RoleARN: role}},
+			regcheck.CodeCredentialSourceFailed, regcheck.ReasonAmbientNotAllowed, "auth.aws", "Give a key"},
+		{"Google", artifact, gcp("pull@p.iam.gserviceaccount.com", "k1"), "", "", "", ""},
+		{"Google, no account", artifact, gcp("typo@p.iam.gserviceaccount.com", "k1"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyUnknown, "auth.gcp.serviceAccount", "id"},
+		{"Google, deleted key", artifact, gcp("pull@p.iam.gserviceaccount.com", "k2"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonSecretWrong, "auth.gcp.serviceAccount", "secret"},
+		{"Azure", acr, azure("contoso", "puller", "puller-secret-of-azure"), "", "", "", ""},
+		{"Azure, no tenant", acr, azure("typo", "puller", "puller-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyUnknown, "auth.azure.tenantId", "tenant"},
+		{"Azure, wrong secret", acr, azure("contoso", "puller", "typo-in-the-secret"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonSecretWrong, "auth.azure.clientSecret", "value of the secret"},
+		{"Azure, expired secret", acr, azure("contoso", "old", "old-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyExpired, "auth.azure.clientSecret", "new secret"},
+		{"Azure, no role", acr, azure("contoso", "norole", "norole-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonNotAuthorized, "auth.azure.clientId", "AcrPull"},
+		{"GitHub", "ghcr.io", github("7", "70"), "", "", "", ""},
+		{"GitHub, no installation", "ghcr.io", github("7", "71"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonKeyUnknown,
+			"auth.github.installationId", "installation"},
+		{"GitHub, no app", "ghcr.io", github("8", "70"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonKeyUnknown,
+			"auth.github.appId", "id"},
+	}
+}
+
+type row struct {
+	name, host string
+	auth       regcheck.Auth
+	code       regcheck.Code
+	reason     regcheck.Reason
+	field      string
+	hint       string
+}
+
+func TestChecksWithObtainedCredentials(t *testing.T) {
+	w := newWorld(t)
+	for _, row := range rows() {
+		report := w.check(t, row.host, row.auth)
+		if report.Valid != (row.code == "") || report.Code != row.code || report.Reason != row.reason || report.Field != row.field {
+			t.Errorf("%s: valid %v, %s (%s), field %q: %s", row.name, report.Valid, report.Code, report.Reason, report.Field,
+				report.Message)
+		}
+		if !strings.Contains(report.Hint, row.hint) {
+			t.Errorf("%s: hint %q, want %q in it", row.name, report.Hint, row.hint)
+		}
+		if row.code != "" && report.Stage != regcheck.StageCredentials {
+			t.Errorf("%s: failed in %s", row.name, report.Stage)
+		}
+		text, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, known := range []string{"secret-of-aws", "typo-in-the-secret", "secret-of-azure", "PRIVATE KEY", "eyJ", "ya29.", "ghs_"} {
+			if strings.Contains(string(text), known) {
+				t.Errorf("%s: the report has %s", row.name, known)
+			}
+		}
+	}
+}
+
+// Credentials are obtained once, and once more when a registry rejects them.
+func TestObtainedCredentialsAreRemembered(t *testing.T) {
+	w := newWorld(t)
+	auth := awsAuth("AKIAREADER", "reader-secret-of-aws")
+	first, second := w.check(t, private, auth), w.check(t, private, auth)
+	if !first.Valid || !second.Valid || w.AWS.Issued() != 1 {
+		t.Fatalf("valid %v, %v; %d passwords issued", first.Valid, second.Valid, w.AWS.Issued())
+	}
+	if n := stage(second, regcheck.StageCredentials).RoundTrips; n != 0 {
+		t.Errorf("%d round trips for remembered credentials", n)
+	}
+	w.AWS.Revoke()
+	if third := w.check(t, private, auth); !third.Valid || w.AWS.Issued() != 2 {
+		t.Errorf("after a revocation: valid %v, %d passwords issued: %s", third.Valid, w.AWS.Issued(), third.Message)
+	}
+	w.later.Store(int64(13 * time.Hour))
+	w.checker.Now = w.now
+	if fourth := w.check(t, private, auth); !fourth.Valid || w.AWS.Issued() != 3 {
+		t.Errorf("after 13 hours: valid %v, %d passwords issued: %s", fourth.Valid, w.AWS.Issued(), fourth.Message)
+	}
+}
+
+// outages are what is wrong with the provider or the machine, never with the definition.
+var outages = []struct {
+	name      string
+	change    func(*testing.T, *world)
+	reason    regcheck.Reason
+	retryable bool
+}{
+	{"down", func(_ *testing.T, w *world) { w.down.Store(true) }, regcheck.ReasonProviderUnavailable, true},
+	{"the clock of the machine is behind", func(_ *testing.T, w *world) { w.later.Store(int64(2 * time.Hour)) }, regcheck.ReasonClockSkew,
+		false},
+	{"a host that refuses connections", func(_ *testing.T, w *world) { w.checker.Dialer = refuses{w.network} },
+		regcheck.ReasonProviderUnreachable, true},
+	{"a proxy that responds in its place", func(_ *testing.T, w *world) { w.replaced.Store(true) }, regcheck.ReasonBadProviderResponse,
+		false},
+}
+
+func TestOutages(t *testing.T) {
+	for _, outage := range outages {
+		w := newWorld(t)
+		outage.change(t, w)
+		for _, row := range rows() {
+			clockMatters := row.host != acr // no signature
+			if row.code != "" || outage.reason == regcheck.ReasonClockSkew && !clockMatters {
+				continue
+			}
+			report := w.check(t, row.host, row.auth)
+			if report.Code != regcheck.CodeCredentialSourceFailed || report.Reason != outage.reason ||
+				report.Retryable != outage.retryable || report.Field != "" {
+				t.Errorf("%s, %s: %s (%s), retryable %v, field %q: %s", outage.name, row.name, report.Code, report.Reason,
+					report.Retryable, report.Field,
+					report.Message)
+			}
+		}
+	}
+}
+
+// insecureSkipVerify is about the registry. The certificate of the provider is always verified.
+func TestProviderIsVerified(t *testing.T) {
+	w := newWorld(t)
+	w.checker.Roots = testca.New(t, "another").Pool()
+	auth := azure("contoso", "puller", "puller-secret-of-azure")
+	auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	report := w.check(t, acr, auth)
+	if report.Code != regcheck.CodeCredentialSourceFailed || report.Reason != regcheck.ReasonProviderTLS {
+		t.Errorf("%s (%s): %s", report.Code, report.Reason, report.Message)
+	}
+}
+
+// The tests above have each reason of the code.
+func TestEachReasonIsProvoked(t *testing.T) {
+	provoked := map[regcheck.Reason]bool{regcheck.ReasonProviderTLS: true, // TestProviderIsVerified
+		regcheck.ReasonAmbientNotAllowed: true} // TestMachineIsNotUsedWithoutLeave
+	for _, row := range rows() {
+		provoked[row.reason] = true
+	}
+	for _, row := range ambientRows() {
+		provoked[row.reason] = true
+	}
+	for _, outage := range outages {
+		provoked[outage.reason] = true
+	}
+	for _, e := range regcheck.Entries() {
+		if e.Code == regcheck.CodeCredentialSourceFailed && !provoked[e.Reason] {
+			t.Errorf("no test provokes %s", e.Reason)
+		}
+	}
+}
+
+func stage(r *regcheck.Report, name regcheck.Stage) regcheck.StageResult {
+	for _, s := range r.Stages {
+		if s.Name == name {
+			return s
+		}
+	}
+	return regcheck.StageResult{}
+}

@@ -1,0 +1,103 @@
+package clouds
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
+	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// watched is a stored registry under scheduled checks, with a clock that jumps to the next one.
+type watched struct {
+	*world
+	*watch.Service
+	registriestest.Fixture
+	uid     string
+	checked chan watch.Outcome
+	checks  int
+}
+
+func startWatch(t *testing.T, auth regcheck.Auth) *watched {
+	t.Helper()
+	w := &watched{world: newWorld(t), Fixture: registriestest.New(t, nil), checked: make(chan watch.Outcome)}
+	w.checker.Now = w.now
+	stored := registries.New(w.DB, registries.Limits{}, w.now)
+	w.Service = watch.New(w.DB, stored, w.checker, w.now)
+	var err error
+	w.uid, err = stored.Create(t.Context(), w.Admin, audit.Origin{}, registries.RegistryInput{Name: "r",
+		Definition: regcheck.Definition{Endpoint: private, BaseContentPath: "team/app", Auth: &auth}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Run(ctx, watch.Config{Interval: 30 * time.Second, Concurrency: 1, Observe: func(o watch.Outcome) {
+			select {
+			case w.checked <- o:
+			case <-ctx.Done():
+			}
+		}})
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	return w
+}
+
+// next waits for the next check, which is due at once, and returns the status after it.
+func (w *watched) next(t *testing.T) watch.HealthStatus {
+	t.Helper()
+	read := func() watch.HealthStatus {
+		s, _, err := w.History(t.Context(), w.Admin, "", w.uid, 0, watch.HistoryEntry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	w.later.Add(int64(max(0, read().NextAt.Sub(w.now())) + time.Second))
+	select {
+	case <-w.checked:
+	case <-time.After(time.Minute):
+		t.Fatal("no check")
+	}
+	w.checks++
+	return read()
+}
+
+// A password that lives a minute is renewed for as long as the registry is watched. While its provider is down, the status is not known.
+func TestWatchRenewsCredentials(t *testing.T) {
+	w := startWatch(t, awsAuth("AKIAREADER", "reader-secret-of-aws"))
+	w.AWS.Life = time.Minute
+	until := w.now().Add(10 * time.Minute)
+	for w.now().Before(until) {
+		if s := w.next(t); s.Word() != store.Healthy || s.Unconfirmed {
+			t.Fatalf("check %d: %s (%s)", w.checks, s.Word(), s.State.Message)
+		}
+	}
+	if n := w.AWS.Issued(); n < 9 || n >= w.checks {
+		t.Errorf("%d passwords for %d checks", n, w.checks)
+	}
+	t.Logf("10 minutes: %d checks, %d passwords", w.checks, w.AWS.Issued())
+
+	w.down.Store(true)
+	var s watch.HealthStatus
+	for until = w.now().Add(5 * time.Minute); w.now().Before(until); {
+		if s = w.next(t); s.Word() == store.Failing {
+			t.Fatalf("failing: %s", s.State.Message)
+		}
+	}
+	if s.Word() != store.Unknown || !strings.Contains(s.State.Message, "api.ecr.eu-west-1.amazonaws.com") {
+		t.Errorf("after 5 minutes: %s, %s", s.Word(), s.State.Message)
+	}
+	w.down.Store(false)
+	if s = w.next(t); s.Word() != store.Healthy {
+		t.Errorf("after the outage: %s, %s", s.Word(), s.State.Message)
+	}
+}
