@@ -45,7 +45,9 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "unknown path", method: "GET", path: "/v1/nothing", status: 404, code: "PathNotFound"},
 		{name: "unknown path below", method: "GET", path: of(uid, "/nothing"), status: 404, code: "PathNotFound"},
 		{name: "images", method: "GET", path: registriesPath + "/image", status: 404, code: "PathNotFound"},
-		{name: "new registry of another kind", method: "POST", path: registriesPath + "/ecr", body: c.body(t), status: 404, code: "PathNotFound"},
+		{name: "new registry in the shape of another kind", method: "POST", path: registriesPath + "/ecr",
+			body: ecrConfig{Name: "x"}.body(t), status: 400, code: "InvalidRequest"},
+		{name: "uid that is the name of a path", method: "GET", path: registriesPath + "/ecr", status: 405, code: "MethodNotAllowed"},
 		{name: "users without details", method: "GET", path: "/v1/users/meta", status: 404, code: "PathNotFound"},
 		{name: "registry of another kind with the name of a path", method: "GET", path: of("image", "/ecr"), status: 404,
 			code: "ResourceNotFound"},
@@ -130,14 +132,16 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 			body: instance.JSON(map[string]any{"endpoint": failing(t, status), "auth": map[string]string{"type": "noAuth"}}), status: 422,
 			code: "RegistryUnavailable"})
 	}
-	return append(all, notFound(missing, c.body(t))...)
+	return append(all, notFound(t, missing, c.body(t))...)
 }
 
 // notFound has every operation on a registry that is not there, or goes by a name.
-func notFound(missing, body string) (all []wrong) {
+func notFound(t *testing.T, missing, body string) (all []wrong) {
 	for _, id := range []string{missing, "harbor", "A%20Name%2Fwith"} {
 		for _, o := range []struct{ method, rest, body string }{
 			{"GET", "/basic", ""}, {"PUT", "/basic", body}, {"DELETE", "/basic", ""}, {"GET", "/ecr", ""}, {"GET", "", ""},
+			{"PUT", "/ecr", ecrConfig{CredentialType: "secret"}.body(t)}, {"DELETE", "/ecr", ""}, {"POST", "/ecr/sync", ""},
+			{"GET", "/ecr/sync/status", ""},
 			{"POST", "/basic/sync", ""}, {"GET", "/basic/sync/status", ""}, {"GET", "/basic/content", ""},
 		} {
 			all = append(all, wrong{name: o.method + " " + id + o.rest, method: o.method, path: registriesPath + "/" + id + o.rest,

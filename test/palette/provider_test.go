@@ -317,7 +317,12 @@ func (p *provider) destroy(uid string) *apiError {
 // provider, and the others are 10 s.
 func (p *provider) waitForSync(uid string) (last readSync, warning bool) {
 	p.wire.t.Helper()
-	path := of(uid, "/basic/sync/status")
+	return p.waitFor(of(uid, "/basic/sync/status"))
+}
+
+// waitFor is waitForSync with the path of the status.
+func (p *provider) waitFor(path string) (last readSync, warning bool) {
+	p.wire.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		var seen readSync
 		p.must(get(path), &seen)

@@ -98,8 +98,10 @@ func TestRule07RecordsCarryAuthAndSyncStatus(t *testing.T) {
 	for i, body := range []string{
 		anonymous(t).body(t),
 		`{"metadata":{"name":"bare"},"spec":{"endpoint":"https://registry.example","auth":{}}}`,
-		`{"metadata":{"name":"untyped"},"spec":{"endpoint":"https://registry.example","providerType":"helm","auth":{"username":"u","password":"p"}}}`,
-		`{"metadata":{"name":"token"},"spec":{"endpoint":"https://registry.example","auth":{"type":"token","token":"a-token-of-some-length"}}}`,
+		`{"metadata":{"name":"untyped"},"spec":{"endpoint":"https://registry.example","providerType":"helm","auth":{"username":"u",` +
+			`"password":"p"}}}`,
+		`{"metadata":{"name":"token"},"spec":{"endpoint":"https://registry.example","auth":{"type":"token",` +
+			`"token":"a-token-of-some-length"}}}`,
 	} {
 		var made struct{ UID string }
 		p.must(post(registriesPath+"/basic", body, 201), &made)
@@ -317,7 +319,8 @@ func TestRule14UnknownAndEmptyIgnored(t *testing.T) {
 	w := start(t)
 	p := w.plugin().scoped()
 	c := anonymous(t)
-	body := strings.Replace(c.body(t), `"spec":{`, `"kind":"BasicOciRegistry","apiVersion":"","status":{"syncStatus":{"status":"Success"}},"spec":{"isPrivate":false,"scope":"",
+	body := strings.Replace(c.body(t), `"spec":{`,
+		`"kind":"BasicOciRegistry","apiVersion":"","status":{"syncStatus":{"status":"Success"}},"spec":{"isPrivate":false,"scope":"",
 		"registryUid":"","caCert":null,"syncRecovery":{"deep":[1,2]},`, 1)
 	body = strings.Replace(body, `"metadata":{`, `"metadata":{"uid":"","annotations":{},"labels":{},"permissions":null,"selfLink":"",`, 1)
 	body = strings.Replace(body, `"auth":{`, `"auth":{"username":"","password":"","token":"",`, 1)
