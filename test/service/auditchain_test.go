@@ -43,7 +43,7 @@ func TestAuditVerify(t *testing.T) {
 	}
 	wantRefused(t, after, 1, "no batch has the given hash", "--newest-hash", strings.Repeat("ab", 32))
 	wantRefused(t, after, 2, "--newest-hash must be 64 hexadecimal digits", "--newest-hash", "ab")
-	wantRefused(t, after, 2, "--output must be text or json", "--output", "xml")
+	wantRefused(t, after, 2, "--output must be text, json or yaml", "--output", "xml")
 
 	db, err := sql.Open("sqlite", filepath.Join(after.DataDir, "regwarden.db"))
 	if err != nil {
@@ -51,7 +51,8 @@ func TestAuditVerify(t *testing.T) {
 	}
 	defer db.Close()
 	var changed string
-	const query = `UPDATE audits SET address = '192.0.2.1' WHERE uid = (SELECT MAX(uid) FROM audits WHERE action = 'auth.login' AND outcome = 'succeeded') RETURNING uid`
+	const query = `UPDATE audits SET address = '192.0.2.1' WHERE uid = (SELECT MAX(uid) FROM audits WHERE action = 'auth.login' AND ` +
+		`outcome = 'succeeded') RETURNING uid`
 	if err := db.QueryRow(query).Scan(&changed); err != nil {
 		t.Fatal(err)
 	}

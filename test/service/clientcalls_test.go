@@ -2,6 +2,8 @@ package service_test
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
 
 	"github.com/regwarden/regwarden/api"
@@ -14,6 +16,12 @@ import (
 func (s *clientStory) projectCalls() []clientCall {
 	labels := api.ProjectRequestMetadata{Name: "Charts", Labels: map[string]string{"team": "a"}}
 	return []clientCall{
+		{"Service", func(ctx context.Context) {
+			service, err := s.Service(ctx)
+			s.must(err)
+			s.want(service.Version != "", true)
+			s.want(time.Since(service.Time).Abs() < time.Hour, true)
+		}},
 		{"Health", func(ctx context.Context) { s.must(s.Health(ctx)) }},
 		{"Login", func(ctx context.Context) { s.must(s.Login(ctx)) }},
 		{"Whoami", s.refresh},
@@ -36,6 +44,11 @@ func (s *clientStory) projectCalls() []clientCall {
 			_, err := s.Orgs.Create(ctx, api.OrgRequest{Metadata: api.Named{Name: "Other"}})
 			s.refused(err, "OperationForbidden")
 		}},
+		{"Orgs.Rename", func(ctx context.Context) { s.refused(s.Orgs.Rename(ctx, noUID, "Other"), "OperationForbidden") }},
+		{"Orgs.Contents", func(ctx context.Context) {
+			_, err := s.Orgs.Contents(ctx, noUID)
+			s.refused(err, "OperationForbidden")
+		}},
 		{"Orgs.Delete", func(ctx context.Context) { s.refused(s.Orgs.Delete(ctx, noUID, true), "OperationForbidden") }},
 		{"Projects.Create", func(ctx context.Context) {
 			var err error
@@ -43,6 +56,11 @@ func (s *clientStory) projectCalls() []clientCall {
 			s.must(err)
 		}},
 		{"Projects.Rename", func(ctx context.Context) { s.must(s.Projects.Rename(ctx, s.project, "Helm charts")) }},
+		{"Projects.Contents", func(ctx context.Context) {
+			found, err := s.Projects.Contents(ctx, s.project)
+			s.must(err)
+			s.want(len(found.Items), 0)
+		}},
 		{"Projects.Get", func(ctx context.Context) {
 			project, err := s.Projects.Get(ctx, s.project)
 			s.must(err)
@@ -192,6 +210,14 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.want(imported[0].Result, api.ImportNew)
 			s.want(imported[1].Result, api.ImportNotValid)
 		}},
+		{"Registries.InProject", func(ctx context.Context) {
+			items := []regcheck.Definition{{Endpoint: "https://registry.example.com", Auth: &regcheck.Auth{}}}
+			_, err := s.Registries.InProject("unknown").Import(ctx, api.OCIRegistryImport{Items: items}, false)
+			unknown, ok := errors.AsType[*api.Error](err)
+			s.want(ok && unknown.Code == "ProjectNotFoundInTenant", true)
+			_, err = s.Registries.InProject(s.project).Import(ctx, api.OCIRegistryImport{Items: items}, true)
+			s.must(err)
+		}},
 		{"Registries.Create", func(ctx context.Context) {
 			var err error
 			s.registry, err = s.Registries.Create(ctx, stored)
@@ -236,6 +262,13 @@ func (s *clientStory) registryCalls() []clientCall {
 				s.want(len(registries), count)
 			}
 		}},
+		{"Registries.AWSAccount", func(ctx context.Context) {
+			_, err := s.Registries.AWSAccount(ctx, "aws-us-gov")
+			s.refused(err, "AwsAccountNotConfigured")
+			account, err := s.Registries.AWSAccount(ctx, "")
+			s.must(err)
+			s.want(account.AccountID, "123456789012")
+		}},
 		{"Registries.CountHealth", func(ctx context.Context) {
 			counts, err := s.Registries.CountHealth(ctx)
 			s.must(err)
@@ -249,6 +282,11 @@ func (s *clientStory) registryCalls() []clientCall {
 			registries, err := client.Collect(s.Registries.Search(ctx, client.RegistryFilter{Name: "R", Sort: "name", PageSize: 1}))
 			s.must(err)
 			s.want(len(registries), 2)
+			for _, none := range []client.RegistryFilter{{Expiry: "soon", Sort: "expiry"}, {Label: "team=none"}} {
+				registries, err := client.Collect(s.Registries.Search(ctx, none))
+				s.must(err)
+				s.want(len(registries), 0)
+			}
 			s.must(s.Registries.Delete(ctx, uid))
 		}},
 		{"Registries.CountHealth", func(ctx context.Context) {
@@ -368,5 +406,39 @@ func (s *clientStory) sessionCalls() []clientCall {
 		}},
 		{"Sessions.RevokeAll", func(ctx context.Context) { s.must(s.Sessions.RevokeAll(ctx)) }},
 		{"Logout", func(ctx context.Context) { s.must(s.Logout(ctx)) }},
+	}
+}
+
+func (s *clientStory) trustCalls(p *platform) []clientCall {
+	uid := ""
+	return []clientCall{
+		{"Trusts.Create", func(ctx context.Context) {
+			ca, err := os.ReadFile(p.ca)
+			s.must(err)
+			uid, err = s.Trusts.Create(ctx, api.TrustRuleRequest{Metadata: api.Named{Name: "ci"}, Spec: api.TrustRuleSpec{Issuer: p.URL,
+				Audience: s.url, Claims: map[string]string{"repository": "acme/*"}, CA: string(ca)}})
+			s.must(err)
+		}},
+		{"Trusts.Exchange", func(ctx context.Context) {
+			c, err := client.New(s.url, client.Config{Transport: s.config.Transport})
+			s.must(err)
+			_, err = c.Trusts.Exchange(ctx, instance.Org, "", secret.String(p.token(s.t, "acme/app", s.url, "1")))
+			s.must(err)
+			info, err := c.Whoami(ctx)
+			s.must(err)
+			s.want(info.Email, "ci")
+		}},
+		{"Trusts.List", func(ctx context.Context) {
+			rules, err := s.Trusts.List(ctx)
+			s.must(err)
+			s.want(len(rules), 1)
+			s.want(rules[0].Status.LastUsed.IsZero(), false)
+		}},
+		{"Trusts.Get", func(ctx context.Context) {
+			rule, err := s.Trusts.Get(ctx, uid)
+			s.must(err)
+			s.want(rule.Spec.Issuer, p.URL)
+		}},
+		{"Trusts.Delete", func(ctx context.Context) { s.must(s.Trusts.Delete(ctx, uid)) }},
 	}
 }

@@ -227,8 +227,8 @@ func TestUnavailable(t *testing.T) {
 }
 
 // fromMemory are the operations that ask the store for nothing but who calls.
-var fromMemory = []string{"/v1/users/info", alerts, "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack", "/v1/registries/pack/summary",
-	"/v1/registries/oci/" + noUID + "/ecr", "/v1/registries/helm/" + noUID + "/sync/status"}
+var fromMemory = []string{"/v1/users/info", "/v1/service", alerts, "/v1/registries/pack", "/v1/registries/pack/summary",
+	"/v1/clouds/aws/account/sts", "/v1/orgs/" + noUID + "/contents"}
 
 // A store that lost its tables is our fault: 500, with nothing of it shown.
 func TestInternalError(t *testing.T) {
@@ -259,6 +259,8 @@ func TestInternalError(t *testing.T) {
 			checkInternalError(t, server, client.Do(request.method, request.path, request.body, "Authorization", known.Authorization))
 		}
 	}
+	token := newPlatform(t).token(t, "acme/app", server.URL, "1")
+	checkInternalError(t, server, client.Do(http.MethodPost, exchangePath, exchangeForm(token), formType...))
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
 }
 

@@ -128,8 +128,10 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 		}
 	}
 	bad("empty object", `{}`, "auth", "endpoint")
-	bad("wrong types", `{"endpoint":1,"auth":{"type":true,"username":1,"password":2,"token":3,"tls":{"enabled":"yes","ca":1}},"basePath":[],"providerType":7}`,
-		"auth.password", "auth.tls.ca", "auth.tls.enabled", "auth.token", "auth.type", "auth.username", "basePath", "endpoint", "providerType")
+	bad("wrong types", `{"endpoint":1,"auth":{"type":true,"username":1,"password":2,"token":3,"tls":{"enabled":"yes","ca":1}},`+
+		`"basePath":[],"providerType":7}`,
+		"auth.password", "auth.tls.ca", "auth.tls.enabled", "auth.token", "auth.type", "auth.username", "basePath",
+		"endpoint", "providerType")
 	bad("auth is a string", `{"endpoint":"http://127.0.0.1:5000","auth":"basic"}`, "auth")
 	bad("unknown enums", definition(there, object{"type": "kerberos"}, object{"providerType": "docker"}), "auth.type", "providerType")
 	bad("basic without credentials", definition(there, object{"type": "basic"}), "auth.password", "auth.username")
@@ -154,7 +156,8 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 	}
 	bad("paths that climb", noAuth(there, object{"basePath": "a/../b", "baseContentPath": "a?b"}), "baseContentPath", "basePath")
 	bad("unknown registry uid", noAuth(there, object{"registryUid": "never-created"}), "registryUid")
-	bad("all at once", `{"endpoint":"ftp://x","basePath":"..","providerType":"docker","auth":{"type":"basic","username":"a:b","tls":{"enabled":true,"ca":"x"}}}`,
+	bad("all at once", `{"endpoint":"ftp://x","basePath":"..","providerType":"docker","auth":{"type":"basic","username":"a:b",`+
+		`"tls":{"enabled":true,"ca":"x"}}}`,
 		"auth.password", "auth.tls.ca", "auth.username", "basePath", "endpoint", "providerType")
 	return all
 }

@@ -193,7 +193,9 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 		{method: "PUT", path: at + "/state", body: `{"isActive":true}`}} {
 		client.Do(op.method, op.path, op.body, member...).Want(http.StatusForbidden)
 	}
-	client.Do(http.MethodPatch, "/v1/users/me/password", `{"currentPassword":"`+matePassword+`","newPassword":"nine geese across the marsh","roles":["admin"],"role":"admin","isAdmin":true}`, member...).Want(http.StatusNoContent)
+	client.Do(http.MethodPatch, "/v1/users/me/password",
+		`{"currentPassword":"`+matePassword+`","newPassword":"nine geese across the `+
+			`marsh","roles":["admin"],"role":"admin","isAdmin":true}`, member...).Want(http.StatusNoContent)
 	client.Do(http.MethodGet, at, "", own...).Want(http.StatusOK).Into(&user)
 	if !slices.Equal(user.Spec.Roles, []string{"member"}) {
 		t.Errorf("after its changes, the user has the roles %v", user.Spec.Roles)

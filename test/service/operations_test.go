@@ -15,6 +15,10 @@ type protectedOperation struct {
 	fields             []string // of {} in place of the body, sorted; nil: {} has no problems
 }
 
+const ecrSpec = `{"endpoint":"public.ecr.aws","isPrivate":false}`
+
+var helmSpec = object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}}
+
 const noUID = "00000000-0000-4000-8000-000000000000"
 
 var operations = []protectedOperation{
@@ -39,6 +43,25 @@ var operations = []protectedOperation{
 	{method: "GET", path: "/v1/registries/helm/summary"},
 	{method: "GET", path: "/v1/registries/pack"},
 	{method: "GET", path: "/v1/registries/pack/summary"},
+	{method: "DELETE", path: "/v1/registries/" + noUID},
+	{method: "POST", path: "/v1/registries/oci/ecr/validate", body: ecrSpec,
+		fields: []string{"credentials.accessKey", "credentials.secretKey", "endpoint", "endpoint", "isPrivate"}},
+	{method: "POST", path: "/v1/registries/oci/ecr", body: `{"metadata":{"name":"new"},"spec":` + ecrSpec + `}`,
+		fields: []string{"metadata.name", "spec.credentials.accessKey", "spec.credentials.secretKey", "spec.endpoint",
+			"spec.endpoint", "spec.isPrivate"}},
+	{method: "PUT", path: "/v1/registries/oci/" + noUID + "/ecr", body: `{"metadata":{"name":"new"},"spec":` + ecrSpec + `}`},
+	{method: "DELETE", path: "/v1/registries/oci/" + noUID + "/ecr"},
+	{method: "POST", path: "/v1/registries/oci/" + noUID + "/ecr/sync"},
+	{method: "GET", path: "/v1/registries/oci/" + noUID + "/ecr/sync/status"},
+	{method: "GET", path: "/v1/clouds/aws/account/sts"},
+	{method: "POST", path: "/v1/registries/helm/validate", body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`,
+		fields: []string{"auth", "endpoint"}},
+	{method: "POST", path: "/v1/registries/helm", body: newRegistry("new", helmSpec),
+		fields: []string{"metadata.name", "spec.auth", "spec.endpoint"}},
+	{method: "GET", path: "/v1/registries/helm/" + noUID},
+	{method: "PUT", path: "/v1/registries/helm/" + noUID, body: newRegistry("new", helmSpec)},
+	{method: "DELETE", path: "/v1/registries/helm/" + noUID},
+	{method: "POST", path: "/v1/registries/helm/" + noUID + "/sync"},
 	{method: "GET", path: "/v1/registries/helm/" + noUID + "/sync/status"},
 	{method: "GET", path: alerts},
 	{method: "GET", path: at(noUID) + "/history"},
@@ -52,16 +75,20 @@ var operations = []protectedOperation{
 	{method: "POST", path: channelsOf(noUID) + "/" + noUID + "/test"},
 	{method: "GET", path: "/v1/orgs"},
 	{method: "POST", path: "/v1/orgs", body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
+	{method: "PUT", path: "/v1/orgs/" + noUID, body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
 	{method: "DELETE", path: "/v1/orgs/" + noUID},
+	{method: "GET", path: "/v1/orgs/" + noUID + "/contents"},
 	{method: "GET", path: "/v1/projects"},
 	{method: "POST", path: "/v1/projects", body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
 	{method: "GET", path: "/v1/projects/" + noUID},
 	{method: "PUT", path: "/v1/projects/" + noUID, body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
 	{method: "DELETE", path: "/v1/projects/" + noUID},
+	{method: "GET", path: "/v1/projects/" + noUID + "/contents"},
 	{method: "GET", path: "/v1/dashboard/projects/metadata"},
 	{method: "GET", path: "/v1/users"},
 	{method: "POST", path: "/v1/users", body: newUser("new@acme.example"), fields: []string{"spec.emailId"}},
 	{method: "GET", path: "/v1/users/info"},
+	{method: "GET", path: "/v1/service"},
 	{method: "POST", path: "/v1/users/summary", body: `{"filter":{"emailId":{"eq":"x@acme.example"}}}`},
 	{method: "GET", path: "/v1/users/" + noUID},
 	{method: "PUT", path: "/v1/users/" + noUID, body: `{"spec":{"firstName":"Ada"}}`},
@@ -86,6 +113,11 @@ var operations = []protectedOperation{
 	{method: "PATCH", path: "/v1/apiKeys/" + noUID, body: `{"isActive":false}`},
 	{method: "DELETE", path: "/v1/apiKeys/" + noUID},
 	{method: "PUT", path: "/v1/apiKeys/" + noUID + "/state", body: `{"isActive":false}`},
+	{method: "GET", path: "/v1/trustRules"},
+	{method: "POST", path: "/v1/trustRules", body: `{"metadata":{"name":"ci"},"spec":{"issuer":"https://issuer.example.com",` +
+		`"audience":"a","claims":{"sub":"x"}}}`, fields: []string{"metadata.name", "spec.audience", "spec.claims", "spec.issuer"}},
+	{method: "GET", path: "/v1/trustRules/" + noUID},
+	{method: "DELETE", path: "/v1/trustRules/" + noUID},
 	{method: "GET", path: "/v1/audits"},
 	{method: "GET", path: "/v1/audits/" + noUID},
 }

@@ -301,6 +301,7 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 	}
 	admin.refused("POST", "/v1/orgs", `{"metadata":{"name":"Ours"}}`, 403, "OperationForbidden")
 	for _, uid := range []string{orgs.Items[0].Metadata.UID, noUID} {
+		admin.refused("GET", "/v1/orgs/"+uid+"/contents", "", 403, "OperationForbidden")
 		f := admin.refused("DELETE", "/v1/orgs/"+uid+"?cascade=true", "", 403, "OperationForbidden").Fault()
 		if !strings.Contains(f.Message, "on the server, with the command line") {
 			t.Errorf("the message does not say where it can be deleted: %s", f.Message)

@@ -3,9 +3,11 @@ package service_test
 import (
 	"maps"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -32,7 +34,8 @@ func TestProjectLifecycle(t *testing.T) {
 		}
 	}
 	wants(admin, "Blue", map[string]string{"description": "sky"}, map[string]string{"team": "a", "spectro__tag": ""})
-	admin.do("PUT", path, `{"metadata":{"name":"Green","uid":"`+noUID+`","labels":{"team":"b"}},"spec":{"logoUrl":"x"}}`).Want(http.StatusNoContent)
+	admin.do("PUT", path, `{"metadata":{"name":"Green","uid":"`+noUID+`","labels":{"team":"b"}},`+
+		`"spec":{"logoUrl":"x"}}`).Want(http.StatusNoContent)
 	wants(admin, "Green", nil, map[string]string{"team": "b"})
 	admin.refused("PUT", path, `{"metadata":{"name":" default"}}`, 409, "ProjectAlreadyExists")
 	admin.do("PUT", path, `{"metadata":{"name":"GREEN"}}`).Want(http.StatusNoContent) // its own name in another spelling
@@ -76,6 +79,15 @@ func TestProjectLifecycle(t *testing.T) {
 	}
 	contained := in.make(registriesPath, newRegistry("contained", spec("https://registry.example", object{"type": "noAuth"}, nil)))
 	projectsOfMate(`[{"projectUid":"` + blue + `"}]`)
+	asMate.refused("GET", path+"/contents", "", 403, "OperationForbidden")
+	admin.refused("GET", "/v1/projects/"+noUID+"/contents", "", 404, "ResourceNotFound")
+	var contents api.Contents
+	admin.get(path+"/contents", &contents)
+	if want := (api.Contents{Items: []api.ContentsOfKind{{Kind: "registries", Names: []string{"contained"}},
+		{Kind: "members", Names: []string{"mate@acme.example"}},
+		{Kind: "alert channels", Names: []string{"127.0.0.1:5000"}}}}); !reflect.DeepEqual(contents, want) {
+		t.Errorf("contents %+v", contents)
+	}
 	admin.refused("DELETE", path+"?cascade=all", "", 400, "InvalidRequest")
 	admin.do("DELETE", path+"?cascade=true", "").Want(http.StatusNoContent)
 	admin.refused("GET", at(contained), "", 404, "ResourceNotFound")

@@ -443,15 +443,17 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	open := spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)
 	for name, tt := range map[string]struct{ query, body, fields string }{
-		"endpoint null":         {"", newRegistry("a", object{"endpoint": nil, "auth": object{"type": "noAuth"}}), "spec.endpoint"},
-		"nothing":               {"", `{}`, "metadata.name spec.auth spec.endpoint"},
-		"null":                  {"", `{"metadata":null,"spec":null}`, "metadata.name spec.auth spec.endpoint"},
-		"wrong types":           {"", `{"metadata":{"name":7,"labels":[]},"spec":{"endpoint":[],"isSyncSupported":"yes","auth":{"tls":{"enabled":1}}}}`, "metadata.labels metadata.name spec.auth.tls.enabled spec.endpoint spec.isSyncSupported"},
-		"a mask":                {"", newRegistry("a", spec("h.onion", basicAuth("********"), nil)), "spec.auth.password"},
-		"no name":               {"", newRegistry(" ", open), "metadata.name"},
-		"no such provider type": {"", newRegistry("a", spec("h.onion", object{"type": "noAuth"}, object{"providerType": "tar"})), "spec.providerType"},
-		"an odd switch":         {"?skipPackSync=maybe", newRegistry("a", open), "skipPackSync"},
-		"two switches":          {"?skipPackSync=true&skipPackSync=false", newRegistry("a", open), "skipPackSync"},
+		"endpoint null": {"", newRegistry("a", object{"endpoint": nil, "auth": object{"type": "noAuth"}}), "spec.endpoint"},
+		"nothing":       {"", `{}`, "metadata.name spec.auth spec.endpoint"},
+		"null":          {"", `{"metadata":null,"spec":null}`, "metadata.name spec.auth spec.endpoint"},
+		"wrong types": {"", `{"metadata":{"name":7,"labels":[]},"spec":{"endpoint":[],"isSyncSupported":"yes",` +
+			`"auth":{"tls":{"enabled":1}}}}`, "metadata.labels metadata.name spec.auth.tls.enabled spec.endpoint spec.isSyncSupported"},
+		"a mask":  {"", newRegistry("a", spec("h.onion", basicAuth("********"), nil)), "spec.auth.password"},
+		"no name": {"", newRegistry(" ", open), "metadata.name"},
+		"no such provider type": {"", newRegistry("a", spec("h.onion", object{"type": "noAuth"}, object{"providerType": "tar"})),
+			"spec.providerType"},
+		"an odd switch": {"?skipPackSync=maybe", newRegistry("a", open), "skipPackSync"},
+		"two switches":  {"?skipPackSync=true&skipPackSync=false", newRegistry("a", open), "skipPackSync"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantFields(t, admin.refused("POST", registriesPath+tt.query, tt.body, 400, "InvalidRequest").Fault(),

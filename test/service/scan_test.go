@@ -2,9 +2,12 @@ package service_test
 
 import (
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -99,4 +102,50 @@ func TestScanRefusals(t *testing.T) {
 	if kinds["registry.scan succeeded"] != 3 || kinds["registry.scan refused"] == 0 {
 		t.Errorf("audit records: %v", kinds)
 	}
+}
+
+// The files of one user delay no other user of the organization: one with 120,000 entries is still read when a small one is done.
+func TestLargeScansDelayNoOtherUser(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin.do(http.MethodPost, "/v1/users", newUser("mate@acme.example", object{"roles": []string{"member"}})).Want(http.StatusCreated)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	var large strings.Builder
+	large.WriteString(`{"auths":{"r.test":{}`)
+	for i := range 120_000 {
+		fmt.Fprintf(&large, `,"r%d.test":{"auth":"YTpi"}`, i)
+	}
+	large.WriteString(`}}`)
+	done := make(chan error, 1)
+	go func() {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+scan, strings.NewReader(large.String()))
+		if err != nil {
+			done <- err
+			return
+		}
+		request.Header.Set(admin.credential[0], admin.credential[1])
+		response, err := http.DefaultClient.Do(request)
+		if err == nil && response.StatusCode != http.StatusOK {
+			err = errors.New(response.Status)
+		}
+		if err == nil {
+			err = response.Body.Close()
+		}
+		done <- err
+	}()
+	time.Sleep(500 * time.Millisecond) // until it is read
+	began := time.Now()
+	mate.client.Do(http.MethodPost, scan, `{"auths":{}}`,
+		append(mate.credential, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
+	t.Logf("the small file took %v", time.Since(began))
+	select {
+	case err := <-done:
+		t.Errorf("the large file ended first: %v", err)
+	default:
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the large file: %v", err)
+	}
+	t.Logf("the large file took %v", time.Since(began))
 }

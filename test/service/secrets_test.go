@@ -33,11 +33,10 @@ func (s *secrets) mark(what string) string {
 	return value
 }
 
-func (s *secrets) keep(what, value string) string {
+func (s *secrets) keep(what, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.values[what] = value
-	return value
 }
 
 // forms are the spellings in which a secret may have been written down.

@@ -65,7 +65,10 @@ func TestUserLifecycle(t *testing.T) {
 	var key struct{ APIKey string }
 	mate.do("POST", "/v1/apiKeys", newKey("ci", "", tomorrow())).Want(http.StatusCreated).Into(&key)
 
-	admin.do("PUT", "/v1/users/"+uid, `{"metadata":{"name":"The Mate"},"spec":{"emailId":"first@acme.example","firstName":"The","lastName":"Mate","roles":["admin"]}}`).Want(http.StatusNoContent)
+	admin.do("PUT", "/v1/users/"+uid,
+		`{"metadata":{"name":"The `+
+			`Mate"},"spec":{"emailId":"first@acme.example","firstName":"The","lastName":"Mate",`+
+			`"roles":["admin"]}}`).Want(http.StatusNoContent)
 	admin.refused("PUT", "/v1/users/"+uid, `{"spec":{"emailId":"`+instance.Email+`"}}`, 409, "UserAlreadyExists")
 	var user struct {
 		Metadata meta
@@ -157,7 +160,8 @@ func checkSummary(t *testing.T, admin person) {
 		`{"filter":{"emailId":{"eq":"FIRST@acme.example","ignoreCase":true}}}`:                                             {"The Mate"},
 		`{"filter":{"emailId":{"eq":"unknown@acme.example"}}}`:                                                             nil,
 		`{"filter":{"emailId":{"contains":"irst"},"name":{"beginsWith":"The"}}}`:                                           {"The Mate"},
-		`{"filter":{"name":{"ne":"The Mate"}}}`:                                                                            {instance.Email},
+		`{"filter":{"name":{"ne":"The ` +
+			`Mate"}}}`: {instance.Email},
 	} {
 		var list struct {
 			Items []struct {

@@ -1,0 +1,157 @@
+package service_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/testca"
+)
+
+// platform is an issuer of tokens for jobs, over TLS with its own authority.
+type platform struct {
+	*httptest.Server
+	key *ecdsa.PrivateKey
+	ca  string // file
+}
+
+func newPlatform(t *testing.T) *platform {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := testca.New(t, "platform")
+	p := &platform{key: key, ca: filepath.Join(t.TempDir(), "ca.pem")}
+	if err := os.WriteFile(p.ca, []byte(ca.PEM()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
+	p.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Issue(t, testca.Options{}).TLS(t)}, MinVersion: tls.VersionTLS12}
+	p.StartTLS()
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	body := any(map[string]any{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
+	if r.URL.Path == "/keys" {
+		body = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "1", Use: "sig"}}}
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// token returns a token for a job of that repository.
+func (p *platform) token(t *testing.T, repository, audience, id string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	payload, err := json.Marshal(map[string]any{"iss": p.URL, "aud": audience, "sub": "repo:" + repository + ":ref:refs/heads/main",
+		"repository": repository, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "jti": id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// job runs a command as a job of a platform, with a home directory of its own.
+func job(t *testing.T, home, stdin string, env []string, args ...string) instance.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := instance.Command(ctx, t, args...)
+	cmd.Env = append(append(cmd.Env, "XDG_CONFIG_HOME="+home), env...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run()
+	return instance.Result{Out: out.String(), Err: errs.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// TestJobsLogInWithoutKey creates a rule with the command line, and logs in as a job of each platform does.
+func TestJobsLogInWithoutKey(t *testing.T) {
+	t.Parallel()
+	server, p := instance.Start(t, instance.Options{}), newPlatform(t)
+	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.ca, "--claim", "repository=acme/app", "--audience",
+		server.URL, "--org", instance.Org, "--role", "admin")
+	requests := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer of the job" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintf(w, `{"value":%q}`, p.token(t, "acme/app", r.URL.Query().Get("audience"), "github"))
+	}))
+	t.Cleanup(requests.Close)
+	pod := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(pod, []byte(p.token(t, "acme/app", server.URL, "pod")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, how := range map[string]struct {
+		stdin string
+		flags []string
+		env   []string
+	}{
+		"standard input": {stdin: p.token(t, "acme/app", server.URL, "stdin"), flags: []string{"--oidc-token", "-"}},
+		"file":           {flags: []string{"--oidc-token", pod}},
+		"github": {flags: []string{"--github"}, env: []string{"ACTIONS_ID_TOKEN_REQUEST_URL=" + requests.URL + "/?v=1",
+			"ACTIONS_ID_TOKEN_REQUEST_TOKEN=of the job"}},
+		"gitlab": {flags: []string{"--gitlab"}, env: []string{"REGWARDEN_ID_TOKEN=" + p.token(t, "acme/app", server.URL, "gitlab")}},
+	} {
+		home := t.TempDir()
+		login := append([]string{"login", server.URL, "--org", instance.Org}, how.flags...)
+		if result := job(t, home, how.stdin, how.env, login...); result.Code != 0 || !strings.Contains(result.Err, "as ci (admin)") {
+			t.Errorf("%s: exit code %d\n%s", name, result.Code, result.Err)
+			continue
+		}
+		if result := job(t, home, "", nil, "registry", "list"); result.Code != 0 {
+			t.Errorf("%s: registry list: exit code %d\n%s", name, result.Code, result.Err)
+		}
+		if result := job(t, home, "", nil, "apikey", "create", "own"); result.Code == 0 {
+			t.Errorf("%s: a job got an API key", name)
+		}
+		stored, err := os.ReadFile(filepath.Join(home, "regwarden", "contexts.json"))
+		if err != nil || strings.Contains(string(stored), "refreshToken") {
+			t.Errorf("%s: stored %s, %v", name, stored, err)
+		}
+	}
+	used := []string{"REGWARDEN_ID_TOKEN_FILE=" + pod}
+	result := job(t, t.TempDir(), "", used, "login", server.URL, "--org", instance.Org, "--kubernetes")
+	if result.Code == 0 {
+		t.Errorf("a token was accepted twice: %s", result.Out)
+	}
+	evil := p.token(t, "evil/app", server.URL, "evil")
+	result = job(t, t.TempDir(), evil, nil, "login", server.URL, "--org", instance.Org, "--oidc-token", "-")
+	if result.Code == 0 || !strings.Contains(result.Err, "No trust rule of this organization accepts the token") {
+		t.Errorf("another repository: exit code %d\n%s", result.Code, result.Err)
+	}
+	if list := server.Admin(t, "", "audit", "list", "--org", instance.Org, "-o", "json"); !strings.Contains(list, "claim repository") {
+		t.Errorf("the audit log lacks the reason: %s", list)
+	}
+	server.Admin(t, "", "trust", "delete", "ci", "--org", instance.Org, "--yes")
+}
