@@ -45,6 +45,7 @@ type service struct {
 	Admin    account  `json:"admin"`
 	Member   account  `json:"member"`
 	Registry registry `json:"registry"` // a real one, with a chart
+	Cloud    cloud    `json:"cloud"`
 
 	Page        string `json:"page"`        // file in pages, if no others are to be tested
 	Long        bool   `json:"long"`        // tests take longer and try more
@@ -65,14 +66,17 @@ func TestConsole(t *testing.T) {
 	_, err := os.Stat("node_modules/.package-lock.json")
 	needs.DebianPackage(t, "npm, and the packages of test/console/package-lock.json", err == nil)
 
-	s := service{Chromium: chromium, Page: *page, Long: *long, Registry: startRegistry(t), Hostile: startHostile(t),
-		Admin: account{instance.Org, instance.Email, instance.Password}, Member: account{instance.Org, member, memberPassword}}
+	s := service{Chromium: chromium, Page: *page, Long: *long, Registry: startRegistry(t), Cloud: startCloud(t),
+		Hostile: startHostile(t),
+		Admin:   account{instance.Org, instance.Email, instance.Password}, Member: account{instance.Org, member, memberPassword}}
 	script := "main.mjs"
 	if *screenshots != "" {
 		script, s.Screenshots = "screenshots.mjs", *screenshots
 		s.URL = startShown(t, s)
 	} else {
-		server := start(t, "")
+		server := instance.Start(t, instance.Options{Insecure: true, Hosts: s.Cloud.hosts,
+			Env:   []string{"HTTPS_PROXY=" + s.Cloud.proxy, "NO_PROXY=127.0.0.1,localhost"},
+			Flags: []string{"--tls-self-signed", "--egress-proxy", "environment"}})
 		storeTested(t, server, s)
 		s.URL = server.URL
 	}

@@ -46,15 +46,32 @@ test("one audit record", async (t) => {
   const account = await newAccount();
   const page = await as(t, "admin");
   await page.goto(list + "?action=user.create");
-  await rows(page).nth(1).getByRole("link").click();
+  await rows(page).nth(1).getByRole("link").first().click();
   await page.getByRole("heading", { name: "user.create" }).waitFor();
   const fact = (name) => page.locator("dt", { hasText: name }).locator("+ dd").textContent();
-  assert.deepEqual([await fact("Outcome"), await fact("User"), await fact("Object"), await fact("From")], ["succeeded", service.admin.email, account.uid, "127.0.0.1"]);
+  assert.deepEqual([await fact("Outcome"), await fact("User"), await fact("Object"), await fact("From")], ["succeeded", service.admin.email, account.email, "127.0.0.1"]);
   await assertAccessible(page);
   const member = await as(t, "member");
   assert.equal((await member.goto(new URL(page.url()).pathname)).status(), 404);
-  await page.getByRole("link", { name: account.uid }).click();
+  await page.getByRole("link", { name: account.email }).click();
   await page.getByRole("heading", { name: account.email }).waitFor();
+});
+
+test("the records of one user and of one object, and the file with them", async (t) => {
+  const account = await newAccount();
+  const page = await as(t, "admin");
+  await page.goto(list + "?action=user.create");
+  await rows(page).nth(1).getByRole("link", { name: account.email }).click();
+  for (const text of (await texts(rows(page))).slice(1)) assert.match(text, new RegExp(account.email));
+  await page.getByLabel("Object").fill("");
+  await page.getByLabel("User").fill(service.admin.email);
+  await filter(page);
+  for (const text of (await texts(rows(page))).slice(1)) assert.match(text, new RegExp(service.admin.email));
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download as CSV" }).click()]);
+  assert.equal(download.suggestedFilename(), "audit.csv");
+  await page.getByLabel("User").fill("absent@acme.example");
+  await filter(page);
+  assert.match(await page.getByRole("alert").textContent(), /User does not exist in your organization/);
 });
 
 test("the record of a validation has its report", async (t) => {

@@ -43,6 +43,52 @@ for (const [name, values, text] of [["a valid definition", good, "Valid"], ["a d
   });
 }
 
+test("a check can be canceled, which ends it, and keeps the form", async (t) => {
+  let close;
+  const closed = new Promise((done) => (close = done));
+  const address = await serve(t, (request) => request.socket.on("close", close)); // never responds
+  const page = await as(t, "admin");
+  await check(page, { Endpoint: address, Authentication: "None" });
+  await page.getByRole("log").getByText("Connection: ok").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("alert").getByText("The check was canceled.").waitFor();
+  await closed;
+  assert.equal(await field(page, "Endpoint").inputValue(), address);
+});
+
+for (const role of ["admin", "member"]) {
+  test(`Back shows ${role} form and report again, without secrets`, async (t) => {
+    const page = await as(t, role);
+    await check(page, { ...wrongPassword, "Client key": "" });
+    await outcome(page, "Not valid").waitFor();
+    await page.getByRole("link", { name: /^[0-9a-f-]{36}$/ }).click();
+    await page.getByRole("heading", { name: "Report" }).waitFor();
+    await page.goBack();
+    await outcome(page, "Not valid").waitFor();
+    const { Authentication, Password, ...texts } = wrongPassword;
+    await page.getByText("Enter it again.").waitFor();
+    await assertFilledWithout(page, texts);
+    await field(page, "Password").fill(registry.password);
+    await checkButton(page).click();
+    await outcome(page, "Valid").waitFor();
+    await field(page, "Endpoint").fill("typed after the check");
+    await field(page, "Base path").focus();
+    await page.getByRole("link", { name: "Registries", exact: true }).click();
+    await page.getByRole("heading", { name: "Registries", level: 1 }).waitFor();
+    await page.goBack();
+    await outcome(page, "Valid").waitFor();
+    assert.equal(await field(page, "Endpoint").inputValue(), "typed after the check");
+    await assertAccessible(page);
+  });
+}
+
+// assertFilledWithout fails unless the form has these texts, and secrets are neither in it nor in the history.
+async function assertFilledWithout(page, values) {
+  for (const [label, value] of Object.entries(values)) assert.equal(await field(page, label).inputValue(), value, label);
+  assert.equal(await field(page, "Password").inputValue(), "");
+  assert.doesNotMatch(await page.evaluate(() => JSON.stringify(history.state)), /hunter/);
+}
+
 for (const role of ["admin", "member"]) {
   for (const javaScriptEnabled of [true, false]) {
     test(`${role} checks a valid definition, JavaScript ${javaScriptEnabled}`, async (t) => {

@@ -8,7 +8,7 @@ accessible("a group of the API reference", "member", "/docs/users");
 
 for (const javaScriptEnabled of [true, false]) {
   test(`the API reference needs no login, JavaScript ${javaScriptEnabled}`, async (t) => {
-    const page = await open(t, { javaScriptEnabled, reducedMotion: "reduce" }); // clicks wait until a page has scrolled
+    const page = await open(t, { javaScriptEnabled });
     await page.goto("/docs");
     await page.getByRole("link", { name: "Check whether an OCI registry definition is valid" }).click();
     await page.getByRole("heading", { name: "Check whether an OCI registry definition is valid" }).waitFor();
@@ -22,6 +22,14 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(page.url(), /\/docs\/users$/);
   });
 }
+
+test("an anchor is shown at once, with space above", async (t) => {
+  const page = await open(t);
+  await page.goto("/docs/registries#v1BasicOciRegistriesValidate");
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).scrollBehavior), "auto");
+  const top = await page.locator("#v1BasicOciRegistriesValidate").evaluate((heading) => heading.getBoundingClientRect().top);
+  assert.ok(top >= 8 && top < 100, `the heading is ${top} px below the top`);
+});
 
 test("bullets are within the page", async (t) => {
   const page = await open(t, { viewport: { width: 320, height: 640 } });

@@ -43,3 +43,12 @@ test("the overview shows recent changes", async (t) => {
     await changes.getByRole("row", { name }).filter({ hasText: what }).waitFor();
   }
 });
+
+test("the overview is printed over the whole width", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/");
+  await page.emulateMedia({ media: "print" });
+  const [main, body] = await page.evaluate(() => [document.querySelector("main"), document.body].map((part) => part.offsetWidth));
+  await page.emulateMedia({ media: null });
+  assert.ok(main > 0.9 * body, `the page has ${main} of ${body} px`);
+});

@@ -10,9 +10,8 @@ async function detail(page, name) {
 }
 
 // noteProgress runs in the page: Playwright looks at no page that is being left, so the page notes what it shows.
-function noteProgress() {
+function noteProgress(status) {
   delete sessionStorage.progress;
-  const status = document.querySelector("form[data-progress] [role=status]");
   new MutationObserver(() => (sessionStorage.progress ||= status.textContent)).observe(status, { childList: true });
 }
 
@@ -45,6 +44,36 @@ for (const role of ["admin", "member"]) {
     await page.locator("th[aria-sort=descending]", { hasText: "Since" }).waitFor();
     assert.match(page.url(), /sort=since/);
   });
+
+  for (const javaScriptEnabled of [true, false]) {
+    test(`the list of registries on a phone begins with what fails and why, ${role}, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, role, { javaScriptEnabled });
+      await page.setViewportSize({ width: 320, height: 640 });
+      await page.goto("/console/registries");
+      const list = page.getByRole("region", { name: "Registries" });
+      assert.match(await list.getByRole("row").nth(1).textContent(), /failing/);
+      const failing = list.getByRole("row", { name: "wrong-password" });
+      const [row, cause] = [await failing.boundingBox(), await failing.getByText(/rejected the credentials/).boundingBox()];
+      assert.ok(cause.x >= 0 && cause.x + cause.width <= 320, `the cause is at ${cause.x}, ${cause.width} px wide`);
+      assert.ok(cause.y - row.y < 200, `the cause is ${cause.y - row.y} px below the name`);
+      assert.ok(await list.evaluate((element) => element.scrollWidth <= element.clientWidth), "the list scrolls sideways");
+    });
+
+    test(`what expires soon, found by ${role} with one click, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, role, { javaScriptEnabled });
+      await page.goto("/console/");
+      await page.getByRole("term").filter({ hasText: "Expires soon" }).locator("+ dd").getByRole("link").click();
+      const rows = page.getByRole("region", { name: "Registries" }).getByRole("row");
+      await page.locator("th[aria-sort=ascending]", { hasText: "Expires" }).waitFor();
+      assert.match(await rows.nth(1).textContent(), /^expiring-token.*\d+ \w+ \d{4}, in 3 days/s);
+      assert.equal(await count(rows.filter({ hasText: "charts" }).filter({ hasText: "wrong-password" })), 0);
+      if (javaScriptEnabled) await assertAccessible(page);
+      await page.getByLabel("Expiry").selectOption("");
+      await page.getByLabel("Label").fill("team=none");
+      await page.getByRole("button", { name: "Filter" }).click();
+      await page.getByText("No registry matches.").waitFor();
+    });
+  }
 
   test(`a registry, shown to ${role}`, async (t) => {
     const page = await as(t, role);
@@ -82,7 +111,7 @@ for (const role of ["admin", "member"]) {
     test(`${role} checks a registry now, JavaScript ${javaScriptEnabled}`, async (t) => {
       const page = await as(t, role, { javaScriptEnabled });
       await detail(page, "charts");
-      if (javaScriptEnabled) await page.evaluate(noteProgress);
+      if (javaScriptEnabled) await page.locator("form[data-progress] [role=status]").evaluate(noteProgress); // progress.js adds it
       await page.getByRole("button", { name: "Check now" }).click();
       await page.getByText("The check has ended.").waitFor();
       await page.getByText("The registry works").waitFor();
