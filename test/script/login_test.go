@@ -178,8 +178,8 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		run("", 0, "whoami", "--output", format)
 	}
 	secrets := append(u.credentials(), instance.Password, key)
-	run("", 0, "context", "use", "key")
 	run("", 1, "context", "use", "missing")
+	run("", 0, "context", "use", "key")
 	run("", 0, "logout")
 	run("", 0, "context", "use", strings.TrimPrefix(server.URL, "http://"))
 	u.expireToken()

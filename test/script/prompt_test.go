@@ -42,8 +42,9 @@ func TestPrompts(t *testing.T) {
 			cmd := instance.StartInTerminal(t, terminal, tt.args...)
 			var shown strings.Builder
 			for i, text := range tt.typed {
-				if i > 0 { // the end of the line of the prompt before
-					shown.WriteString(<-terminal.Lines + "\n")
+				for line := ""; i > 0 && !strings.Contains(line, ": "); { // the end of the line of the prompt before, after the rules
+					line = <-terminal.Lines
+					shown.WriteString(line + "\n")
 				}
 				terminal.AwaitPrompt(t)
 				terminal.Type(t, text)
@@ -59,6 +60,50 @@ func TestPrompts(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(shown.String(), tt.shows) ||
 				strings.Contains(shown.String(), "nine") {
 				t.Errorf("exit code %d, want %d, shows %q", code, tt.code, shown.String())
+			}
+		})
+	}
+}
+
+// registry create asks on a terminal for what its type of authentication requires and no flag has.
+func TestRegistryCreateAsks(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	if code := server.Stop(syscall.SIGTERM); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	typed := map[string]string{"Endpoint": "corp.azurecr.io", "Id of the tenant": "00000000-0000-4000-8000-000000000000",
+		"Id of the application": "00000000-0000-4000-8000-000000000001", "Secret of the application": "nine geese",
+		"Username": "ada", "Password": "nine geese"}
+	for _, tt := range []struct {
+		name    string
+		flags   []string
+		prompts []string
+	}{
+		{"all of Azure", []string{"--auth-type", "azure"},
+			[]string{"Endpoint", "Id of the tenant", "Id of the application", "Secret of the application"}},
+		{"the rest of Azure", []string{"--endpoint", "corp.azurecr.io", "--azure-tenant", "00000000-0000-4000-8000-000000000000"},
+			[]string{"Id of the application", "Secret of the application"}},
+		{"basic", []string{"--endpoint", "registry.example", "--auth-type", "basic"}, []string{"Username", "Password"}},
+		{"a password", []string{"--endpoint", "registry.example", "--username", "ada"}, []string{"Password"}},
+		{"nothing", []string{"--endpoint", "registry.example"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			terminal := instance.OpenTerminal(t)
+			cmd := instance.StartInTerminal(t, terminal, append([]string{"registry", "create", tt.name, "--data-dir", server.DataDir},
+				tt.flags...)...)
+			for _, prompt := range tt.prompts {
+				terminal.AwaitText(t, prompt+": ")
+				if prompt == "Password" || prompt == "Secret of the application" {
+					terminal.AwaitPrompt(t)
+				}
+				terminal.Type(t, typed[prompt]+"\n")
+			}
+			_ = cmd.Wait() // its exit code is compared below
+			_ = terminal.Slave.Close()
+			for range terminal.Lines {
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(terminal.Shown(), "nine geese") {
+				t.Errorf("exit code %d, shows %q", code, terminal.Shown())
 			}
 		})
 	}

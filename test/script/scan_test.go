@@ -40,7 +40,8 @@ func TestSignalEndsAScanWithWhatIsDone(t *testing.T) {
 	if code := scan.ProcessState.ExitCode(); code != 130 || scan.errs.String() != "regwarden: interrupted; not checked: 2\n" {
 		t.Errorf("exit code %d, standard error %q", code, scan.errs.String())
 	}
-	if out := scan.out.String(); !strings.Contains(out, "  valid\n") || !strings.HasSuffix(out, "\n3 found, 1 valid, 2 not checked\n") {
+	if out := scan.out.String(); !strings.Contains(out, "✓ valid: 1 place\n") ||
+		!strings.HasSuffix(out, "\n3 found, 1 valid, 2 not checked\n") {
 		t.Errorf("standard output:\n%s", out)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/regwarden/regwarden/internal/testport"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -92,6 +93,7 @@ func serve(t *testing.T, env *testscript.Env, flags ...string) {
 		Flags: append(flags, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))})
 	env.Defer(func() { server.Kill() })
 	env.Setenv("SERVER", server.URL)
+	env.Setenv("HOST", strings.TrimPrefix(server.URL, "https://"))
 	env.Setenv("SERVER_CA", filepath.Join(dir, "ca.pem"))
 }
 
@@ -130,6 +132,7 @@ func newWorld(t *testing.T) map[string]string {
 	bearer := realregistry.Distribution(t, realregistry.Options{Token: server})
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
+	charts := regchecktest.Start(t, "charts-http")
 	unused := "http://" + testport.Unused(t)
 	service := instance.Start(t, instance.Options{})
 	store(t, service, definition{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user,
@@ -151,9 +154,13 @@ func newWorld(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{
-		"PATH": filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused, "UNUSED_HOST": strings.TrimPrefix(unused, "http://"),
-		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL, "RECEIVER_HOST": receiver.Listener.Addr().String(),
+		"PATH":      filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"OPEN_HOST": strings.TrimPrefix(open.Endpoint, "http://"), "SECURE_HOST": strings.TrimPrefix(secure.Endpoint, "https://"),
+		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
+		"CHARTS": "http://" + charts.Loopback(), "CHARTS_USER": regchecktest.User, "CHARTS_PASSWORD": regchecktest.Password,
+		"UNUSED_HOST": strings.TrimPrefix(unused, "http://"),
+		"CA_FILE":     caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL,
+		"RECEIVER_HOST": receiver.Listener.Addr().String(),
 	}
 }
 
@@ -282,10 +289,10 @@ var unsteady = []struct {
 }{
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\bport \d+`), "port PORT"},
+	{regexp.MustCompile(`(?m)\b(now|\d+[ydhms] ago|in \d+[ydhms])( {2,}|$)`), "AGE  "},
 	{regexp.MustCompile(` +<?\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"},                         // right-aligned
 	{regexp.MustCompile(`"actor": "(operator|admin@acme\.example)"`), `"actor": "ADMIN"`}, // on a data directory, and on a server
 	{regexp.MustCompile(`"address": "(cli|127\.0\.0\.1)"`), `"address": "ORIGIN"`},
-	{regexp.MustCompile(`(?m)\b(now|\d+[ydhm] ago|in \d+[ydhm])( {2,}|$)`), "AGE  "},
 	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
 	{regexp.MustCompile(`"roundTrips": ?[1-9]\d*`), `"roundTrips": N`}, // without HTTP/2, by which connection is free for the second blob
 	{regexp.MustCompile(`\b[1-9]\d* round trips`), "N round trips"},
@@ -297,8 +304,9 @@ var unsteady = []struct {
 	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
-	{regexp.MustCompile(`\b(AT|SINCE|LAST) +(ACTION|CHECKS|HEALTH)`), "$1  $2"}, // above ages
-	{regexp.MustCompile(`(?m) +$`), ""},                                         // columns end where their widest value ends
+	{regexp.MustCompile(`\b(AT|SINCE|LAST) +(ACTION|CHECKS|HEALTH|PROBLEM)`), "$1  $2"}, // above ages
+	{regexp.MustCompile(`\b(unknown) +- {2,}`), "$1  -  "},                              // has no age
+	{regexp.MustCompile(`(?m) +$`), ""},                                                 // columns end where their widest value ends
 }
 
 // steady copies stdout or stderr to a file of that name with .steady, times and addresses replaced.
