@@ -57,7 +57,8 @@ func TestBodiesThatStop(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := instance.Start(t, instance.Options{})
-			conns := flood(t, server, 600, c.sent)
+			// Of many at once some are refused since their address sends too much. The first one is there before them.
+			conns := append(flood(t, server, 1, c.sent), flood(t, server, 599, c.sent)...)
 			if received := allClosed(t, conns, maxSilence); !strings.HasPrefix(received, "HTTP/1.1 "+c.status) {
 				t.Errorf("received %.200q, want status %s", received, c.status)
 			}

@@ -49,7 +49,8 @@ var hostileServers = map[string]func(w http.ResponseWriter, r *http.Request){
 		_, _ = io.WriteString(w, `{"items":[`+strings.Repeat(item+",", 499)+item+`],"listmeta":{"continue":"x"}}`)
 	},
 	"names": func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":`+instance.JSON("a"+terminalControls)+`,"uid":"u"}},{"metadata":{"name":"plain","uid":"v"}}]}`)
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":`+instance.JSON("a"+terminalControls)+`,"uid":"u"}},`+
+			`{"metadata":{"name":"plain","uid":"v"}}]}`)
 	},
 	"drops": func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {

@@ -63,7 +63,8 @@ func manyPullSecrets(size int) string {
   kind: Secret
   metadata:
     name: pull%[1]d
-    annotations: {note: "a text that is longer than the rest of the object, as the annotations of kubectl apply are, which repeat the object in JSON"}
+    annotations: {note: "a text that is longer than the rest of the object, as the annotations of kubectl apply are, which repeat the
+      object in JSON"}
   type: kubernetes.io/dockerconfigjson
   stringData: {.dockerconfigjson: '{"auths": {"r%[1]d.test": {"auth": "YTpi"}}}'}
 `

@@ -255,7 +255,8 @@ func redirectForever(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		_, _ = fmt.Fprintf(conn, "HTTP/1.1 307 Temporary Redirect\r\nLocation: %s/again\r\nContent-Length: 0\r\n\r\n", request.URL.Path) // the next read fails too
+		// The next read fails too.
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 307 Temporary Redirect\r\nLocation: %s/again\r\nContent-Length: 0\r\n\r\n", request.URL.Path)
 	}
 }
 

@@ -29,12 +29,16 @@ const (
 	pollMS         = 10
 
 	// These copy the first organization and its one registry, which was checked before, so that the copies need no first check.
-	copyOrgsSQL = `INSERT INTO orgs SELECT (jsonb_populate_record(o, jsonb_build_object('uid', gen_random_uuid(), 'name', 'org' || n, 'canonical', 'org' || n))).*
+	copyOrgsSQL = `INSERT INTO orgs SELECT (jsonb_populate_record(o, jsonb_build_object('uid', gen_random_uuid(), 'name', 'org' || n,
+		'canonical', 'org' || n))).*
 		FROM orgs o, generate_series(2, %d) AS n`
-	copyUsageSQL = `INSERT INTO org_usage SELECT (jsonb_populate_record(u, jsonb_build_object('org_uid', o.uid))).* FROM org_usage u, orgs o ON CONFLICT DO NOTHING`
-	nameRowsSQL  = `CREATE TABLE copies AS SELECT o.uid AS org_uid, CAST(gen_random_uuid() AS TEXT) AS uid, 'registry' || n AS name FROM orgs o, generate_series(1, %d) AS n`
-	copyRowsSQL  = `DO $$ DECLARE name TEXT; BEGIN
-		FOR name IN SELECT 'registries' UNION SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'registry_uid' LOOP
+	copyUsageSQL = `INSERT INTO org_usage SELECT (jsonb_populate_record(u, jsonb_build_object('org_uid', o.uid))).* FROM org_usage u, ` +
+		`orgs o ON CONFLICT DO NOTHING`
+	nameRowsSQL = `CREATE TABLE copies AS SELECT o.uid AS org_uid, CAST(gen_random_uuid() AS TEXT) AS uid, 'registry' || n AS name FROM ` +
+		`orgs o, generate_series(1, %d) AS n`
+	copyRowsSQL = `DO $$ DECLARE name TEXT; BEGIN
+		FOR name IN SELECT 'registries' UNION SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND
+			column_name = 'registry_uid' LOOP
 			EXECUTE format('INSERT INTO %1$I SELECT copied.* FROM %1$I r, copies c,
 				jsonb_populate_record(r, to_jsonb(c) || jsonb_build_object(''registry_uid'', c.uid, ''canonical'', c.name)) AS
 					copied', name);
@@ -43,11 +47,13 @@ const (
 	nowSQL          = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`
 	dueLaterSQL     = `UPDATE registry_watch SET next_at = ` + nowSQL + ` + 3600000`
 	allDueSQL       = `UPDATE registry_watch SET next_at = ` + nowSQL
-	checksSQL       = `SELECT COUNT(*) FROM registry_watch WHERE last_at > (SELECT MIN(last_at) FROM registry_watch)` // the copies have the same
-	hotSQL          = `SELECT n_tup_hot_upd * 100 / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'registry_watch'`
-	statementsSQL   = `SELECT CAST(sum(total_exec_time) * 1000 AS BIGINT) FROM pg_stat_statements
+	// The copies have the same.
+	checksSQL     = `SELECT COUNT(*) FROM registry_watch WHERE last_at > (SELECT MIN(last_at) FROM registry_watch)`
+	hotSQL        = `SELECT n_tup_hot_upd * 100 / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'registry_watch'`
+	statementsSQL = `SELECT CAST(sum(total_exec_time) * 1000 AS BIGINT) FROM pg_stat_statements
 		WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND query NOT LIKE '%MIN(last_at)%'`
-	pollRowsSQL = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) SELECT gen_random_uuid(), gen_random_uuid(), %d + CASE WHEN n <= 10 THEN 0 ELSE 1000 END, 0
+	pollRowsSQL = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) SELECT gen_random_uuid(), gen_random_uuid(), %d +
+		CASE WHEN n <= 10 THEN 0 ELSE 1000 END, 0
 		FROM generate_series(1, %d) AS n`
 )
 

@@ -222,7 +222,8 @@ func (a attack) measure(r *report) {
 	took, failed := loop.stop()
 	attacks.Wait()
 	inTime, _ := slices.BinarySearch(took, userWithin+1)
-	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", userSucceeds), // as if those that failed had been quick
+	// As if those that failed had been quick.
+	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", userSucceeds),
 		figure(percentile(took, 50), "p50-ms"), figure(percentile(took, 99), "p99-ms"))...)
 }
 

@@ -1,16 +1,18 @@
 // Package bench measures the built binary and the engine on loopback. Figures that depend on the machine are measured
 // next to what the same machine can do, in turn with it and in the same run, so that limits are ratios or processor time.
 //
-// The Makefile starts the benchmarks: `make bench`, and one alone by `make bench-…`. The output is that of Go's own benchmarks.
+// The Makefile starts the benchmarks: `make bench`, and one alone by `make bench BENCH=name`. The output is that of Go's own benchmarks.
 package bench
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,33 +63,55 @@ func start(b *testing.B, o instance.Options) *instance.Server {
 	return instance.Start(b, o)
 }
 
-var (
-	makeTarget = regexp.MustCompile(`(?m)^(?:bench-[a-z]+|profile):.*\n\t\$\(bench_run\) (\w+)`)
-	benchmark  = regexp.MustCompile(`(?m)^func Benchmark(\w+)\(`)
-)
+var benchmark = regexp.MustCompile(`(?m)^func Benchmark(\w+)\(`)
 
-// TestMakeRunsEachBenchmark compares the targets of the Makefile with the benchmarks, since no other test runs those.
+// TestMakeRunsEachBenchmark tries what the Makefile makes of the names of benchmarks, since no other test runs those.
 func TestMakeRunsEachBenchmark(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made, written []string
-	for _, file := range append(files, "../../Makefile") {
+	var all []string
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, found := range makeTarget.FindAllStringSubmatch(string(text), -1) {
-			made = append(made, found[1])
-		}
 		for _, found := range benchmark.FindAllStringSubmatch(string(text), -1) {
-			written = append(written, found[1])
+			all = append(all, found[1])
 		}
 	}
-	slices.Sort(made)
-	slices.Sort(written)
-	if len(made) == 0 || !slices.Equal(made, written) {
-		t.Errorf("make runs %v, there are %v", made, written)
+	slices.Sort(all)
+	for _, name := range all {
+		if run := benchmarksOfMake(t, all, "BENCH="+strings.ToLower(name)); !slices.Equal(run, []string{name}) {
+			t.Errorf("BENCH=%s runs %v", strings.ToLower(name), run)
+		}
 	}
+	most := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "Growth" })
+	if run := benchmarksOfMake(t, all); !slices.Equal(run, most) {
+		t.Errorf("make bench runs %v of %v", run, all)
+	}
+	if err := makeBench("BENCH=unknown").Run(); err == nil {
+		t.Error("an unknown benchmark is no error")
+	}
+}
+
+func makeBench(args ...string) *exec.Cmd {
+	cmd := exec.Command("make", append([]string{"--no-print-directory", "-n", "bench"},
+		args...)...) // #nosec G204 -- arguments of this file
+	cmd.Dir = "../.."
+	return cmd
+}
+
+// benchmarksOfMake returns which benchmarks the command of make matches.
+func benchmarksOfMake(t *testing.T, all []string, args ...string) []string {
+	t.Helper()
+	command, err := makeBench(args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pattern, _ := strings.Cut(string(command), "-bench '")
+	pattern, _, _ = strings.Cut(pattern, "'")
+	matches := regexp.MustCompile(pattern)
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !matches.MatchString("Benchmark" + name) })
 }

@@ -3,10 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
-	"net/http"
 	"net/http/httptrace"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -135,41 +132,6 @@ func present(b *testing.B, clients []*client, token string, loser int, successor
 func (c *client) loseResponse(token string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, _ = c.refresh(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }}), token)
-}
-
-const profiles = "../../profiles/" // not in the repository
-
-// BenchmarkProfile puts each kind of load on the service and writes Go's profiles of it. `make profile` starts it.
-func BenchmarkProfile(b *testing.B) {
-	noError(b, os.MkdirAll(profiles, 0o755))
-	flags := []string{"--debug-listen", "127.0.0.1:0"}
-	server := start(b, instance.Options{Flags: flags})
-	createUsers(b, server, instance.Org)
-	c := newClient(b, server.URL)
-	writeProfiles(b, "get", server, c.get(pathAlerts, server.Client(b).Login().Authorization))
-	writeProfiles(b, "refresh", server, refreshes(loginTokens(b, server, manyClients), manyClients, c))
-	writeProfiles(b, "login", server, logins(c, users))
-	server.Kill()
-	shared := startDatabase(b).start(1, flags...)[0]
-	writeProfiles(b, "refresh-postgres", shared, refreshes(loginTokens(b, shared, manyClients), manyClients, newClient(b, shared.URL)))
-	fmt.Println("Profiles are in ./profiles; to look at one: go tool pprof -http 127.0.0.1:0 profiles/get-profile.pprof")
-}
-
-// writeProfiles writes the profiles while clients call do. Those of the heap and of waiting are of the whole life of the process.
-func writeProfiles(b *testing.B, load string, server *instance.Server, do func(int) error) {
-	c, done := newClient(b, server.URLOf(b, "Profiles")), make(chan error, 1)
-	write := func(name, query string) error {
-		r, err := c.send(context.Background(), http.MethodGet, name+query, "", "")
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(profiles+load+"-"+name+".pprof", []byte(r.body), 0o600)
-	}
-	go func() { done <- write("profile", fmt.Sprintf("?seconds=%d", max(1, int(5*roundTime.Seconds())))) }()
-	closedLoop(b, manyClients, 6**roundTime, do)
-	noError(b, <-done)
-	for _, name := range []string{"heap", "block", "mutex"} {
-		noError(b, write(name, ""))
-	}
+	_, _ = c.refresh(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }}),
+		token)
 }

@@ -26,10 +26,13 @@ const (
 	// These copy a user so many times, whatever columns users have, and give each copy a session.
 	copyUsersSQL = `CREATE TEMP TABLE copies AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		SELECT users.* FROM n, users WHERE email = 'user0@acme.example'`
-	nameCopiesSQL  = `UPDATE copies SET uid = printf('%08x-0000-4000-8000-%012x', abs(random()) % 4294967296, rowid), email = printf('user%d@acme.example', rowid), canonical = printf('user%d@acme.example', rowid)`
+	nameCopiesSQL = `UPDATE copies SET uid = printf('%08x-0000-4000-8000-%012x', abs(random()) % 4294967296, rowid), email = ` +
+		`printf('user%d@acme.example', rowid), canonical = printf('user%d@acme.example', rowid)`
 	addUsersSQL    = `INSERT INTO users SELECT * FROM copies ORDER BY uid`
-	addSessionsSQL = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
-		SELECT uid, org_uid, uid, 1, '127.0.0.1', $1, $1, $1, until, until FROM (SELECT uid, org_uid, CASE WHEN rowid % 10 = 0 THEN $2 ELSE $3 END AS until FROM copies) ORDER BY uid`
+	addSessionsSQL = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until,
+		max_until)
+		SELECT uid, org_uid, uid, 1, '127.0.0.1', $1, $1, $1, until, until FROM (SELECT uid, org_uid, CASE WHEN rowid % 10 = 0 THEN $2 ELSE
+			$3 END AS until FROM copies) ORDER BY uid`
 	// Sessions are drawn from all: next to each other they would be on a few pages, which any cache holds.
 	drawSessionsSQL = `SELECT uid FROM sessions WHERE max_until > $1 ORDER BY random() LIMIT $2`
 
@@ -47,12 +50,14 @@ const (
 	cleaningTimes = 5        // of the same afterward
 	cleaningMost  = 5 * time.Minute
 	retention     = 365 * 24 * time.Hour
-	addAuditsSQL  = `INSERT INTO audits (uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address)
+	addAuditsSQL  = `INSERT INTO audits (uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id,
+		address)
 		WITH RECURSIVE n(i) AS (SELECT $1 UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
 		SELECT printf('00000000-0000-7000-8000-%012x', i), $3 + i, u.org_uid, u.uid, u.email, 'refreshToken', 'auth.refresh', u.uid,
 			'succeeded', '', printf('ref-%024x', i), '127.0.0.1'
 		FROM n, (SELECT org_uid, uid, email FROM users LIMIT 1) u`
-	overdueSQL = `SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM audits WHERE at < $1 LIMIT 1)) + (SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE max_until < $1 LIMIT 1))`
+	overdueSQL = `SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM audits WHERE at < $1 LIMIT 1)) + (SELECT COUNT(*) FROM (SELECT 1 FROM ` +
+		`sessions WHERE max_until < $1 LIMIT 1))`
 )
 
 // storeWithUsers creates a store of many users with the same password, each with a session that ends at one of two times, the first for
@@ -169,7 +174,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 	dir, db := storeWithUsers(b, grownSessions, time.Now().Add(-2*retention), time.Now().Add(retention))
 	tokens := drawTokens(b, db, dir, grownTokens)
-	first := time.Now().Add(-retention - grownAudits/10*time.Millisecond) // a millisecond apart: the first tenth is older than the retention
+	// A millisecond apart: the first tenth is older than the retention.
+	first := time.Now().Add(-retention - grownAudits/10*time.Millisecond)
 	for from := 0; from < grownAudits; from += auditsAtOnce {
 		execSQL(b, db, addAuditsSQL, from, from+auditsAtOnce, first.UnixMilli())
 	}

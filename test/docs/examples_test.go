@@ -42,7 +42,8 @@ func TestGettingStarted(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
 	address := testport.Unused(t)
-	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address, "hooks.slack.com", receiver.Listener.Addr().String()).
+	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "check ghcr.io", "check "+registry.Endpoint,
+		"127.0.0.1:8080", address, "hooks.slack.com", receiver.Listener.Addr().String()).
 		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
 
 	programs := filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH")

@@ -52,7 +52,8 @@ func TestFlux(t *testing.T) {
 // samePattern reports whether two keys have the same host and path.
 func samePattern(c testCase) bool {
 	seen := map[string]bool{}
-	for _, found := range regexp.MustCompile(`"(?:https?://)?(?:[^"@]*@)?([^"]*?)(/v[12](?:/[^"]*)?|/?)": [{n]`).FindAllStringSubmatch(c.config, -1) {
+	for _, found := range regexp.MustCompile(`"(?:https?://)?(?:[^"@]*@)?([^"]*?)(/v[12](?:/[^"]*)?|/`+
+		`?)": [{n]`).FindAllStringSubmatch(c.config, -1) {
 		pattern := strings.TrimSuffix(found[1]+strings.TrimPrefix(strings.TrimPrefix(found[2], "/v1"), "/v2"), "/")
 		if seen[pattern] {
 			return true

@@ -82,8 +82,9 @@ func ours(t interface{ Fatal(...any) }, o oracle, c testCase) (result outcome, h
 			return outcome{"token", a.Username, a.Token.Reveal()}, helped, steps
 		case regcheck.Basic:
 			return outcome{"basic", a.Username, a.Password.Reveal()}, helped, steps
+		default:
+			return outcome{kind: "anonymous"}, helped, steps
 		}
-		return outcome{kind: "anonymous"}, helped, steps
 	}
 	switch {
 	case r.Reason == model.UnresolvedAmbiguous:

@@ -145,8 +145,10 @@ func TestHostsLikeContainerd(t *testing.T) {
 			containerd.HostOptions{HostDir: func(string) (string, error) { return dir, nil }})(host)
 		if err != nil {
 			failed++
-			plain := strings.Contains(made[0]+made[1], "test:80\"") || made[0] == "localhost:80" // containerd reads certificates that it does not use
-			if !plain && !slices.ContainsFunc(ours.Registries, func(r model.Registry) bool { return r.Resolution == model.Unresolved }) && len(ours.Problems) == 0 {
+			// containerd reads certificates that it does not use.
+			plain := strings.Contains(made[0]+made[1], "test:80\"") || made[0] == "localhost:80"
+			if !plain && !slices.ContainsFunc(ours.Registries, func(r model.Registry) bool { return r.Resolution == model.Unresolved }) &&
+				len(ours.Problems) == 0 {
 				t.Errorf("containerd: %v; ours has no problem\n%s", err, made[1])
 			}
 			continue

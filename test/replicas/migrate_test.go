@@ -21,7 +21,8 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 	client := old.Client(t)
 	tokens := client.Login()
 	made := client.Do(http.MethodPost, "/v1/registries/oci/basic", `{"metadata":{"name":"stored"},"spec":{"endpoint":"http://127.0.0.1:9",
-		"auth":{"type":"basic","username":"u","password":"hunter2-moved"}}}`, "Authorization", tokens.Authorization).Want(http.StatusCreated)
+		"auth":{"type":"basic","username":"u","password":"hunter2-moved"}}}`, "Authorization",
+		tokens.Authorization).Want(http.StatusCreated)
 	var registry struct{ UID string }
 	made.Into(&registry)
 	key := old.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", "pipeline")
@@ -34,6 +35,12 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 	done := instance.Run(t, "", migrate...)
 	if done.Code != 0 || !strings.Contains(done.Out, "sessions") {
 		t.Fatalf("%+v", done)
+	}
+	want := "Copied the store in " + old.DataDir + ". Start servers with the new --database-url, and with the same master key: " +
+		"--master-key-file " + filepath.Join(old.DataDir, "master.key") + ".\nwarning: " + old.DataDir +
+		" can still be written to. Move it away, so that no server or command changes it by mistake.\n"
+	if !strings.HasSuffix(done.Err, want) {
+		t.Errorf("the next step is not said: %s", done.Err)
 	}
 	if again := instance.Run(t, "", migrate...); again.Code != 2 || !strings.Contains(again.Err, "not empty") {
 		t.Errorf("a second time: %+v", again)
