@@ -6,18 +6,24 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+	batchv1 "k8s.io/api/batch/v1"
+	kubernetesyaml "sigs.k8s.io/yaml"
 
+	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/testca"
 )
 
 const releasedVersion = "1.2.3"
@@ -40,7 +46,8 @@ func newRelease(t *testing.T, program []byte) published {
 	programs := t.TempDir()
 	curl := `#!/bin/sh
 while [ $# -gt 1 ]; do case $1 in --output) output=$2; shift ;; esac; shift; done
-case $1 in https://github.com/regwarden/regwarden/releases/download/v` + releasedVersion + `/*) cp "` + r.files + `/${1##*/}" "$output" ;; *) exit 22 ;; esac
+case $1 in https://github.com/regwarden/regwarden/releases/download/v` + releasedVersion + `/*) cp "` + r.files +
+		`/${1##*/}" "$output" ;; *) exit 22 ;; esac
 `
 	if err := os.WriteFile(filepath.Join(programs, "curl"), []byte(curl), 0o700); err != nil { // #nosec G306 -- a program
 		t.Fatal(err)
@@ -102,6 +109,27 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// pastOf makes a directory a repository with a commit, a baseline and a CA. Its problem is new, and one that is excluded is not reported.
+func pastOf(t *testing.T, dir string) {
+	t.Helper()
+	needs.Program(t, "git", "git")
+	for name, text := range map[string]string{"baseline.json": `{"version": 1, "issues": []}`, "ca.pem": testca.New(t, "CA").PEM(),
+		"known/config.json": string(mustRead(t, filepath.Join(dir, "config.json")))} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{"init -q", "add baseline.json", "-c user.name=a -c user.email=a@example.com commit -qm first"} {
+		args := append([]string{"-C", dir}, strings.Fields(command)...)
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil { // #nosec G204 -- constants
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
 }
 
 func ci(t *testing.T, name string) string {
@@ -198,8 +226,11 @@ func TestGitHubAction(t *testing.T) {
 		"version": releasedVersion, "checksums": r.checksums, "list": "true",
 		"sarif": "report $(touch injected).sarif", "junit": "report.xml",
 		"paths": "config.json\n\n./\n", "fail-on": "unresolved",
+		"exclude": "known/\n\n*.md\n", "baseline": "baseline.json", "since": "HEAD", "ca": "ca.pem",
 	}
-	env := []string{"GITHUB_ACTION_PATH=" + ci(t, ""), "RUNNER_TEMP=" + t.TempDir(), "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md")}
+	pastOf(t, dir)
+	env := []string{"GITHUB_ACTION_PATH=" + ci(t, ""), "RUNNER_TEMP=" + t.TempDir(),
+		"GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md")}
 	used := map[string]bool{}
 	for name, expression := range step.Env {
 		input := regexp.MustCompile(`^\$\{\{ inputs\.([a-z-]+) \}\}$`).FindStringSubmatch(expression)
@@ -213,7 +244,7 @@ func TestGitHubAction(t *testing.T) {
 		t.Errorf("the script uses %v of %v", used, action.Inputs)
 	}
 	out, err := r.run(t, dir, env, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
-	if exitCode(err) != 1 || !strings.Contains(out, "::error file=config.json,") {
+	if exitCode(err) != 1 || !strings.Contains(out, "::error file=config.json,") || strings.Contains(out, "known/") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	exist(t, dir, "report.xml", "summary.md", "report $(touch injected).sarif")
@@ -236,13 +267,16 @@ func TestGitLabTemplate(t *testing.T) {
 	decode(t, []byte(header), &spec)
 	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
 	for name, input := range spec.Spec.Inputs {
-		value := map[string]string{"version": releasedVersion, "checksums": r.checksums, "paths": "config.json ./", "fail-on": "notValid", "stage": "test", "image": "alpine"}[name]
+		value := map[string]string{"version": releasedVersion, "checksums": r.checksums, "paths": "config.json ./", "fail-on": "notValid",
+			"stage": "test", "image": "alpine", "baseline": "baseline.json", "since": "HEAD",
+			"ca": "ca.pem"}[name]
 		placeholder := "$[[ inputs." + name + " ]]"
 		if value == "" || input.Description == "" || !strings.Contains(text, placeholder) {
 			t.Errorf("input %s: %+v", name, input)
 		}
 		text = strings.ReplaceAll(text, placeholder, value)
 	}
+	pastOf(t, dir)
 	var jobs map[string]struct {
 		Stage, Image string
 		Variables    map[string]string
@@ -268,6 +302,48 @@ func TestGitLabTemplate(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	exist(t, dir, job.Artifacts.Reports.JUnit, job.Artifacts.Reports.CodeQuality)
+}
+
+// The Job is one that Kubernetes understands, and its arguments are those of the program, which needs nothing but the Secret.
+func TestPreSyncJob(t *testing.T) {
+	var job batchv1.Job
+	if err := kubernetesyaml.UnmarshalStrict(mustFile(t, "ci/argocd-presync.yaml"), &job); err != nil {
+		t.Fatal(err)
+	}
+	pod := job.Spec.Template.Spec
+	c, volume := pod.Containers[0], pod.Volumes[0].Secret
+	if job.Annotations["argocd.argoproj.io/hook"] != "PreSync" || c.VolumeMounts[0].Name != pod.Volumes[0].Name ||
+		volume.Items[0].Key != ".dockerconfigjson" {
+		t.Errorf("%+v", job)
+	}
+	mounted, file := c.VolumeMounts[0].MountPath+"/"+volume.Items[0].Path, filepath.Join(repository(t), "config.json")
+	args := strings.Split(strings.ReplaceAll(strings.Join(c.Args, " "), mounted, file), " ")
+	result := instance.Run(t, "", args...)
+	if result.Code != 1 || !slices.Contains(args, file) || !strings.Contains(result.Out, "invalidBase64") {
+		t.Errorf("exit code %d\n%s%s", result.Code, result.Out, result.Err)
+	}
+	if codes := job.Spec.PodFailurePolicy.Rules[0].OnExitCodes; *codes.ContainerName != c.Name || slices.Contains(codes.Values, 3) {
+		t.Errorf("%+v", codes)
+	}
+}
+
+// Flux applies what follows only after the check.
+func TestPreSyncOfFlux(t *testing.T) {
+	type kustomization struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Spec     struct {
+			Wait      bool
+			DependsOn []struct{ Name string } `yaml:"dependsOn"`
+		}
+	}
+	var check, apps kustomization
+	first, second, _ := strings.Cut(string(mustFile(t, "ci/flux-presync.yaml")), "\n---\n")
+	decode(t, []byte(first), &check)
+	decode(t, []byte(second), &apps)
+	if !check.Spec.Wait || apps.Spec.DependsOn[0].Name != check.Metadata.Name || check.Kind != "Kustomization" || apps.Kind != check.Kind {
+		t.Errorf("%+v\n%+v", check, apps)
+	}
 }
 
 // pre-commit looks for the hooks at the root of the repository, and runs them in the user's.
@@ -314,7 +390,7 @@ func mode(t *testing.T, path string) os.FileMode {
 }
 
 func exitCode(err error) int {
-	if exit, ok := err.(*exec.ExitError); ok {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
 	return 0

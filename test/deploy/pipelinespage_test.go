@@ -55,14 +55,14 @@ func TestPipelinesPage(t *testing.T) {
 		t.Errorf("the examples give %d inputs", given)
 	}
 	help := ""
-	for _, command := range []string{"scan", "check"} {
-		out, err := exec.Command(instance.Binary(t), command, "--help").Output()
+	for _, command := range []string{"scan", "check", "login", "trust create", "audit list"} {
+		out, err := exec.Command(instance.Binary(t), append(strings.Fields(command), "--help")...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		help += string(out)
 	}
-	others := []string{"--check-per-minute", "--checksums"}
+	others := []string{"--check-per-minute", "--checksums", "--raw"} // of the server, the hook and kubectl
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(pipelinesPage(t), -1) {
 		if !slices.Contains(others, flag) && !regexp.MustCompile(flag+`\b`).MatchString(help) {
 			t.Errorf("%s is not a flag", flag)

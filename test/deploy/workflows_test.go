@@ -230,7 +230,7 @@ func TestWorkflowsRunWhatTheyShould(t *testing.T) {
 		}
 	}
 	for name, wants := range map[string][]string{
-		"ci.yml":      {"make check", ".ci/run", "make vulnerabilities"},
+		"ci.yml":      {"make check", ".ci/run", "make vulnerabilities", "regwarden.exe version", "go test -short "},
 		"nightly.yml": {"make vulnerabilities", "make fuzz", "make release-check", " /tmp/go-build/fuzz ", " **/testdata/fuzz "},
 		"release.yml": {"make release\n", "actions/attest-build-provenance@", "gh attestation verify checksums.txt", "gh release create"},
 	} {
@@ -240,7 +240,8 @@ func TestWorkflowsRunWhatTheyShould(t *testing.T) {
 			}
 		}
 	}
-	tools := regexp.MustCompile(`run (\S+\.\S+/\S+)`).FindAllStringSubmatch(string(mustFile(t, "../Makefile"))+string(mustFile(t, "release")), -1)
+	tools := regexp.MustCompile(`(?:run|install -trimpath) (\S+\.\S+/\S+)`).FindAllStringSubmatch(string(mustFile(t,
+		"../Makefile"))+string(mustFile(t, "release")), -1)
 	for _, tool := range tools {
 		if !regexp.MustCompile(`@v\d+\.\d+\.\d+$`).MatchString(tool[1]) {
 			t.Errorf("%s has no version", tool[1])
