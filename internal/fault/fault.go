@@ -40,6 +40,7 @@ const (
 	CodeProjectNotFound      = "ProjectNotFoundInTenant"
 	CodeTooManyRequests      = "TooManyRequests"
 	CodeInternalError        = "InternalError"
+	CodeClientGone           = "ClientGone" // only in the log, the audit log and the metrics
 	CodeUnavailable          = "Unavailable"
 	CodeMethodNotAllowed     = "MethodNotAllowed"
 	CodeRequestTooLarge      = "RequestTooLarge"
@@ -93,13 +94,13 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// CodeOf returns the code of the outermost fault in err, ClientGone for a canceled request, or CodeInternalError.
+// CodeOf returns the code of the outermost fault in err, CodeClientGone for a canceled request, or CodeInternalError.
 func CodeOf(err error) string {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Code
 	}
 	if errors.Is(err, context.Canceled) {
-		return "ClientGone"
+		return CodeClientGone
 	}
 	return CodeInternalError
 }

@@ -276,6 +276,10 @@ func (s *Server) noteFault(w http.ResponseWriter, r *http.Request, err error) *f
 	f := fault.Visible(err)
 	if f.Kind == fault.Internal {
 		s.logInternal(w, r, err)
+		if r.Context().Err() != nil {
+			setOutcome(w, fault.CodeClientGone, nil)
+			return f
+		}
 	}
 	setOutcome(w, f.Code, f.Cause)
 	return f

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -124,7 +122,7 @@ func (m *Metrics) Validation(report *regcheck.Report, err error) {
 	switch {
 	case m == nil:
 	case err != nil:
-		m.validations.WithLabelValues("refused", faultCode(err), "").Inc()
+		m.validations.WithLabelValues("refused", fault.CodeOf(err), "").Inc()
 	case report.Valid:
 		m.validations.WithLabelValues("valid", "", "").Inc()
 		m.validationTime.Observe(report.Duration.Seconds())
@@ -141,18 +139,7 @@ func (m *Metrics) Login(err error) {
 	}
 	outcome := "succeeded"
 	if err != nil {
-		outcome = faultCode(err)
+		outcome = fault.CodeOf(err)
 	}
 	m.logins.WithLabelValues(outcome).Inc()
-}
-
-// faultCode returns the code that the client got; it may have disconnected.
-func faultCode(err error) string {
-	if errors.Is(err, context.Canceled) {
-		return "ClientGone"
-	}
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f.Code
-	}
-	return fault.CodeInternalError
 }

@@ -41,6 +41,10 @@ func setOutcome(w http.ResponseWriter, outcome string, cause error) {
 	rec.outcome, rec.cause = outcome, cause
 }
 
+// statusClientGone is in the log and the metrics for a request that failed since its client had disconnected: an alert on the rate of
+// 500 must not follow from that. nginx uses the same number.
+const statusClientGone = 499
+
 // envelope wraps every request: request id, security headers, access log, recovery from panics.
 func (s *Server) envelope(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +57,9 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 			aborted := p == http.ErrAbortHandler //nolint:errorlint // net/http compares it like this, too
 			if p != nil && !aborted {
 				s.recovered(writer, r, p)
+			}
+			if writer.outcome == fault.CodeClientGone {
+				writer.status = statusClientGone
 			}
 			took := time.Since(started)
 			s.Metrics.request(writer.template, knownMethod(r.Method), writer.status, took)
