@@ -51,7 +51,7 @@ test: ## Pass all tests; installs the Debian packages they need when it may, els
 # In the other targets, those that take longest come first, so that none is left to run alone at the end; before the browser those of
 # databases that fail, which it would slow down.
 test-plain:
-	$(GO) test -vet=off -count=1 ./internal/archtest ./internal/cli/scan ./definitions/...
+	$(GO) test -timeout 20m -vet=off -count=1 ./internal/archtest ./internal/cli/scan ./definitions/...
 
 test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
