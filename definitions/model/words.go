@@ -125,7 +125,7 @@ var wordLists = []WordList{
 		{string(SkipAlias), "The repository is an alias, which another file defines."},
 		{string(SkipAliasOnly), "The entry only renames a registry."},
 		{string(SkipBlocked), "The consumer is configured not to use the registry."},
-		{string(SkipClassicHelm), "A classic Helm repository with an index.yaml is not an OCI registry."},
+		{string(SkipClassicHelm), "A classic Helm repository whose whole address is not in the entry."},
 		{string(SkipCloudAPI), "The entry is for the API of a cloud provider."},
 		{string(SkipEmptyEntry), "The entry is empty; a credential helper left it."},
 		{string(SkipEncrypted), "The file or object is encrypted."},

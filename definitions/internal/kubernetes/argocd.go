@@ -195,10 +195,13 @@ func resolveArgoSecret(c *Cluster, o *object) {
 	} else {
 		used.inherit()
 	}
-	if !r.isOCI(c, at, used) {
+	if !r.isRegistry(c, at, used) {
 		return
 	}
 	e := scanner.Entry{At: at, Address: r.URL}
+	if isClassicHelm(r.URL) {
+		e.OfCharts("", "")
+	}
 	if r.template {
 		r.templateNotices(&e, used.argoCD)
 	} else {
@@ -260,9 +263,14 @@ func (a *argoSecrets) set(r *argoSecret) *argorepo.Set {
 	return &a.readers
 }
 
-// isOCI reports whether the Secret is for an OCI registry, and adds why it is not. Argo CD also uses a Helm repository as such whose
-// template does not repeat enableOCI.
-func (r *argoSecret) isOCI(c *Cluster, at model.Source, used *argoUse) bool {
+// isClassicHelm reports whether the URL of a Helm repository is that of a web server with an index.yaml.
+func isClassicHelm(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
+// isRegistry reports whether the Secret is for an OCI registry or a chart repository, and adds why it is not. Argo CD also uses a Helm
+// repository as an OCI registry whose template does not repeat enableOCI.
+func (r *argoSecret) isRegistry(c *Cluster, at model.Source, used *argoUse) bool {
 	helm, enabled := used.Type == "helm", used.EnableOCI || r.EnableOCI
 	hasScheme := strings.Contains(r.URL, "://")
 	switch {
@@ -285,6 +293,10 @@ func (r *argoSecret) isOCI(c *Cluster, at model.Source, used *argoUse) bool {
 		c.Problem(at, model.ProblemWrongShape,
 			"Argo CD rejects the URL, because that of a Helm repository with enableOCI must not have a scheme. Remove it, or set type to "+
 				"oci and begin the URL with oci://.")
+	case helm && isClassicHelm(r.URL) && r.template:
+		c.Skip(at, model.SkipClassicHelm, "The credential template is for all classic Helm repositories whose URL begins like this one.")
+	case helm && isClassicHelm(r.URL):
+		return true
 	case helm:
 		c.Skip(at, model.SkipClassicHelm,
 			"The repository is a classic Helm repository. If it is an OCI registry, set enableOCI to \"true\".")
@@ -340,13 +352,16 @@ func addArgoSource(c *Cluster, o *object, project string, source *node.Node) {
 	case strings.HasPrefix(address, "oci://"):
 	case chart != "" && !strings.Contains(address, "://"):
 		e.Address = strings.TrimSuffix(address, "/") + "/" + chart
+	case chart != "" && isClassicHelm(address):
+		e.OfCharts(chart, source.Get("targetRevision").Text())
 	case chart != "":
-		c.Skip(at, model.SkipClassicHelm, "The source is a classic Helm repository.")
+		c.Skip(at, model.SkipUnsupportedScheme, "Argo CD reaches no Helm repository with the scheme of this URL.")
 		return
 	default:
 		c.Skip(at, model.SkipGit, "The source is a Git repository.")
 		return
 	}
 	used := c.argoCD().repository(o, address, project)
+	used.passCredentials = source.Get("helm", "passCredentials").Bool()
 	used.add(c, e)
 }

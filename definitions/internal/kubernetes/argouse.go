@@ -19,6 +19,8 @@ type argoUse struct {
 	secret *object     // that has the credentials
 	gap    *gap
 	notice []model.Notice
+
+	passCredentials bool // to other hosts that the index of a chart repository names
 }
 
 // repository returns the repository for the URL of an Application.
@@ -86,6 +88,7 @@ func (u *argoUse) add(c *Cluster, e scanner.Entry) {
 	}
 	u.addCredentials(&e)
 	u.addConnection(c, &e)
+	e.Definition.Auth.PassCredentials = u.passCredentials && e.Definition.Kind == regcheck.KindChartRepository
 	scanner.ReachedFrom(&e.Registry, argorepo.Host(u.URL))
 	e.Add(c.Scanner)
 }
@@ -119,7 +122,7 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 
 func (u *argoUse) addConnection(c *Cluster, e *scanner.Entry) {
 	tls := &e.Definition.Auth.TLS
-	if u.ForceHTTP {
+	if u.ForceHTTP && e.Definition.Kind != regcheck.KindChartRepository {
 		e.Address = "http://" + strings.TrimPrefix(e.Address, "oci://")
 	} else {
 		tls.InsecureSkipVerify = u.Insecure

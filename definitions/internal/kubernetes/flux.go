@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func newFluxSource(c *Cluster, o *object, at *node.Node, address string) *fluxSo
 			"The address has credentials, which Flux does not accept. Move them to a Secret, and refer to it with spec.secretRef.")
 		return nil
 	case f.r.Definition.Registry() == "":
-		c.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(at.Text()))
+		c.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(address))
 		return nil
 	}
 	scanner.ReachedFrom(&f.r, f.host)
@@ -80,9 +81,7 @@ func newHelmRepository(c *Cluster, o *object) *fluxSource {
 	typed := o.node.Get("spec", "type").Text() == "oci"
 	switch {
 	case !typed && !oci:
-		c.Skip(o.at(at), model.SkipClassicHelm,
-			"The HelmRepository is a classic one with an index.yaml. In an OCI registry it has type: oci and a URL with oci://.")
-		return nil
+		return newFluxCharts(c, o, at)
 	case !oci && !scanner.IsTemplate(at.Text()):
 		c.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the HelmRepository: with type: oci, the URL must begin with oci://.")
 		return nil
@@ -102,6 +101,49 @@ func newHelmRepository(c *Cluster, o *object) *fluxSource {
 	f.addHelmCredentials()
 	return f
 }
+
+// newFluxCharts returns the chart repository of a HelmRepository of the default type.
+func newFluxCharts(c *Cluster, o *object, at *node.Node) *fluxSource {
+	scheme, address, _ := strings.Cut(at.Text(), "://")
+	var user *url.Userinfo // which Go's HTTP client sends
+	if parsed, err := url.Parse(at.Text()); err == nil && parsed.User != nil {
+		user = parsed.User
+		address = strings.TrimPrefix(address, user.String()+"@")
+	}
+	if !scanner.IsOneOf(scheme, "https", "http") && !scanner.IsTemplate(at.Text()) {
+		c.Problem(o.at(at), model.ProblemWrongShape,
+			"Flux rejects the HelmRepository: its URL must begin with https://, http:// or oci://.")
+		return nil
+	}
+	f := newFluxSource(c, o, at, address)
+	if f == nil {
+		return nil
+	}
+	f.r.Definition.Kind, f.r.Definition.BaseContentPath = regcheck.KindChartRepository, ""
+	f.r.Definition.Endpoint = strings.TrimSuffix(scheme+"://"+f.host+"/"+f.path, "/")
+	f.r.Notices = append(f.r.Notices, scanner.ConnectionNotices(f.r.Definition.Endpoint, regcheck.TLS{})...)
+	for _, field := range []string{"provider", "insecure"} {
+		if value := f.spec.Get(field); value.Bool() || value.Text() != "" && value.Text() != "generic" {
+			scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.%s, which is for type: oci only.", field)
+		}
+	}
+	f.addCertificates()
+	if name := f.spec.Get("secretRef", "name").Text(); name == "" && user != nil {
+		password, _ := user.Password()
+		scanner.SetAuth(&f.r, scanner.BasicAuth(user.Username(), password))
+	} else if name != "" {
+		found, g := c.secret(o, name)
+		if lacks(&f.r, g); g == nil {
+			f.r.Secret = found.place()
+			f.useBasic(found)
+		}
+	}
+	f.r.Definition.Auth.PassCredentials = f.spec.Get("passCredentials").Bool()
+	return f
+}
+
+// isCharts reports whether the source is a chart repository.
+func (f *fluxSource) isCharts() bool { return f.r.Definition.Kind == regcheck.KindChartRepository }
 
 // addHelmCredentials adds the credentials of a HelmRepository.
 func (f *fluxSource) addHelmCredentials() {
@@ -160,9 +202,12 @@ func (f *fluxSource) useBasic(o *object) {
 	switch {
 	case username.gap != nil || password.gap != nil:
 	case username.text == "" && password.text == "" && (username.at == nil) == (password.at == nil):
+		or := " nor the type " + dockerConfigSecret
+		if f.isCharts() {
+			or = ""
+		}
 		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials,
-			"The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name),
-			dockerConfigSecret)
+			"The Secret %q has neither username and password%s: Flux connects without credentials.", dockerauth.Show(o.name), or)
 	case username.text == "" || password.text == "":
 		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.",
 			dockerauth.Show(o.name)))
@@ -300,16 +345,16 @@ func (f *fluxSource) certificate(o *object, key, old string) string {
 }
 
 func resolveHelmChart(c *Cluster, o *object) {
-	addChart(c, o, o.node.Get("spec", "chart"), o.node.Get("spec", "sourceRef"))
+	addChart(c, o, o.node.Get("spec"))
 }
 
 func resolveHelmRelease(c *Cluster, o *object) {
-	template := o.node.Get("spec", "chart", "spec")
-	addChart(c, o, template.Get("chart"), template.Get("sourceRef"))
+	addChart(c, o, o.node.Get("spec", "chart", "spec"))
 }
 
 // addChart adds a chart of a HelmRepository. Charts of other sources are those of the source.
-func addChart(c *Cluster, o *object, chart, reference *node.Node) {
+func addChart(c *Cluster, o *object, spec *node.Node) {
+	chart, reference := spec.Get("chart"), spec.Get("sourceRef")
 	name := reference.Get("name").Text()
 	if kind := reference.Get("kind").Text(); kind != "HelmRepository" || chart.Text() == "" {
 		return
@@ -337,6 +382,9 @@ func addChart(c *Cluster, o *object, chart, reference *node.Node) {
 		f.r.Definition.Auth, f.r.Notices = &auth, slices.Clone(f.r.Notices)
 		f.r.Sources = []model.Source{o.at(chart)}
 		f.r.Definition.BaseContentPath = strings.Trim(f.path+"/"+chart.Text(), "/")
+		if f.isCharts() {
+			f.r.Definition.BaseContentPath = scanner.ChartPath(chart.Text(), spec.Get("version").Text())
+		}
 		f.suspended(o)
 		c.Found(f.r)
 	}

@@ -60,14 +60,20 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 	}
 }
 
-// addKustomizeChart adds a chart of an OCI registry, for which kustomize runs Helm.
+// addKustomizeChart adds a chart of an OCI registry or a chart repository, for which kustomize runs Helm.
 func addKustomizeChart(c *Cluster, f *scanner.File, chart *node.Node) {
 	repository, name := chart.Get("repo").Text(), chart.Get("name").Text()
-	if !strings.HasPrefix(repository, "oci://") {
+	e := scanner.Entry{Address: repository}
+	switch {
+	case strings.HasPrefix(repository, "oci://"):
+		e.Address, e.Notices = strings.TrimSuffix(repository, "/")+"/"+name, []model.Notice{scanner.HelmAnonymous}
+	case isClassicHelm(repository):
+		e.OfCharts(name, chart.Get("version").Text())
+		e.Notices = []model.Notice{scanner.HelmRepositoryAnonymous}
+	default:
 		return
 	}
-	e := scanner.Entry{At: f.At(chart.Get("repo").Line, "chart "+name), Address: strings.TrimSuffix(repository, "/") + "/" + name}
-	e.Format, e.Consumer, e.Notices = model.Kustomization, model.Helm, []model.Notice{scanner.HelmAnonymous}
+	e.At, e.Format, e.Consumer = f.At(chart.Get("repo").Line, "chart "+name), model.Kustomization, model.Helm
 	e.Add(c.Scanner)
 }
 

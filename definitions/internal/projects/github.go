@@ -217,10 +217,6 @@ func dependabotRegistry(f *scanner.File, registry node.Pair) {
 		e.Address = n.Get("registry").Text()
 	}
 	switch {
-	case kind == "helm-registry" && !strings.HasPrefix(e.Address, "oci://"):
-		f.Scanner.Skip(e.At, model.SkipClassicHelm,
-			"The URL does not begin with oci://, so that it is a classic repository with an index.yaml.")
-		return
 	case kind != "docker-registry" && kind != "helm-registry":
 		f.Scanner.Skip(e.At, model.SkipNotARegistry, "The type %.40q is not an OCI registry.", kind)
 		return
@@ -232,6 +228,9 @@ func dependabotRegistry(f *scanner.File, registry node.Pair) {
 	}
 	if kind == "helm-registry" {
 		e.Consumer = model.Helm
+		if !strings.HasPrefix(e.Address, "oci://") {
+			e.OfCharts("", "")
+		}
 	} else {
 		e.Consumer = model.Docker
 	}

@@ -37,9 +37,40 @@ func readHelmRepositories(f *scanner.File) {
 		f.Unrecognized()
 	}
 	for _, n := range f.Root().Get("repositories").Items() {
-		f.Scanner.Skip(f.At(n.Line, "repository "+n.Get("name").Text()), model.SkipClassicHelm,
-			"Helm uses repositories.yaml only for classic repositories. Charts in OCI registries are used by their URL (oci://…).")
+		helmRepository(f, n)
 	}
+}
+
+// helmRepository adds a repository of "helm repo add". Credentials and certificates are for what is in it.
+func helmRepository(f *scanner.File, n *node.Node) {
+	text := func(key string) string { return n.Get(key).Text() }
+	e := scanner.Entry{At: f.At(n.Line, "repository "+text("name")), Address: text("url")}
+	e.Format, e.Consumer = model.HelmRepositories, model.Helm
+	if strings.HasPrefix(e.Address, "oci://") {
+		f.Scanner.Skip(e.At, model.SkipClassicHelm,
+			"Helm uses repositories.yaml only for classic repositories. Charts in OCI registries are used by their URL (oci://…).")
+		return
+	}
+	e.OfCharts("", "")
+	e.Definition.Auth = scanner.BasicAuth(text("username"), text("password"))
+	e.Definition.Auth.PassCredentials = n.Get("pass_credentials_all").Bool()
+	helmTLS(f, &e, n.Get("insecure_skip_tls_verify").Bool(), text("caFile"), text("certFile"), text("keyFile"))
+	e.Add(f.Scanner)
+}
+
+// helmTLS adds what the certificate files of a repository have.
+func helmTLS(f *scanner.File, e *scanner.Entry, skipVerify bool, ca, certificate, key string) {
+	tls := &e.Definition.Auth.TLS
+	tls.InsecureSkipVerify = skipVerify
+	if ca != "" {
+		tls.CA, _ = f.Pem(&e.Registry, ca)
+	}
+	if certificate != "" && key != "" { // Helm uses none without the other
+		tls.Certificate, _ = f.Pem(&e.Registry, certificate)
+		_, text := f.Pem(&e.Registry, key)
+		tls.Key = secret.String(text)
+	}
+	tls.Enabled = *tls != regcheck.TLS{}
 }
 
 func isHelmChart(f *scanner.File) bool {
@@ -85,7 +116,10 @@ func helmDependency(f *scanner.File, n *node.Node) {
 			Notices: []model.Notice{scanner.HelmAnonymous}},
 			At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name}.Add(s)
 	case scheme == "http" || scheme == "https":
-		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository.")
+		e := scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm,
+			Notices: []model.Notice{scanner.HelmRepositoryAnonymous}}, At: at, Address: repository}
+		e.OfCharts(name, n.Get("version").Text())
+		e.Add(s)
 	case hasScheme:
 		s.Skip(at, model.SkipUnsupportedScheme, "Helm reaches the repository through a plugin.")
 	default:
@@ -200,7 +234,7 @@ func (h *helmfile) addRepository(r *chartRepository) {
 	case !r.oci && scheme == "oci":
 		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing,
 			"Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
-	case !r.oci:
+	case !r.oci && !hasScheme:
 		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set oci to true.")
 		return
 	}
@@ -208,7 +242,24 @@ func (h *helmfile) addRepository(r *chartRepository) {
 		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries,
 			"Another repository has the name %s: releases use the first of them. Rename one.", scanner.Shown(r.name))
 	}
+	if !r.oci && scheme != "oci" {
+		h.addChart(e, r, "", "")
+		return
+	}
 	h.add(e, r, nil)
+}
+
+// addChart adds a chart repository, and a chart in it unless its name is empty.
+func (h *helmfile) addChart(e scanner.Entry, r *chartRepository, chart, version string) {
+	e.Address = r.address
+	e.OfCharts(chart, version)
+	e.Definition.Auth = &regcheck.Auth{}
+	if r.text("username")+r.text("password") != "" {
+		r.credentials(&e)
+	}
+	e.Definition.Auth.PassCredentials = r.node.Get("passCredentials").Bool()
+	helmTLS(h.File, &e, r.node.Get("skipTLSVerify").Bool(), r.text("caFile"), r.text("certFile"), r.text("keyFile"))
+	e.Add(h.Scanner)
 }
 
 func (h *helmfile) addRelease(n *node.Node) {
@@ -228,7 +279,8 @@ func (h *helmfile) addRelease(n *node.Node) {
 	case found && r != nil && r.oci:
 		e.Address = r.address + "/" + name
 		h.add(e, r, n)
-	case found && r != nil: // its repository is reported
+	case found && r != nil:
+		h.addChart(e, r, name, n.Get("version").Text())
 	case strings.HasPrefix(chart, "git::"):
 		s.Skip(at, model.SkipGit, "The chart is in a Git repository.")
 	case strings.Contains(chart, "://"):
@@ -247,13 +299,14 @@ func (h *helmfile) add(e scanner.Entry, r *chartRepository, release *node.Node) 
 	}
 	e.Definition.Auth = &regcheck.Auth{}
 	h.addCredentials(&e, r)
-	tls := &e.Definition.Auth.TLS
 	if isSet("plainHttp", "plainHttp") {
 		e.Address = "http://" + strings.TrimPrefix(e.Address, "oci://")
 	} else {
-		tls.InsecureSkipVerify = isSet("insecureSkipTLSVerify", "skipTLSVerify")
-		h.addCertificates(&e, r)
-		tls.Enabled = *tls != regcheck.TLS{}
+		var ca, certificate, key string
+		if r != nil {
+			ca, certificate, key = r.text("caFile"), r.text("certFile"), r.text("keyFile")
+		}
+		helmTLS(h.File, &e, isSet("insecureSkipTLSVerify", "skipTLSVerify"), ca, certificate, key)
 	}
 	e.Add(h.Scanner)
 }
@@ -328,18 +381,5 @@ func (r *chartRepository) credentials(e *scanner.Entry) {
 		e.Notices = append(e.Notices,
 			scanner.SecretNotice("Set the environment variables "+variable+"_USERNAME and "+variable+"_PASSWORD instead, which helmfile "+
 				"uses."))
-	}
-}
-
-// addCertificates adds what the certificate files of a repository have. Their paths are relative to the helmfile.
-func (h *helmfile) addCertificates(e *scanner.Entry, r *chartRepository) {
-	tls := &e.Definition.Auth.TLS
-	if r != nil && r.text("caFile") != "" {
-		tls.CA, _ = h.Pem(&e.Registry, r.text("caFile"))
-	}
-	if r != nil && r.text("certFile") != "" && r.text("keyFile") != "" { // Helm uses none without the other
-		tls.Certificate, _ = h.Pem(&e.Registry, r.text("certFile"))
-		_, key := h.Pem(&e.Registry, r.text("keyFile"))
-		tls.Key = secret.String(key)
 	}
 }

@@ -131,7 +131,7 @@ func (t terraform) known(f *scanner.File, name string, v tfValues, address strin
 	}
 }
 
-// helmRelease adds the chart of a release in an OCI registry, with the credentials of the release.
+// helmRelease adds the chart of a release in an OCI registry or a chart repository, with the credentials of the release.
 func helmRelease(f *scanner.File, v tfValues, address string) {
 	attribute, chart := "repository", v.text("chart")
 	e := scanner.Entry{At: v.at(f, attribute, address), Address: strings.TrimSuffix(v.text(attribute), "/") + "/" + chart}
@@ -139,13 +139,22 @@ func helmRelease(f *scanner.File, v tfValues, address string) {
 		attribute, e.Address = "chart", chart
 		e.At = v.at(f, attribute, address)
 	}
-	if !strings.HasPrefix(e.Address, "oci://") {
-		return // a classic repository, a directory, or an expression
-	}
 	e.Consumer = model.Helm
 	e.Definition.Auth = scanner.BasicAuth(v.text("repository_username"), v.text("repository_password"))
+	anonymous := scanner.HelmAnonymous
+	switch scheme, _, _ := strings.Cut(e.Address, "://"); scheme {
+	case "oci":
+	case "https", "http":
+		anonymous = scanner.HelmRepositoryAnonymous
+		e.Address = v.text(attribute)
+		e.OfCharts(chart, v.text("version"))
+		e.Definition.Auth.PassCredentials = v.get("pass_credentials").Bool()
+		helmTLS(f, &e, false, v.text("repository_ca_file"), v.text("repository_cert_file"), v.text("repository_key_file"))
+	default:
+		return // a directory, or an expression
+	}
 	if v.get("repository_username") == nil && v.get("repository_password") == nil {
-		e.Notices = append(e.Notices, scanner.HelmAnonymous)
+		e.Notices = append(e.Notices, anonymous)
 	}
 	v.entry(f, e, attribute, "chart", "repository_username", "repository_password")
 }

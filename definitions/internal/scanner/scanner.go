@@ -182,6 +182,7 @@ const (
 	pathOfContent pathUse = iota
 	PathOfAPI
 	PathIgnored // by the consumer, which uses the host only
+	pathOfCharts
 )
 
 // Add adds the registry, or what its address is instead of one.
@@ -197,6 +198,10 @@ func (e Entry) Add(s *Scanner) {
 	e.Sources = []model.Source{e.At}
 	e.Definition.Endpoint = endpoint
 	switch e.Path {
+	case pathOfCharts:
+		if !e.addChartRepository(s, path) {
+			return
+		}
 	case pathOfContent:
 		e.Definition.BaseContentPath = joinPath(path, e.Definition.BaseContentPath)
 	case PathOfAPI:

@@ -76,6 +76,9 @@ func newPhrases(r model.Registry, w words) phrases {
 		name = h
 	}
 	p := phrases{words: w, place: at.String(), secret: at.String()}
+	if r.Definition.Kind == regcheck.KindChartRepository {
+		p.words = w.ofCharts(r)
+	}
 	if r.Secret != nil {
 		p.secret = r.Secret.String()
 		if r.Secret.Object != "" {
@@ -95,11 +98,9 @@ func (p phrases) field(path string) string {
 	case "endpoint":
 		return p.address + " (" + p.place + ")"
 	case "basePath", "baseContentPath", "references":
-		return "the path (" + p.place + ")"
-	case "kind":
-		return "the kind of the registry"
+		return p.content + " (" + p.place + ")"
 	case "auth.passCredentials":
-		return "the passing of credentials"
+		return p.passCredentials
 	case "auth.username":
 		return "the username (" + p.secret + ")"
 	case "auth.password":
@@ -128,6 +129,8 @@ func (p phrases) hint(r *regcheck.Report) string {
 			p.field("endpoint") + "."
 	case strings.HasPrefix(string(r.Reason), "clientCertificate") && p.certificate == "":
 		return "Contact the registry operator: the registry requires a client certificate, which this definition cannot have."
+	case r.Reason == regcheck.ReasonOCIRegistry:
+		return p.replacer.Replace(p.oci) + ": charts in an OCI registry are used with oci://."
 	case r.Code == regcheck.CodeAuthRequired:
 		return p.replacer.Replace(p.login) + "."
 	case r.Reason == regcheck.ReasonAnonymousWorks:

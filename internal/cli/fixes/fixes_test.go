@@ -22,6 +22,46 @@ func report(code regcheck.Code, reason regcheck.Reason) *regcheck.Report {
 	return &regcheck.Report{Code: code, Reason: reason, HintText: e.Hint, MessageText: e.Sentence}
 }
 
+// The words for chart repositories are those of their program: none of them has a pull secret or the type of a registry.
+func TestHintsForChartRepositories(t *testing.T) {
+	for _, row := range []struct {
+		format   model.Format
+		consumer model.Consumer
+		object   string
+		code     regcheck.Code
+		reason   regcheck.Reason
+		want     string
+	}{
+		{model.Kubernetes, model.Flux, "HelmRepository a/b", regcheck.CodeAuthRequired, "",
+			"Set spec.secretRef of the HelmRepository to a Secret with username and password."},
+		{model.Kubernetes, model.Flux, "HelmRepository a/b", regcheck.CodeNotChartRepository, regcheck.ReasonOCIRegistry,
+			"Set spec.type of the HelmRepository to oci, and begin spec.url with oci://: charts"},
+		{model.Kubernetes, model.Flux, "HelmRelease a/b", regcheck.CodeAccessDenied, regcheck.ReasonOtherHost,
+			"set spec.passCredentials to true."},
+		{model.Kubernetes, model.ArgoCD, "Secret argocd/a", regcheck.CodeNotChartRepository, regcheck.ReasonOCIRegistry,
+			`Remove the scheme from url in apps/a.yaml:12, and set enableOCI: "true"`},
+		{model.Kubernetes, model.ArgoCD, "Application argocd/a", regcheck.CodeAccessDenied, regcheck.ReasonOtherHost,
+			"set helm.passCredentials of the source to true."},
+		{model.Helmfile, model.Helm, "repository a", regcheck.CodeAuthRequired, "",
+			"Set username and password of the repository in apps/a.yaml."},
+		{model.Terraform, model.Helm, "helm_release.a", regcheck.CodeAuthRequired, "",
+			"Set repository_username and repository_password of helm_release.a in apps/a.yaml:12."},
+		{model.HelmRepositories, model.Helm, "repository a", regcheck.CodeAccessDenied, regcheck.ReasonOtherHost,
+			"set pass_credentials_all to true."},
+		{model.Dependabot, model.Helm, "registry a", regcheck.CodeAuthRequired, "",
+			"Set username and password of the registry a in apps/a.yaml:12."},
+		{model.HelmChart, model.Helm, "dependency a", regcheck.CodeTLSFailed, regcheck.ReasonNotTLS,
+			"Begin the repository in apps/a.yaml:12 with http:// if"},
+	} {
+		r := registry(row.format, row.consumer, row.object)
+		r.Definition.Kind = regcheck.KindChartRepository
+		given := show(*report(row.code, row.reason), regcheck.Audience{})
+		if got := Report(r, given, regcheck.Audience{}).Hint; !strings.Contains(got, row.want) {
+			t.Errorf("%s of %s %s: %q, want %q", row.reason, row.format, row.consumer, got, row.want)
+		}
+	}
+}
+
 func TestHintsOfConsumers(t *testing.T) {
 	const untrusted, notTLS, required = "untrusted", "notTLS", "required"
 	const ca, port = " to the PEM certificate of the signing CA.", " if the registry does not use TLS; otherwise correct the port in "

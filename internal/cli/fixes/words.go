@@ -15,6 +15,38 @@ type words struct {
 	skipVerify       string // what turns off the verification of certificates
 	plainHTTP        string // how to connect without TLS, an imperative sentence without its end; empty if that is not possible
 	login            string // how to give credentials, an imperative sentence without its end
+	content          string // what names the content
+
+	// Of chart repositories.
+	passCredentials string // what sends credentials to other hosts
+	oci             string // how to use an OCI registry instead, an imperative sentence without its end
+}
+
+// ofCharts returns the words for a chart repository: it has no pull secret, and the scheme is in its URL.
+func (w words) ofCharts(r model.Registry) words {
+	w.content, w.plainHTTP = "the chart", "Begin "+w.address+" in {place} with http://"
+	w.login = "Run helm repo add with --username and --password"
+	w.passCredentials, w.oci = "helm's --pass-credentials", "Begin "+w.address+" in {place} with oci://"
+	switch {
+	case r.Consumer == model.Flux:
+		w.login = "Set spec.secretRef of the HelmRepository to a Secret with username and password"
+		w.passCredentials, w.oci = "spec.passCredentials", "Set spec.type of the HelmRepository to oci, and begin spec.url with oci://"
+	case r.Consumer == model.ArgoCD:
+		w.passCredentials = "helm.passCredentials of the source"
+		w.oci = `Remove the scheme from ` + w.address + ` in {place}, and set enableOCI: "true" in the Secret of the repository`
+	case r.Format == model.Helmfile:
+		w.login = "Set username and password of the repository in {file}"
+		w.passCredentials, w.oci = "passCredentials of the repository",
+			"Set oci: true for the repository in {file}, and remove the scheme from its url"
+	case r.Format == model.Terraform:
+		w.login = "Set repository_username and repository_password of {object} in {place}"
+		w.passCredentials = "pass_credentials"
+	case r.Format == model.HelmRepositories:
+		w.passCredentials, w.oci = "pass_credentials_all", "Run helm repo remove, and use the charts by their URL"
+	case r.Format == model.Dependabot:
+		w.login = "Set username and password of the {object} in {place}"
+	}
+	return w
 }
 
 // row has the words for a format, a consumer, and the begin of an object's name. Empty fields match all.
@@ -34,6 +66,7 @@ func wordsOf(r model.Registry) (words, bool) {
 	for _, row := range table {
 		if (row.format == "" || row.format == r.Format) && (row.consumer == "" || row.consumer == r.Consumer) &&
 			strings.Contains(object, row.object) {
+			row.content = "the path"
 			return row.words, r.Format != model.RegistryDefinition
 		}
 	}
