@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
@@ -32,14 +33,16 @@ func TestPooler(t *testing.T) {
 			mode, _, _ := strings.Cut(name, ",")
 			pooler, direct := postgrestest.StartPooler(t, server, mode, settings...), server.NewDatabase(t)
 			execDirectly(t, direct, poorDefaults)
-			one, two := mustOpenURL(t, pooler.URL(direct)), mustOpenURL(t, pooler.URL(direct))
+			patient := Options{URL: secret.String(pooler.URL(direct)), Timeout: time.Minute} // a busy machine does not exceed it
+			one, two := mustOpen(t, patient), mustOpen(t, patient)
 			for _, db := range []*DB{one, two} {
 				if found := db.engine.(*postgres).pooling.Load(); found.transactions != (mode == "transaction") {
 					t.Fatalf("found %+v", found)
 				}
 			}
 			usePooled(t, one, two)
-			ownSettings(t, one)
+			_, _ = one.Close(), two.Close() // in mode session they have the connections
+			ownSettings(t, mustOpenURL(t, pooler.URL(direct)))
 			othersSettings(t, pooler.URL(direct), mode)
 		})
 	}
