@@ -19,7 +19,7 @@ type TrustRuleSpec struct {
 	Issuer   string            `json:"issuer"`             // exactly the claim iss
 	Audience string            `json:"audience"`           // one of the claim aud
 	Claims   map[string]string `json:"claims"`             // required values; one that ends in /* or :* is a prefix
-	Role     string            `json:"role,omitempty"`     // admin or member; empty means member
+	Role     string            `json:"role,omitempty"`     // as of a user; empty means member
 	Projects []string          `json:"projects,omitempty"` // of a member
 	CA       string            `json:"ca,omitempty"`       // PEM, trusted for the issuer in addition to the system's
 	JWKS     string            `json:"jwks,omitempty"`     // JSON Web Key Set; empty: read from the issuer

@@ -12,7 +12,7 @@ type UserInfo struct {
 	TenantUID string `json:"tenantUid"`
 	UserUID   string `json:"userUid"`
 	Email     string `json:"email"`
-	Role      string `json:"role"` // admin or member; on a local store, operator
+	Role      string `json:"role"` // such as member; on a local store, operator
 }
 
 // Users is the response of PathUsers.
@@ -33,7 +33,7 @@ type UserSpec struct {
 	EmailID   string   `json:"emailId"`
 	FirstName string   `json:"firstName,omitempty"`
 	LastName  string   `json:"lastName,omitempty"`
-	Roles     []string `json:"roles"` // one of admin, member
+	Roles     []string `json:"roles"` // one of admin, member, viewer, registry-editor, auditor
 	Projects  []Ref    `json:"projects,omitzero"`
 }
 

@@ -63,7 +63,7 @@ func (u Users) SetActive(ctx context.Context, user string, active bool) error {
 	return u.c.put(ctx, api.PathUserState, api.UserState{IsActive: &active}, user)
 }
 
-// SetRole sets the role of a user in the organization: admin or member.
+// SetRole sets the role of a user in the organization.
 func (u Users) SetRole(ctx context.Context, user, role string) error {
 	return u.c.put(ctx, api.PathUserRoles, api.UserRoles{Roles: []string{role}}, user)
 }

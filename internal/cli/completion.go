@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	roles "github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -34,7 +34,7 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
 		"template":             alert.Templates,
 		"component":            alert.Components,
-		"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
+		"role":                 asStrings(roles.Assignable()),
 		"smtp-tls":             {"starttls", "tls", "none"},
 	}
 })

@@ -99,7 +99,7 @@ func (p Commands) createTrust() *cobra.Command {
 	flags.StringToStringVar(&rule.Spec.Claims, "claim", nil, "required claim, such as repository=acme/app; a value that ends in /* or :* "+
 		"is a prefix; may be repeated")
 	flags.StringVar(&rule.Spec.Audience, "audience", "", "required audience of the tokens (default: the URL of the server)")
-	flags.StringVar(&rule.Spec.Role, "role", "member", "role of who presents a token: admin or member")
+	flags.StringVar(&rule.Spec.Role, "role", "member", "role of who presents a token: "+roleNames)
 	projectFlag(cmd, &rule.Spec.Projects)
 	flags.StringVar(&ca, "ca", "", "file of CA certificates (PEM) to trust for the issuer in addition to the system's")
 	flags.StringVar(&jwks, "jwks", "", "file of the issuer's keys (JSON Web Key Set), where the server cannot reach the issuer")

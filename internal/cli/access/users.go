@@ -16,6 +16,9 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
+// roleNames are the roles of the flag --role.
+const roleNames = "admin, member, viewer, registry-editor or auditor"
+
 // users has the commands for users.
 type users struct{ Commands }
 
@@ -100,7 +103,7 @@ func (u users) createUser() *cobra.Command {
 	}, manage.Changes)
 	cmd.Flags().StringVar(&user.Spec.EmailID, "email", "", "the same as EMAIL")
 	nameFlags(cmd, &user.Metadata.Name, &user.Spec.FirstName, &user.Spec.LastName)
-	cmd.Flags().StringVar(&role, "role", "member", "role of the user: admin or member")
+	cmd.Flags().StringVar(&role, "role", "member", "role of the user: "+roleNames)
 	passwordFlag(cmd, &fromStdin)
 	projectFlag(cmd, &user.Spec.Projects)
 	return cmd
@@ -222,7 +225,7 @@ func (u users) setRole() *cobra.Command {
 	role := ""
 	cmd := u.userCommand("role", "Set the role of a user", func(c *manage.Call, user string) error {
 		if role == "" { // the API takes it for member
-			return command.Usage(c.Cmd, errors.New("--role must be admin or member"))
+			return command.Usage(c.Cmd, errors.New("--role must be "+roleNames))
 		}
 		if err := c.Client.Users.SetRole(c.Ctx, user, role); err != nil {
 			return err
@@ -231,7 +234,7 @@ func (u users) setRole() *cobra.Command {
 		return nil
 	}, manage.Changes)
 	cmd.Use += " --role R"
-	cmd.Flags().StringVar(&role, "role", "", "role of the user: admin or member")
+	cmd.Flags().StringVar(&role, "role", "", "role of the user: "+roleNames)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -282,7 +283,7 @@ func (s *Channels) change(ctx context.Context, p auth.Principal, origin audit.Or
 	change func(*store.Tx, []store.Channel, recorder) error) error {
 	record := p.AuditRecord(origin, action)
 	record.UID, record.At, record.Object = origin.RecordUID(), s.now(), object
-	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
+	if refusal := p.May(access.ConfigureAlerts); refusal != nil {
 		return s.refuse(ctx, record, fault.CodeOperationForbidden, refusal)
 	}
 	if err := checkComponent(in.Component); err != nil {

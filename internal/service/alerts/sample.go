@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -42,7 +43,7 @@ type TestResult struct {
 func (s *Channels) Test(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string) (TestResult, error) {
 	record := p.AuditRecord(origin, audit.AlertTest)
 	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), s.now(), uid, audit.Started
-	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
+	if refusal := p.May(access.ConfigureAlerts); refusal != nil {
 		return TestResult{}, s.refuse(ctx, record, fault.CodeOperationForbidden, refusal)
 	}
 	if err := checkComponent(in.Component); err != nil {

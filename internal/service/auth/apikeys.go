@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -132,7 +133,7 @@ func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input
 			return tx.Users.Get(ctx, org.UID, p.UserUID)
 		}
 	}
-	if err := p.May(CreateAllAPIKeys); err != nil {
+	if err := p.May(access.CreateAllAPIKeys); err != nil {
 		return store.User{}, err
 	}
 	return userOf(ctx, tx, org, input.User)
@@ -148,7 +149,7 @@ func (k *APIKeys) List(ctx context.Context, p Principal, org string, after APIKe
 			return err
 		}
 		var keys []store.APIKey
-		if p.Can(ReadAllAPIKeys) {
+		if p.Can(access.ReadAllAPIKeys) {
 			keys, more, err = tx.APIKeys.OfOrg(ctx, orgUID, store.APIKey{UserUID: after.UserUID, Canonical: after.Canonical})
 		} else {
 			keys, err = tx.APIKeys.OfUser(ctx, orgUID, p.UserUID)
@@ -164,7 +165,7 @@ func (k *APIKeys) List(ctx context.Context, p Principal, org string, after APIKe
 // Expiring lists at most limit active keys that the caller may see and that expire within that time, the first to expire first.
 func (k *APIKeys) Expiring(ctx context.Context, p Principal, within time.Duration, limit int) (list []APIKey, err error) {
 	user, now := p.UserUID, k.now()
-	if p.Can(ReadAllAPIKeys) {
+	if p.Can(access.ReadAllAPIKeys) {
 		user = ""
 	}
 	err = k.db.View(ctx, func(tx *store.Tx) error {
@@ -197,7 +198,7 @@ func (k *APIKeys) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid str
 		read = func() (store.APIKey, error) { return tx.APIKeys.ByUID(ctx, uid) }
 	}
 	key, err := read()
-	if err == nil && key.UserUID != p.UserUID && !p.Can(ManageAllAPIKeys) {
+	if err == nil && key.UserUID != p.UserUID && !p.Can(access.ManageAllAPIKeys) {
 		err = store.ErrNotFound
 	}
 	if err != nil {

@@ -10,66 +10,19 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
 // Role is the role of a principal in its organization.
-type Role string
+type Role = access.Role
 
-// Roles. The operator uses the command line on the host, belongs to no organization and may do everything.
+// Roles that the code names.
 const (
-	RoleAdmin    Role = "admin"
-	RoleMember   Role = "member"
-	RoleOperator Role = "operator"
+	RoleAdmin    = access.Admin
+	RoleMember   = access.Member
+	RoleOperator = access.Operator
 )
-
-// Permission is required for an operation that not every role may do. Its text is part of the response that refuses it.
-type Permission string
-
-// Permissions. Users need none for their own sessions, keys and password.
-const (
-	ValidateRegistries Permission = "registry.validate" // and read stored ones, with secrets masked
-	CreateRegistries   Permission = "registry.create"
-	ChangeRegistries   Permission = "registry.update"
-	DeleteRegistries   Permission = "registry.delete"
-	SyncRegistries     Permission = "registry.sync"
-	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
-	ReadOrgs           Permission = "org.list"
-	CreateOrgs         Permission = "org.create"
-	RenameOrgs         Permission = "org.update"
-	DeleteOrgs         Permission = "org.delete"
-	ReadAllProjects    Permission = "project.listAll"
-	CreateProjects     Permission = "project.create"
-	ChangeProjects     Permission = "project.update"
-	DeleteProjects     Permission = "project.delete"
-	ReadUsers          Permission = "user.list"
-	CreateUsers        Permission = "user.create"
-	ChangeUsers        Permission = "user.update" // names, email, role, projects, enabled or not
-	DeleteUsers        Permission = "user.delete"
-	ReadAllAudits      Permission = "audit.listAll"
-	ReadAllAPIKeys     Permission = "apiKey.listAll"
-	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
-	ManageAllAPIKeys   Permission = "apiKey.manageAll"
-	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
-	DisableUsers       Permission = "user.disable"
-	RevokeAllTokens    Permission = "token.revokeAll"
-	ConfigureAlerts    Permission = "alert.update"
-	ReadTrusts         Permission = "trust.list"
-	CreateTrusts       Permission = "trust.create"
-	DeleteTrusts       Permission = "trust.delete"
-	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
-	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
-)
-
-// granted lists the permissions of each role within its organization. The operator is not listed: it has all.
-var granted = map[Role]map[Permission]bool{
-	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true,
-		ReadUsers: true, CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true,
-		CreateAllAPIKeys: true, ManageAllAPIKeys: true, SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
-		ConfigureAlerts: true, ReadSettings: true, ReadTrusts: true, CreateTrusts: true, DeleteTrusts: true,
-		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
-	RoleMember: {ValidateRegistries: true},
-}
 
 // Principal is the caller and its organization. The zero value has no permission.
 type Principal struct {
@@ -85,12 +38,12 @@ func Operator() Principal {
 }
 
 // May returns nil, or the fault that refuses a permission.
-func (p Principal) May(permission Permission) error {
+func (p Principal) May(permission access.Permission) error {
 	if p.Can(permission) {
 		return nil
 	}
 	whom := "Ask an administrator of your organization for it."
-	if !granted[RoleAdmin][permission] {
+	if access.OperatorOnly(permission) {
 		whom = "Only the operator may do it, on the server, with the command line of regwarden."
 	}
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
@@ -98,9 +51,7 @@ func (p Principal) May(permission Permission) error {
 }
 
 // Can reports whether May returns nil.
-func (p Principal) Can(permission Permission) bool {
-	return p.Role == RoleOperator || granted[p.Role][permission]
-}
+func (p Principal) Can(permission access.Permission) bool { return p.Role.Grants(permission) }
 
 // AuditRecord returns an audit record of the principal's action, without outcome.
 func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.Record {

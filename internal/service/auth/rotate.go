@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -15,7 +16,7 @@ import (
 //
 // Faults: Forbidden except for an operator: the keys serve all organizations.
 func (k *Keys) Rotate(ctx context.Context, p Principal, origin audit.Origin) error {
-	if err := p.May(RotateServiceKeys); err != nil {
+	if err := p.May(access.RotateServiceKeys); err != nil {
 		return err
 	}
 	err := k.db.InTx(ctx, func(tx *store.Tx) error {
@@ -62,7 +63,7 @@ func (k *Keys) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) erro
 //
 // Faults: Forbidden except for an operator.
 func (k *Keys) RotateMaster(ctx context.Context, p Principal, origin audit.Origin, next seal.MasterKey) (former string, err error) {
-	if err := p.May(RotateServiceKeys); err != nil {
+	if err := p.May(access.RotateServiceKeys); err != nil {
 		return "", err
 	}
 	former, err = k.db.RotateMaster(ctx, next, func(tx *store.Tx) error {

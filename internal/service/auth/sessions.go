@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -174,7 +175,7 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 			return nil, err
 		}
 		own := session.UserUID == p.UserUID && session.OrgUID == p.OrgUID
-		colleague := p.Can(RevokeAllTokens) && (session.OrgUID == p.OrgUID || p.Role == RoleOperator)
+		colleague := p.Can(access.RevokeAllTokens) && (session.OrgUID == p.OrgUID || p.Role == RoleOperator)
 		if err != nil || !own && !colleague {
 			problems = append(problems, fault.Field{Field: fmt.Sprintf("tokens[%d]", i), Problem: "is not a token that you may revoke"})
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/service/filereader"
@@ -58,7 +59,7 @@ func (s *Service) ScanLoad() (running, waiting int) { return s.scans.Load() }
 
 // admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
 func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest) (release func(), err error) {
-	if err := p.May(auth.ValidateRegistries); err != nil {
+	if err := p.May(access.ValidateRegistries); err != nil {
 		return nil, err
 	}
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -58,7 +59,7 @@ func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (plan 
 	if plan, err = s.parse(ctx, p, r); err != nil {
 		return nil, nil, err
 	}
-	if err := p.May(auth.ValidateRegistries); err != nil {
+	if err := p.May(access.ValidateRegistries); err != nil {
 		return nil, nil, err
 	}
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {

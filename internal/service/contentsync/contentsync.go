@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
@@ -67,7 +68,7 @@ func StatusOf(supported bool, s store.RegistrySync) Status {
 //
 // Faults: Forbidden; NotFound; Invalid if the definition disables synchronization.
 func (s *Service) Request(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
-	request := registries.ContactRequest{Permission: auth.SyncRegistries, Action: audit.RegistrySync, UID: uid}
+	request := registries.ContactRequest{Permission: access.SyncRegistries, Action: audit.RegistrySync, UID: uid}
 	return s.registries.RequestContact(ctx, p, origin, request, func(tx *store.Tx, c registries.Contact) error {
 		if !c.SyncSupported {
 			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "must be true in the definition of this registry"})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/storage/audits"
@@ -76,9 +77,9 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 	if problems := q.Problems(); len(problems) > 0 {
 		return page, fault.InvalidFields(problems...)
 	}
-	if !p.Can(auth.ReadAllAudits) {
+	if !p.Can(access.ReadAllAudits) {
 		if q.ActorUID != "" && q.ActorUID != p.UserUID {
-			return page, p.May(auth.ReadAllAudits)
+			return page, p.May(access.ReadAllAudits)
 		}
 		q.ActorUID = p.UserUID
 	}
@@ -138,7 +139,7 @@ func objectName(ctx context.Context, tx *store.Tx, r audit.Record) (string, erro
 func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action,
 	limit int) (list []audit.Record, err error) {
 	filter := audits.Filter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
-	if !p.Can(auth.ReadAllAudits) {
+	if !p.Can(access.ReadAllAudits) {
 		filter.ActorUID = p.UserUID
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -221,7 +222,7 @@ func mayReadAudit(p auth.Principal, record audit.Record) bool {
 		return false
 	}
 	validation := record.Action == audit.RegistryValidate || record.Action == audit.RegistryDiagnose
-	return validation || p.Can(auth.ReadAllAudits) || record.ActorUID == p.UserUID
+	return validation || p.Can(access.ReadAllAudits) || record.ActorUID == p.UserUID
 }
 
 // list returns the values of a closed list, separated by commas.

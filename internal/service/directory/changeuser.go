@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -26,8 +27,8 @@ type UserWithProjects struct {
 // Faults: Forbidden; NotFound.
 func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
 	// Checked before the query, so that the response does not reveal whether the user exists.
-	if !p.Can(auth.ReadUsers) && ref.User != p.UserUID {
-		return UserWithProjects{}, p.May(auth.ReadUsers)
+	if !p.Can(access.ReadUsers) && ref.User != p.UserUID {
+		return UserWithProjects{}, p.May(access.ReadUsers)
 	}
 	var found UserWithProjects
 	err := d.db.View(ctx, func(tx *store.Tx) error {
@@ -80,7 +81,7 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 	if problems := change.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
 		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
 			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
 	})
@@ -91,7 +92,7 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 //
 // Faults: Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	return d.changeUser(ctx, p, origin, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, access.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
 		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
@@ -105,15 +106,15 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
-	if problems := fault.FieldProblem("role", roleProblem(role)); len(problems) > 0 {
+	if problems := fault.FieldProblem("role", access.RoleProblem(role)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
 		if user.UID == p.UserUID {
-			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
+			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ChangeUsers),
 				Message: "You cannot change your own role. Ask another administrator of your organization."}
 		}
-		if role != auth.RoleAdmin {
+		if !role.Includes(auth.RoleAdmin) {
 			if err := keepAdmin(ctx, tx, p, user); err != nil {
 				return err
 			}
@@ -126,7 +127,7 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
 func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []string) error {
-	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else the projects of concurrent calls would be combined
 			return err
 		}
@@ -143,7 +144,7 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 // Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
 // many passwords are hashed at once.
 func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
-	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notSelf: true}
+	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.PasswordSet, object: ref.User, notSelf: true}
 	var hash string
 	if a.refusal() == nil {
 		var err error
@@ -185,7 +186,7 @@ func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, 
 //
 // Faults: Forbidden, also for the principal's own user; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notSelf: true}
+	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserDisable, object: ref.User, notSelf: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
 		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
@@ -198,7 +199,7 @@ func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin au
 //
 // Faults: Forbidden, also for the principal's own user; NotFound.
 func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notSelf: true}
+	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserEnable, object: ref.User, notSelf: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
 		return unlessDone(tx.Users.Enable(ctx, user.OrgUID, user.UID))
 	})
@@ -223,7 +224,7 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 		return err
 	}
 	now, err := tx.Users.Get(ctx, user.OrgUID, user.UID)
-	if err != nil || now.Role != string(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
+	if err != nil || !auth.Role(now.Role).Includes(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
 		return err
 	}
 	if hasOther, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); hasOther || err != nil {
@@ -234,7 +235,7 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 }
 
 // changeUser finds the user, changes it and records the change.
-func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission,
+func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission access.Permission,
 	action audit.Action, change func(*store.Tx, store.User) error) error {
 	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -23,7 +24,7 @@ const maxContents = 100 // of each kind
 //
 // Faults: Forbidden; NotFound.
 func (d *Directory) ProjectContents(ctx context.Context, p auth.Principal, uid string) ([]Contents, error) {
-	if err := p.May(auth.DeleteProjects); err != nil {
+	if err := p.May(access.DeleteProjects); err != nil {
 		return nil, err
 	}
 	return d.contents(ctx, func(tx *store.Tx) (kinds []kind, err error) {
@@ -42,7 +43,7 @@ func (d *Directory) ProjectContents(ctx context.Context, p auth.Principal, uid s
 //
 // Faults: Forbidden; NotFound.
 func (d *Directory) OrgContents(ctx context.Context, p auth.Principal, uid string) ([]Contents, error) {
-	if err := p.May(auth.DeleteOrgs); err != nil {
+	if err := p.May(access.DeleteOrgs); err != nil {
 		return nil, err
 	}
 	return d.contents(ctx, func(tx *store.Tx) ([]kind, error) {

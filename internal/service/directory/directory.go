@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -78,7 +79,7 @@ func New(db *store.DB, passwords *auth.Passwords, now func() time.Time) *Directo
 type attempt struct {
 	origin     audit.Origin
 	principal  auth.Principal
-	permission auth.Permission
+	permission access.Permission
 	action     audit.Action
 	object     string // for the record of a refusal
 	notSelf    bool   // object is a user and must not be the principal
@@ -98,7 +99,7 @@ func (a attempt) refusal() error {
 
 // notSelf prevents an administrator from locking out the organization, and a stolen administrator session from
 // changing the password.
-func notSelf(permission auth.Permission) error {
+func notSelf(permission access.Permission) error {
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
 		Message: "You cannot do this to your own user. Ask another administrator. To change your own password, give the current one."}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -22,7 +23,7 @@ func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audi
 		return Org{}, fault.InvalidFields(problems...)
 	}
 	var org store.Org
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateOrgs, action: audit.OrgCreate, object: name},
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateOrgs, action: audit.OrgCreate, object: name},
 		func(tx *store.Tx) (_ changeResult, err error) {
 			org, _, err = insertOrg(ctx, tx, name, d.now())
 			return changeResult{orgUID: org.UID, uid: org.UID}, err
@@ -37,7 +38,7 @@ func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audi
 	if problems := fault.FieldProblem("name", auth.NameProblem(name)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: auth.RenameOrgs, action: audit.OrgUpdate, object: uid},
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.RenameOrgs, action: audit.OrgUpdate, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
 			renamed := store.Org{UID: uid, Name: strings.TrimSpace(name), Canonical: auth.Canonical(name)}
 			err := auth.OrgNotFound(tx.Orgs.Rename(ctx, renamed))
@@ -60,12 +61,12 @@ func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (s
 //
 // Faults: Forbidden.
 func (d *Directory) MayReadSettings(ctx context.Context, p auth.Principal) error {
-	if err := p.May(auth.ReadSettings); err != nil || p.Role == auth.RoleOperator {
+	if err := p.May(access.ReadSettings); err != nil || p.Role == auth.RoleOperator {
 		return err
 	}
 	orgs, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]store.Org, error) { return tx.Orgs.List(ctx) })
 	if err == nil && len(orgs) > 1 {
-		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ReadSettings),
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ReadSettings),
 			Message: "The service has several organizations, so only the operator may see its settings, on the server, with 'regwarden " +
 				"config'."}
 	}
@@ -77,7 +78,7 @@ func (d *Directory) MayReadSettings(ctx context.Context, p auth.Principal) error
 //
 // Faults: Forbidden; NotFound; Conflict with CodeOrgNotEmpty.
 func (d *Directory) DeleteOrg(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.DeleteOrgs, action: audit.OrgDelete, object: uid},
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.DeleteOrgs, action: audit.OrgDelete, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
 			err := auth.OrgNotFound(tx.Orgs.BeginDelete(ctx, uid))
 			if err == nil && !cascade {
@@ -126,7 +127,7 @@ func (d *Directory) sweepContents(ctx context.Context, orgUID string) {
 func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, error) {
 	var list []Org
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		if !p.Can(auth.ReadOrgs) {
+		if !p.Can(access.ReadOrgs) {
 			org, err := tx.Orgs.Get(ctx, p.OrgUID)
 			list = []Org{visibleOrg(org)}
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -37,7 +38,7 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 		return Project{}, fault.InvalidFields(problems...)
 	}
 	var project store.Project
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects,
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateProjects,
 		action: audit.ProjectCreate, object: input.Name},
 		func(tx *store.Tx) (changeResult, error) {
 			org, err := p.Org(ctx, tx, input.Org)
@@ -67,7 +68,7 @@ func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin
 	if problems := input.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeProject(ctx, p, origin, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
+	return d.changeProject(ctx, p, origin, access.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
 		changed := newProject(p.OrgUID, input, d.now())
 		changed.UID = uid
 		return projectExists(tx.Projects.Update(ctx, changed))
@@ -79,12 +80,12 @@ func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin
 //
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
 func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
-	if cascade && p.May(auth.DeleteProjects) == nil { // what is not allowed is recorded below
+	if cascade && p.May(access.DeleteProjects) == nil { // what is not allowed is recorded below
 		if err := d.clearProject(ctx, p, origin, uid); err != nil {
 			return fault.Wrap("delete what a project contains", err)
 		}
 	}
-	return d.changeProject(ctx, p, origin, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
+	return d.changeProject(ctx, p, origin, access.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
 		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin a
 }
 
 // changeProject changes a project of the caller's organization and records the change.
-func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission,
+func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission access.Permission,
 	action audit.Action, uid string, change func(*store.Tx) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
@@ -201,7 +202,7 @@ func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org stri
 }
 
 func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
-	if p.Can(auth.ReadAllProjects) {
+	if p.Can(access.ReadAllProjects) {
 		return tx.Projects.List(ctx, orgUID, after)
 	}
 	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
@@ -212,7 +213,7 @@ func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID str
 func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (Project, error) {
 	var project store.Project
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		if p.Can(auth.ReadAllProjects) {
+		if p.Can(access.ReadAllProjects) {
 			project, err = tx.Projects.Get(ctx, p.OrgUID, uid)
 		} else {
 			project, err = tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)

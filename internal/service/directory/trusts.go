@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -54,7 +55,7 @@ type Trusts struct{ *Directory }
 func (d Trusts) Problems(t NewTrust) (problems []fault.Field) {
 	for _, field := range []struct{ name, problem string }{{"name", auth.NameProblem(t.Name)},
 		{"issuer", trustrule.IssuerProblem(t.Issuer)}, {"audience", trustrule.AudienceProblem(t.Audience)},
-		{"claims", t.Claims.Problem(t.Issuer)}, {"role", roleProblem(cmp.Or(t.Role, auth.RoleMember))},
+		{"claims", t.Claims.Problem(t.Issuer)}, {"role", access.RoleProblem(cmp.Or(t.Role, auth.RoleMember))},
 		{"ca", trustrule.CAProblem(t.CA)}, {"keys", trustrule.KeysProblem(t.Keys)}} {
 		problems = append(problems, fault.FieldProblem(field.name, field.problem)...)
 	}
@@ -73,7 +74,7 @@ func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 	rule := trusts.Rule{UID: uid, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name), Issuer: input.Issuer,
 		Audience: input.Audience, Claims: input.Claims, CA: input.CA, Keys: input.Keys, Reusable: input.Reusable, CreatedAt: now,
 		Role: string(cmp.Or(input.Role, auth.RoleMember))}
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateTrusts, action: audit.TrustCreate,
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.TrustCreate,
 		object: input.Name}, func(tx *store.Tx) (changeResult, error) {
 		org, err := p.Org(ctx, tx, input.Org)
 		if err != nil {
@@ -105,7 +106,7 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 
 // List lists the rules of the caller's organization by name, without their projects. Only administrators may call it.
 func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []Trust, err error) {
-	if err := p.May(auth.ReadTrusts); err != nil {
+	if err := p.May(access.ReadTrusts); err != nil {
 		return nil, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
@@ -126,7 +127,7 @@ func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []
 //
 // Faults: Forbidden; NotFound.
 func (d Trusts) Get(ctx context.Context, p auth.Principal, org, uid string) (found Trust, err error) {
-	if err := p.May(auth.ReadTrusts); err != nil {
+	if err := p.May(access.ReadTrusts); err != nil {
 		return found, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
@@ -149,7 +150,7 @@ func (d Trusts) Get(ctx context.Context, p auth.Principal, org, uid string) (fou
 //
 // Faults: Forbidden; NotFound.
 func (d Trusts) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) error {
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: auth.DeleteTrusts, action: audit.TrustDelete, object: uid},
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.DeleteTrusts, action: audit.TrustDelete, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
 			orgUID, err := p.FindOrgUID(ctx, tx, org)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -42,22 +43,22 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 		return User{}, err
 	}
 	var user store.User
-	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: input.Email},
-		func(tx *store.Tx) (changeResult, error) {
-			org, err := p.Org(ctx, tx, input.Org)
-			if err != nil {
-				return changeResult{}, err
-			}
-			user = newUser(org.UID, input, hash, d.now())
-			// Deleted concurrently.
-			return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects))
-		})
+	err = d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateUsers, action: audit.UserCreate,
+		object: input.Email}, func(tx *store.Tx) (changeResult, error) {
+		org, err := p.Org(ctx, tx, input.Org)
+		if err != nil {
+			return changeResult{}, err
+		}
+		user = newUser(org.UID, input, hash, d.now())
+		// Deleted concurrently.
+		return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects))
+	})
 	return visibleUser(user), err
 }
 
 // hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
 func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input NewUser) (string, error) {
-	if !p.Can(auth.CreateUsers) || input.WithoutPassword {
+	if !p.Can(access.CreateUsers) || input.WithoutPassword {
 		return "", nil
 	}
 	return d.passwords.Hash(ctx, p.OrgUID, input.Password)
@@ -78,7 +79,7 @@ func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field 
 	if input.Role == "" {
 		return problems
 	}
-	return append(problems, fault.FieldProblem("role", roleProblem(input.Role))...)
+	return append(problems, fault.FieldProblem("role", access.RoleProblem(input.Role))...)
 }
 
 func (n PersonName) problems() (all []fault.Field) {
@@ -88,13 +89,6 @@ func (n PersonName) problems() (all []fault.Field) {
 		}
 	}
 	return all
-}
-
-func roleProblem(role auth.Role) string {
-	if role != auth.RoleAdmin && role != auth.RoleMember {
-		return "must be admin or member"
-	}
-	return ""
 }
 
 func newUser(orgUID string, input NewUser, hash string, now time.Time) store.User {
@@ -193,7 +187,7 @@ func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string
 
 func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 	read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
-	if err := p.May(auth.ReadUsers); err != nil {
+	if err := p.May(access.ReadUsers); err != nil {
 		return nil, err
 	}
 	var list []User

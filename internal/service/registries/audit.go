@@ -7,12 +7,13 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
 // allowed checks a permission of p, and records a refusal.
-func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission,
+func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission access.Permission,
 	action audit.Action, object string) error {
 	return s.recordRefusal(ctx, p, origin, action, object, p.May(permission))
 }

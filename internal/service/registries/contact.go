@@ -7,13 +7,14 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
 // ContactRequest is a principal's request that the service contacts a stored registry.
 type ContactRequest struct {
-	Permission auth.Permission
+	Permission access.Permission
 	Action     audit.Action
 	Org, UID   string // an operator names the organization; others leave it empty
 }

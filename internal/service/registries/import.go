@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -49,7 +50,7 @@ type Imported struct {
 //
 // Faults: as Create, if nothing was stored.
 func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, input ImportInput) ([]Imported, error) {
-	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, ""); err != nil {
+	if err := s.allowed(ctx, p, origin, access.CreateRegistries, audit.RegistryCreate, ""); err != nil {
 		return nil, err
 	}
 	orgUID, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(ctx, tx, "") })
@@ -59,7 +60,7 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 	if err != nil {
 		return nil, fault.Wrap("prepare an import", err)
 	}
-	i := importer{service: s, principal: p, origin: origin, input: input, orgUID: orgUID, secrets: p.Can(auth.OpenRegistries),
+	i := importer{service: s, principal: p, origin: origin, input: input, orgUID: orgUID, secrets: p.Can(access.OpenRegistries),
 		names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}, alike: map[string]string{}}
 	var list []Imported
 	for at, d := range input.Definitions {

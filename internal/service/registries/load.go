@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -42,7 +43,7 @@ func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) 
 // Faults: Forbidden; NotFound; Invalid with the fields of the definition; Conflict with CodeSecretUnreadable.
 func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string,
 	change func(*regcheck.Definition) error) (Opened, error) {
-	if err := p.May(auth.OpenRegistries); err != nil {
+	if err := p.May(access.OpenRegistries); err != nil {
 		return Opened{}, err
 	}
 	found, err := s.Find(ctx, p, org, nameOrUID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -40,7 +41,7 @@ func (s *Service) Parse(ctx context.Context, p auth.Principal, sent SentDefiniti
 		plan, problems := sent.parse()
 		return plan, problems, nil
 	}
-	if err := p.May(auth.ValidateRegistries); err != nil {
+	if err := p.May(access.ValidateRegistries); err != nil {
 		return nil, nil, err
 	}
 	stored, err := s.read(ctx, p.OrgUID, sent.RegistryUID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -39,7 +40,7 @@ type CheckRequest struct {
 func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) (
 	request CheckRequest, err error,
 ) {
-	contact := registries.ContactRequest{Permission: auth.ValidateRegistries, Action: audit.RegistryCheck, Org: org, UID: uid}
+	contact := registries.ContactRequest{Permission: access.ValidateRegistries, Action: audit.RegistryCheck, Org: org, UID: uid}
 	err = s.registries.RequestContact(ctx, p, origin, contact, func(tx *store.Tx, c registries.Contact) (err error) {
 		request = CheckRequest{orgUID: c.OrgUID, uid: c.UID, delay: c.At.Sub(c.Now)}
 		request.number, err = tx.Watch.RequestCheck(ctx, c.OrgUID, c.UID, c.At)

@@ -27,8 +27,8 @@ type ExpiringKey struct {
 
 const (
 	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.prefix, k.hash, k.created_at, k.expires_at,
-		k.deactivated_at, k.last_used_at, u.email, u.role, o.name, u.disabled_at FROM api_keys k JOIN users u ON u.uid = k.user_uid
-		JOIN orgs o ON o.uid = k.org_uid`
+		k.deactivated_at, k.last_used_at, u.email, ` + roleOfUser + `, o.name, u.disabled_at FROM api_keys k
+		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid`
 
 	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at, prefix)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`

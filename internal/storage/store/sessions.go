@@ -37,7 +37,7 @@ type ConsumedJTI struct {
 
 const (
 	sessionColumns = `s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
-		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at,
+		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, ` + roleOfUser + `, o.name, u.disabled_at,
 		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END, s.refresh_uid, s.refreshes
 		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
 
@@ -64,8 +64,8 @@ const (
 		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL`
 	advancedSession = `
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at,
-		end_reason, (SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT role FROM users
-		WHERE users.uid = sessions.user_uid), (SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0, refresh_uid, refreshes`
+		end_reason, (SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT ` + roleOfUser + ` FROM users u
+		WHERE u.uid = sessions.user_uid), (SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0, refresh_uid, refreshes`
 	sqlCountRefresh   = `UPDATE sessions SET refreshes = refreshes + 1 WHERE uid = $1`
 	sqlBeginRefreshes = `UPDATE sessions SET refresh_uid = $2, refreshes = 0 WHERE uid = $1`
 	sqlUseSession     = `UPDATE sessions SET used_at = $2, idle_until = $3

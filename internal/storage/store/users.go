@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/rows"
@@ -10,21 +12,24 @@ import (
 // User belongs to one organization. Canonical is the one spelling of its email under which it is looked up. DisabledAt is
 // zero while the user may log in.
 type User struct {
-	UID, OrgUID, Email, Canonical, Role string
-	RoleNamed                           bool   // false: a member because no role was named
-	Name, FirstName, LastName           string // as clients set them; may be empty
-	PasswordHash                        string // PHC string; empty: no password was set yet
-	PasswordChangedAt, CreatedAt        time.Time
-	LastLoginAt, DisabledAt             time.Time
-	Workload                            bool // of a trust rule: not a person
+	UID, OrgUID, Email, Canonical string
+	Role                          string // several are separated by spaces
+	RoleNamed                     bool   // false: a member because no role was named
+	Name, FirstName, LastName     string // as clients set them; may be empty
+	PasswordHash                  string // PHC string; empty: no password was set yet
+	PasswordChangedAt, CreatedAt  time.Time
+	LastLoginAt, DisabledAt       time.Time
+	Workload                      bool // of a trust rule: not a person
 }
 
 const (
-	userColumns = `u.uid, u.org_uid, u.email, u.canonical, u.role, u.role_named, u.name, u.first_name, u.last_name,
+	// The column role has admin or member alone, so that every version of the program knows who is an administrator.
+	roleOfUser  = `COALESCE(NULLIF(u.roles, ''), u.role)`
+	userColumns = `u.uid, u.org_uid, u.email, u.canonical, ` + roleOfUser + `, u.role_named, u.name, u.first_name, u.last_name,
 		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at, u.workload`
 
 	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, role_named, name, first_name, last_name, password_hash,
-		password_changed_at, created_at, workload) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+		password_changed_at, created_at, workload, roles) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlUpdateUser = `UPDATE users SET email = COALESCE(CAST($3 AS TEXT), email), canonical = COALESCE(CAST($4 AS TEXT), canonical),
 		name = $5, first_name = $6, last_name = $7 WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteUser = `DELETE FROM users WHERE org_uid = $1 AND uid = $2`
@@ -34,7 +39,8 @@ const (
 	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
 	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2
 		AND u.workload = 0 ORDER BY u.canonical LIMIT $3`
-	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4 WHERE org_uid = $1 AND uid = $2`
+	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4, roles = $5 WHERE org_uid = $1 AND uid = $2`
+	sqlRaiseFloor  = `UPDATE schema_floor SET least = $1 WHERE id = 1 AND least < $1`
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
 		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
@@ -57,9 +63,28 @@ type Users struct{ *conn }
 
 // Insert adds a user. Its canonical email being taken in the organization is ErrExists.
 func (tx Users) Insert(ctx context.Context, u User) error {
-	return tx.db.ChangeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, rows.Flag(u.RoleNamed), u.Name, u.FirstName,
-		u.LastName, u.PasswordHash, rows.Millis(u.PasswordChangedAt), rows.Millis(u.CreatedAt), rows.Flag(u.Workload))
+	role, roles, err := tx.roleColumns(ctx, u.Role)
+	if err != nil {
+		return err
+	}
+	return tx.db.ChangeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, role, rows.Flag(u.RoleNamed), u.Name, u.FirstName,
+		u.LastName, u.PasswordHash, rows.Millis(u.PasswordChangedAt), rows.Millis(u.CreatedAt), rows.Flag(u.Workload), roles)
 }
+
+// roleColumns returns the columns role and roles of User.Role. Programs that do not know the column roles cannot open the store from then
+// on.
+func (tx Users) roleColumns(ctx context.Context, given string) (role, roles string, err error) {
+	if role = "member"; slices.Contains(strings.Fields(given), "admin") {
+		role = "admin"
+	}
+	if given == role {
+		return role, "", nil
+	}
+	return role, given, tx.db.ChangeAny(ctx, sqlRaiseFloor, rolesSchema)
+}
+
+// rolesSchema is the number of the migration that added the column roles.
+const rolesSchema = 33
 
 // Update stores the names of a user, and its email unless that is empty, and notes the change for every process. The
 // canonical email being taken by another user is ErrExists.
@@ -112,7 +137,11 @@ func (tx Users) Lock(ctx context.Context, orgUID, uid string) error {
 
 // SetRole gives a user a role, and notes the change for every process. named is stored as RoleNamed.
 func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named bool) error {
-	if err := tx.db.ChangeOne(ctx, sqlSetUserRole, orgUID, uid, role, rows.Flag(named)); err != nil {
+	column, roles, err := tx.roleColumns(ctx, role)
+	if err != nil {
+		return err
+	}
+	if err := tx.db.ChangeOne(ctx, sqlSetUserRole, orgUID, uid, column, rows.Flag(named), roles); err != nil {
 		return err
 	}
 	return tx.note(ctx, uid)

@@ -295,6 +295,26 @@ func userChanges(t *testing.T, db *store.DB) {
 			tx.Users.SetRole(ctx, org.UID, user.UID, "admin", true))
 	})
 	wantUser(renamed)
+	setRoles := func(roles string) {
+		t.Helper()
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Users.SetRole(ctx, org.UID, user.UID, roles, true)
+		})
+		asRole := renamed
+		asRole.Role = roles
+		wantUser(asRole)
+		key, session := mustSession(t, db, user), store.Session{}
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			session, err = tx.Sessions.Get(ctx, key.UID)
+			return err
+		})
+		if session.Role != roles {
+			t.Errorf("the role of the session is %q, want %q", session.Role, roles)
+		}
+	}
+	for _, roles := range []string{"viewer", "admin auditor", "member viewer", "member", "admin"} {
+		setRoles(roles)
+	}
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: org.UID, Email: taken.Email, Canonical: taken.Canonical})
 	})

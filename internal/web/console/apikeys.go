@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -24,7 +25,13 @@ type keysPage struct {
 	Pager  views.Pager
 	Empty  views.Empty
 	Others bool // keys of other users may be listed too
+	caller auth.Principal
 	now    time.Time
+}
+
+// MayChange reports whether the caller may change a key.
+func (p keysPage) MayChange(k auth.APIKey) bool {
+	return k.UserUID == p.caller.UserUID || p.caller.Can(access.ManageAllAPIKeys)
 }
 
 // State returns whether a key can be used.
@@ -46,7 +53,8 @@ type keyHandlers struct {
 
 // listKeys is GET /console/api-keys.
 func (h keyHandlers) listKeys(c *call) (err error) {
-	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: h.now()}
+	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(access.ReadAllAPIKeys),
+		caller: c.principal, now: h.now()}
 	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 		return h.keys.List(c.Context(), c.principal, "", after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
@@ -73,7 +81,7 @@ func keyForm(button, action, name string, expires time.Time) *forms.Form {
 
 func (h keyHandlers) newKeyForm(c *call) *forms.Form {
 	f := keyForm("Create", pathKeys+"/new", "", h.now().Add(keyLifetime))
-	if c.principal.Can(auth.CreateAllAPIKeys) {
+	if c.principal.Can(access.CreateAllAPIKeys) {
 		f.Fields = append(f.Fields, forms.Field{Name: "user", Label: "User",
 			Hint: "Email of the owner. Leave it empty for a key of your own."})
 	}

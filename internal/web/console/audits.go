@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/paging"
@@ -94,7 +95,7 @@ func minute(name, text string) (time.Time, []fault.Field) {
 
 // listAudits is GET /console/audit.
 func (h auditHandlers) listAudits(c *call) (err error) {
-	page := auditsPage{Filter: auditForm(c), All: c.principal.Can(auth.ReadAllAudits),
+	page := auditsPage{Filter: auditForm(c), All: c.principal.Can(access.ReadAllAudits),
 		Empty: views.Empty{Text: "No audit record matches the filter.", Path: pathAudit, Action: "Show all"}}
 	query, problems, err := h.auditQuery(c)
 	if err != nil {
@@ -186,9 +187,9 @@ func objectPath(p auth.Principal, r audit.Record) string {
 		return pathOf(pathRegistries, r.Object)
 	case kind == "apikey":
 		return pathOf(pathKeys, r.Object)
-	case kind == "user" && p.Can(auth.ChangeUsers):
+	case kind == "user" && p.Can(access.ChangeUsers):
 		return pathOf(pathUsers, r.Object)
-	case kind == "project" && p.Can(auth.ChangeProjects):
+	case kind == "project" && p.Can(access.ChangeProjects):
 		return pathOf(pathProjects, r.Object)
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -44,7 +44,7 @@ func checkForm() *forms.Form {
 }
 
 func checkPageOf(c *call, f *forms.Form, result *checkResult) checkPage {
-	return checkPage{f, result, c.principal.Can(auth.CreateRegistries)}
+	return checkPage{f, result, c.principal.Can(access.CreateRegistries)}
 }
 
 // showCheck is GET /console/check.

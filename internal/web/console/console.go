@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
@@ -68,8 +69,8 @@ type route struct {
 	anonymous    bool  // needs no session
 	maxBody      int64 // 0 means maxForm
 
-	label, icon string          // of the entry in the navigation; empty: none
-	permission  auth.Permission // without it, the entry is left out
+	label, icon string            // of the entry in the navigation; empty: none
+	permission  access.Permission // without it, the page is refused and the entry is left out
 }
 
 // routes lists all pages and actions. The navigation has the same order.
@@ -96,7 +97,7 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathOverview + "{$}", handle: overview.overview, label: "Overview", icon: "overview"},
 
-		{method: "GET", path: pathCheck, handle: sent.showCheck, label: "Check", icon: "check", permission: auth.ValidateRegistries},
+		{method: "GET", path: pathCheck, handle: sent.showCheck, label: "Check", icon: "check", permission: access.ValidateRegistries},
 		{method: "POST", path: pathCheck, handle: sent.check, maxBody: maxDefinition},
 		{method: "POST", path: pathCheck + "/save", handle: sent.saveChecked, maxBody: maxDefinition},
 		{method: "GET", path: pathCheck + "/{uid}", handle: sent.showReport},
@@ -113,7 +114,7 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathRegistry + "/delete", handle: stored.confirmDelete},
 		{method: "POST", path: pathRegistry + "/delete", handle: stored.deleteRegistry},
 
-		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: auth.ValidateRegistries},
+		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: access.ValidateRegistries},
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
 		{method: "GET", path: pathAlerts, handle: channels.listAlerts, label: "Alerts", icon: "alerts"},
@@ -135,17 +136,17 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathKeys + "/{uid}/delete", handle: keys.deleteKey},
 
 		{method: "GET", path: pathProjects, handle: projects.listProjects, label: "Projects", icon: "projects"},
-		{method: "GET", path: pathProjects + "/new", handle: projects.newProject},
+		{method: "GET", path: pathProjects + "/new", handle: projects.newProject, permission: access.CreateProjects},
 		{method: "POST", path: pathProjects + "/new", handle: projects.createProject},
-		{method: "GET", path: pathProjects + "/{uid}", handle: projects.editProject},
+		{method: "GET", path: pathProjects + "/{uid}", handle: projects.editProject, permission: access.ChangeProjects},
 		{method: "POST", path: pathProjects + "/{uid}", handle: projects.renameProject},
-		{method: "GET", path: pathProjects + "/{uid}/delete", handle: projects.confirmDeleteProject},
+		{method: "GET", path: pathProjects + "/{uid}/delete", handle: projects.confirmDeleteProject, permission: access.DeleteProjects},
 		{method: "POST", path: pathProjects + "/{uid}/delete", handle: projects.deleteProject},
 
-		{method: "GET", path: pathUsers, handle: users.listUsers, label: "Users", icon: "users", permission: auth.ReadUsers},
-		{method: "GET", path: pathUsers + "/new", handle: users.newUser},
+		{method: "GET", path: pathUsers, handle: users.listUsers, label: "Users", icon: "users", permission: access.ReadUsers},
+		{method: "GET", path: pathUsers + "/new", handle: users.newUser, permission: access.CreateUsers},
 		{method: "POST", path: pathUsers + "/new", handle: users.createUser},
-		{method: "GET", path: pathUsers + "/{uid}", handle: users.showUser},
+		{method: "GET", path: pathUsers + "/{uid}", handle: users.showUser, permission: access.ChangeUsers},
 		{method: "POST", path: pathUsers + "/{uid}", handle: users.changeUser("userSaved",
 			func(p *userPage) *forms.Form { return p.Details },
 			users.updateUser)},
@@ -158,7 +159,7 @@ func (s *Console) routes() []route {
 			handle: users.changeUser("userPasswordSet", func(p *userPage) *forms.Form { return p.Password }, users.setPassword)},
 		{method: "POST", path: pathUsers + "/{uid}/disable", handle: users.disableUser},
 		{method: "POST", path: pathUsers + "/{uid}/enable", handle: users.enableUser},
-		{method: "GET", path: pathUsers + "/{uid}/delete", handle: users.confirmDeleteUser},
+		{method: "GET", path: pathUsers + "/{uid}/delete", handle: users.confirmDeleteUser, permission: access.DeleteUsers},
 		{method: "POST", path: pathUsers + "/{uid}/delete", handle: users.deleteUser},
 
 		{method: "GET", path: pathAudit, handle: records.listAudits, label: "Audit log", icon: "audit"},
@@ -166,7 +167,7 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathAudit + "/{uid}", handle: records.showAudit},
 
 		{method: "GET", path: pathSettings, handle: settings.listSettings, label: "Settings", icon: "settings",
-			permission: auth.ReadSettings},
+			permission: access.ReadSettings},
 
 		{method: "GET", path: pathSessions, handle: account.listSessions, label: "Account", icon: "sessions"},
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: account.endSession},
@@ -280,6 +281,11 @@ func (s *Console) run(c *call, r route) (err error) {
 		c.Body = http.NoBody // FormValue would read it whatever the method is, and write files to disk
 	} else if err := c.readForm(cmp.Or(r.maxBody, maxForm)); err != nil {
 		return err
+	}
+	if r.permission != "" {
+		if err := c.principal.May(r.permission); err != nil {
+			return err
+		}
 	}
 	return r.handle(c)
 }

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -23,8 +23,8 @@ type projectHandlers struct{ directory *directory.Directory }
 // listProjects is GET /console/projects.
 func (h projectHandlers) listProjects(c *call) (err error) {
 	p := c.principal
-	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(auth.CreateProjects),
-		MayChange: p.Can(auth.ChangeProjects), MayDelete: p.Can(auth.DeleteProjects)}
+	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(access.CreateProjects),
+		MayChange: p.Can(access.ChangeProjects), MayDelete: p.Can(access.DeleteProjects)}
 	page.Projects, page.Pager, err = listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
 		return h.directory.ListProjects(c.Context(), p, "", after)
 	}, func(one directory.Project) bool { return page.Filter.matches(one.Name) })
@@ -54,9 +54,6 @@ func projectForm(button, action, name string) *forms.Form {
 
 // newProject is GET /console/projects/new.
 func (h projectHandlers) newProject(c *call) error {
-	if err := c.principal.May(auth.CreateProjects); err != nil {
-		return err
-	}
 	return c.showForm(titleNewProject, projectForm("Create", pathProjects+"/new", ""))
 }
 
@@ -69,17 +66,9 @@ func (h projectHandlers) createProject(c *call) error {
 	return c.redirect(pathProjects, "projectCreated")
 }
 
-// projectOf returns the project of the address, if the caller may change it in this way.
-func (h projectHandlers) projectOf(c *call, permission auth.Permission) (directory.Project, error) {
-	if err := c.principal.May(permission); err != nil {
-		return directory.Project{}, err
-	}
-	return h.directory.Project(c.Context(), c.principal, c.PathValue("uid"))
-}
-
 // editProject is GET /console/projects/{uid}.
 func (h projectHandlers) editProject(c *call) error {
-	project, err := h.projectOf(c, auth.ChangeProjects)
+	project, err := h.directory.Project(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}
@@ -90,7 +79,7 @@ func (h projectHandlers) editProject(c *call) error {
 func (h projectHandlers) renameProject(c *call) error {
 	uid := c.PathValue("uid")
 	project, err := h.directory.Project(c.Context(), c.principal, uid)
-	if err != nil && c.principal.Can(auth.ChangeProjects) { // others are refused below, which is recorded
+	if err != nil && c.principal.Can(access.ChangeProjects) { // others are refused below, which is recorded
 		return err
 	}
 	err = h.directory.ReplaceProject(c.Context(), c.principal, c.origin, uid,
@@ -103,7 +92,7 @@ func (h projectHandlers) renameProject(c *call) error {
 
 // confirmDeleteProject is GET /console/projects/{uid}/delete.
 func (h projectHandlers) confirmDeleteProject(c *call) error {
-	project, err := h.projectOf(c, auth.DeleteProjects)
+	project, err := h.directory.Project(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return err
 	}

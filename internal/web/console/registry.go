@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -62,8 +62,8 @@ func (h registryHandlers) showRegistry(c *call) error {
 	}
 	p := c.principal
 	page := registryPage{Registry: found, Path: registryPath(found.UID), Sync: contentsync.StatusOf(found.SyncSupported, found.Sync),
-		MayCheck: p.Can(auth.ValidateRegistries), MaySync: p.Can(auth.SyncRegistries) && found.SyncSupported,
-		MayChange: p.Can(auth.ChangeRegistries), MayDelete: p.Can(auth.DeleteRegistries)}
+		MayCheck: p.Can(access.ValidateRegistries), MaySync: p.Can(access.SyncRegistries) && found.SyncSupported,
+		MayChange: p.Can(access.ChangeRegistries), MayDelete: p.Can(access.DeleteRegistries)}
 	page.Pending = c.query("notice") == noticeDue
 	history, err := h.watch.Timeline(c.Context(), c.principal, found.UID)
 	if err != nil {
@@ -208,7 +208,7 @@ func (h registryHandlers) showContent(c *call) error {
 
 // confirmDelete is GET /console/registries/{uid}/delete.
 func (h registryHandlers) confirmDelete(c *call) error {
-	if err := c.principal.May(auth.DeleteRegistries); err != nil {
+	if err := c.principal.May(access.DeleteRegistries); err != nil {
 		return err
 	}
 	found, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/regcheck"
@@ -70,7 +70,7 @@ func keepSession(sent, stored *regcheck.AWSKey) {
 
 // newRegistry is GET /console/registries/new.
 func (h registryHandlers) newRegistry(c *call) error {
-	if err := c.principal.May(auth.CreateRegistries); err != nil {
+	if err := c.principal.May(access.CreateRegistries); err != nil {
 		return err
 	}
 	return h.showRegistryForm(c, registries.Registry{}, nil)
@@ -87,7 +87,7 @@ func (h registryHandlers) createRegistry(c *call) error {
 
 // editRegistry is GET /console/registries/{uid}/edit.
 func (h registryHandlers) editRegistry(c *call) error {
-	if err := c.principal.May(auth.ChangeRegistries); err != nil {
+	if err := c.principal.May(access.ChangeRegistries); err != nil {
 		return err
 	}
 	stored, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))

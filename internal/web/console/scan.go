@@ -16,7 +16,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -116,7 +116,7 @@ func scanPageOf(c *call) scanPage {
 			Hint: "Programs choose credentials by different rules."},
 		forms.Field{Name: fieldFormat, Label: "Format", Type: "select", Options: formats})
 	f.Multipart = true
-	return scanPage{Form: f, MaySave: c.principal.Can(auth.CreateRegistries)}
+	return scanPage{Form: f, MaySave: c.principal.Can(access.CreateRegistries)}
 }
 
 // scanHandlers has the page that reads a file.

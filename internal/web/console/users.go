@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
@@ -17,10 +18,11 @@ import (
 const pathUsers = "/console/users"
 
 type usersPage struct {
-	Filter filter
-	Users  []directory.User
-	Pager  views.Pager
-	Empty  views.Empty
+	Filter               filter
+	Users                []directory.User
+	Pager                views.Pager
+	Empty                views.Empty
+	MayCreate, MayChange bool
 }
 
 // userHandlers has the pages of users.
@@ -29,6 +31,7 @@ type userHandlers struct{ directory *directory.Directory }
 // listUsers is GET /console/users.
 func (h userHandlers) listUsers(c *call) (err error) {
 	page := usersPage{Filter: c.newFilter("Email or name contains", pathUsers),
+		MayCreate: c.principal.Can(access.CreateUsers), MayChange: c.principal.Can(access.ChangeUsers),
 		Empty: views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
 		return h.directory.ListUsers(c.Context(), c.principal, "", after)
@@ -54,9 +57,14 @@ func userFields(u directory.User) []forms.Field {
 }
 
 func roleField(role auth.Role) forms.Field {
+	var options []forms.Option
+	var explained []string
+	for _, d := range access.BuiltIn {
+		options = append(options, forms.Options(string(d.Role), string(d.Role))...)
+		explained = append(explained, string(d.Role)+": "+d.Description)
+	}
 	return forms.Field{Name: "role", Label: "Role", Type: "select", Value: string(role),
-		Hint:    "Members check definitions and see the registries. Administrators also manage registries, alerts, projects and users.",
-		Options: forms.Options(string(auth.RoleMember), "Member", string(auth.RoleAdmin), "Administrator")}
+		Hint: strings.Join(explained, " "), Options: options}
 }
 
 func projectsField(projects []directory.Project) forms.Field {
@@ -111,9 +119,6 @@ func newUserForm() *forms.Form {
 
 // newUser is GET /console/users/new.
 func (h userHandlers) newUser(c *call) error {
-	if err := c.principal.May(auth.CreateUsers); err != nil {
-		return err
-	}
 	return c.showForm(titleNewUser, newUserForm())
 }
 
@@ -146,7 +151,7 @@ func (p userPage) Path(action ...string) string { return pathOf(pathUsers, p.UID
 
 // userPage reads the user of the address.
 func (h userHandlers) userPage(c *call) (*userPage, error) {
-	if err := c.principal.May(auth.ChangeUsers); err != nil {
+	if err := c.principal.May(access.ChangeUsers); err != nil {
 		return nil, err
 	}
 	user, err := h.directory.User(c.Context(), c.principal, userOf(c))

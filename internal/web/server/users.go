@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 )
@@ -121,7 +122,7 @@ func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 	case 1:
 		return auth.Role(roles[0]), nil
 	default:
-		return "", fault.FieldProblem(field, "must contain at most one role: admin or member")
+		return "", fault.FieldProblem(field, "must contain at most one role: "+access.Choices("or"))
 	}
 }
 

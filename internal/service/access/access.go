@@ -1,0 +1,142 @@
+// Package access has the permissions of the service and the roles that grant them. Each decision about what a caller may do is a look-up
+// in its table of roles.
+package access
+
+import (
+	"slices"
+	"strings"
+)
+
+// Permission is required for an operation that not every role may do. Its text is part of the response that refuses it: what it is
+// about, and the operation.
+type Permission string
+
+// Permissions. Users need none for their own sessions, keys and password.
+const (
+	ReadRegistries     Permission = "registry.get" // with secrets masked
+	ValidateRegistries Permission = "registry.validate"
+	CreateRegistries   Permission = "registry.create"
+	ChangeRegistries   Permission = "registry.update"
+	DeleteRegistries   Permission = "registry.delete"
+	SyncRegistries     Permission = "registry.sync"
+	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
+	ReadOrgs           Permission = "org.list"
+	CreateOrgs         Permission = "org.create"
+	RenameOrgs         Permission = "org.update"
+	DeleteOrgs         Permission = "org.delete"
+	ReadAllProjects    Permission = "project.listAll"
+	CreateProjects     Permission = "project.create"
+	ChangeProjects     Permission = "project.update"
+	DeleteProjects     Permission = "project.delete"
+	ReadUsers          Permission = "user.list"
+	CreateUsers        Permission = "user.create"
+	ChangeUsers        Permission = "user.update" // names, email, roles, projects, enabled or not
+	DeleteUsers        Permission = "user.delete"
+	ReadAllAudits      Permission = "audit.listAll"
+	ReadAllAPIKeys     Permission = "apiKey.listAll"
+	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
+	ManageAllAPIKeys   Permission = "apiKey.manageAll"
+	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
+	DisableUsers       Permission = "user.disable"
+	RevokeAllTokens    Permission = "token.revokeAll"
+	ConfigureAlerts    Permission = "alert.update"
+	ReadTrusts         Permission = "trust.list"
+	CreateTrusts       Permission = "trust.create"
+	DeleteTrusts       Permission = "trust.delete"
+	ReadRoles          Permission = "role.list"
+	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
+	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
+)
+
+// Role is the uid of a role, which for built-in ones is their name too, or several separated by spaces.
+type Role string
+
+// Built-in roles. The operator uses the command line on the host, belongs to no organization and may do everything.
+const (
+	Admin          Role = "admin"
+	Member         Role = "member"
+	Viewer         Role = "viewer"
+	RegistryEditor Role = "registry-editor"
+	Auditor        Role = "auditor"
+	Operator       Role = "operator"
+)
+
+// Definition is a role and what it grants in an organization.
+type Definition struct {
+	Role        Role
+	Description string
+	Permissions []Permission
+}
+
+// BuiltIn lists the roles that every organization has. The operator is not listed: it has all permissions.
+var BuiltIn = []Definition{
+	{Admin, "Manages the organization: registries, alerts, projects, users and all that follows.", []Permission{
+		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries,
+		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
+		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
+		ConfigureAlerts, ReadSettings, ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles}},
+	{Member, "Checks definitions and sees the registries.", []Permission{ReadRegistries, ValidateRegistries}},
+	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", []Permission{
+		ReadRegistries, ReadAllProjects}},
+	{RegistryEditor, "Manages registries and checks them. Sees all projects.", []Permission{
+		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries, ReadAllProjects}},
+	{Auditor, "Reads the audit log, and what it is about: registries, projects, users, API keys and trust rules. Changes nothing.",
+		[]Permission{ReadRegistries, ReadAllProjects, ReadAllAudits, ReadUsers, ReadAllAPIKeys, ReadTrusts, ReadRoles}},
+}
+
+// Assignable lists the built-in roles that users and trust rules can have in an organization.
+func Assignable() []Role {
+	roles := make([]Role, len(BuiltIn))
+	for i, d := range BuiltIn {
+		roles[i] = d.Role
+	}
+	return roles
+}
+
+// RoleProblem returns why a role cannot be given, "" if it can.
+func RoleProblem(role Role) string {
+	if slices.Contains(Assignable(), role) {
+		return ""
+	}
+	return "must be " + Choices("or")
+}
+
+// Choices returns the roles that can be given as a list for a sentence.
+func Choices(word string) string {
+	var names []string
+	for _, role := range Assignable() {
+		names = append(names, string(role))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+}
+
+// Grants reports whether a role has a permission.
+func (r Role) Grants(permission Permission) bool {
+	for one := range strings.FieldsSeq(string(r)) {
+		if Role(one) == Operator || granted[Role(one)][permission] {
+			return true
+		}
+	}
+	return false
+}
+
+// Includes reports whether a role is among several.
+func (r Role) Includes(role Role) bool {
+	return slices.Contains(strings.Fields(string(r)), string(role))
+}
+
+// OperatorOnly reports whether no role of an organization has a permission.
+func OperatorOnly(permission Permission) bool { return !granted[Admin][permission] }
+
+// granted is BuiltIn as a look-up.
+var granted = func() map[Role]map[Permission]bool {
+	all := map[Role]map[Permission]bool{}
+	for _, d := range BuiltIn {
+		all[d.Role] = map[Permission]bool{}
+		for _, p := range d.Permissions {
+			all[d.Role][p] = true
+		}
+	}
+	return all
+}()

@@ -1,0 +1,169 @@
+package service_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// Operations that no permission decides.
+const (
+	byAnyone = ""  // every user of the organization, within what is its own
+	byNoRole = "-" // only the operator, who uses the command line
+)
+
+// permissionsOf has what an operation needs, the first that matches its method and path.
+var permissionsOf = []struct{ operation, permission string }{
+	{"POST .*/(validate|diagnose|scan)", "registry.validate"},
+	{"POST .*/check", "registry.validate"},
+	{"POST .*/sync", "registry.sync"},
+	{"POST /v1/registries/.*", "registry.create"},
+	{"PUT /v1/registries/.*", "registry.update"},
+	{"DELETE /v1/registries/.*", "registry.delete"},
+	{"GET /v1/registries/.*", "registry.get"},
+	{"(POST|PUT|DELETE) /v1/projects/.*/alerts/.*", "alert.update"},
+	{"GET /v1/projects/alerts", byAnyone},
+	{"GET /v1/orgs", byAnyone}, // its own
+	{"(GET|POST|PUT|DELETE) /v1/orgs(/.*)?", byNoRole},
+	{"GET /v1/projects(/.*)?|GET /v1/dashboard/.*", "project.listAll"},
+	{"POST /v1/projects", "project.create"},
+	{"PUT /v1/projects/.*", "project.update"},
+	{"DELETE /v1/projects/.*", "project.delete"},
+	{"GET /v1/users/(info|me/.*)|(PATCH|DELETE) /v1/users/me/.*|POST /v1/users/auth/.*", byAnyone},
+	{"GET /v1/(workspaces/)?users(/.*)?|POST /v1/users/summary", "user.list"},
+	{"POST /v1/users", "user.create"},
+	{"PUT /v1/users/.*/password", "user.setPassword"},
+	{"PUT /v1/users/.*/state", "user.disable"},
+	{"PUT /v1/users/.*", "user.update"},
+	{"DELETE /v1/users/.*", "user.delete"},
+	{"(GET|POST) /v1/apiKeys", byAnyone},
+	{".* /v1/apiKeys/.*", "apiKey.manageAll"},
+	{"GET /v1/trustRules(/.*)?", "trust.list"},
+	{"POST /v1/trustRules", "trust.create"},
+	{"DELETE /v1/trustRules/.*", "trust.delete"},
+	{"GET /v1/audits", byAnyone},
+	{"GET /v1/audits/.*", "audit.listAll"},
+	{"GET /v1/(service|clouds/.*)|POST /v1/auth/logout", byAnyone},
+}
+
+// rolePermissions are those of docs/roles.md.
+var rolePermissions = map[string][]string{
+	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
+		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
+		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "trust.list", "trust.create",
+		"trust.delete", "audit.listAll"},
+	"member": {"registry.get", "registry.validate"},
+	"viewer": {"registry.get", "project.listAll"},
+	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
+		"project.listAll"},
+	"auditor": {"registry.get", "project.listAll", "user.list", "trust.list", "audit.listAll"},
+}
+
+func permissionOf(t *testing.T, op protectedOperation) string {
+	t.Helper()
+	text := op.method + " " + op.path
+	if strings.HasSuffix(op.path, "/contents") && strings.HasPrefix(op.path, "/v1/projects/") {
+		return "project.delete"
+	}
+	for _, p := range permissionsOf {
+		if regexp.MustCompile("^(" + p.operation + ")$").MatchString(text) {
+			return p.permission
+		}
+	}
+	t.Fatalf("what does %s need?", text)
+	return ""
+}
+
+// scene is what an organization has, for operations to be tried on.
+type scene struct{ registry, helm, project, channel, user, key, trust, audit string }
+
+func newScene(t *testing.T, admin person, name string) (s scene) {
+	t.Helper()
+	definition := spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)
+	created := admin.do("POST", "/v1/projects", `{"metadata":{"name":"Project of `+name+`"}}`).Want(http.StatusCreated)
+	var made struct{ UID string }
+	created.Into(&made)
+	s.project, s.audit = made.UID, created.Header.Get("AuditUid")
+	s.registry = admin.make(registriesPath, newRegistry("r-"+name, definition))
+	s.helm = admin.make("/v1/registries/helm", newRegistry("h-"+name, helmSpec))
+	s.channel = admin.make(channelsOf(s.project), hook("http://127.0.0.1:5000/"))
+	s.user = admin.make("/v1/users", `{"spec":{"emailId":"target-`+name+`@acme.example"}}`)
+	admin.do("POST", "/v1/apiKeys", newKey("k-"+name, "", tomorrow())).Want(http.StatusCreated).Into(&made)
+	s.key = made.UID
+	s.trust = admin.make("/v1/trustRules", `{"metadata":{"name":"t-`+name+`"},"spec":{"issuer":"https://issuer.example.com",`+
+		`"audience":"regwarden-`+name+`","claims":{"sub":"x"}}}`)
+	return s
+}
+
+// on returns the path of an operation on what the scene has.
+func (s scene) on(path string) string {
+	target := map[string]string{"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
+		"workspaces": s.user, "projects": s.project, "orgs": noUID}[strings.Split(path, "/")[2]]
+	if strings.HasPrefix(path, "/v1/registries/helm/") {
+		target = s.helm
+	}
+	path = strings.Replace(path, noUID, target, 1)
+	return strings.Replace(path, noUID, s.channel, 1)
+}
+
+// inOrder has the operations that delete at the end, and the one that ends the session last.
+func inOrder() []protectedOperation {
+	sorted := slices.Clone(operations)
+	slices.SortStableFunc(sorted, func(a, b protectedOperation) int { return rankOfOperation(a) - rankOfOperation(b) })
+	return sorted
+}
+
+func rankOfOperation(op protectedOperation) int {
+	switch {
+	case op.path == "/v1/auth/logout":
+		return 3
+	case op.method == http.MethodDelete:
+		return 2
+	case op.method != http.MethodGet:
+		return 1
+	}
+	return 0
+}
+
+// Every operation is refused to every role that does not have its permission, and to every role of another organization; no role is
+// refused what it may do.
+func TestMatrixOfRoles(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	theirs := newRival(t, server)
+	for role, permissions := range rolePermissions {
+		s := newScene(t, admin, role)
+		admin.make("/v1/users", newUser("as-"+role+"@acme.example", object{"roles": []string{role}}))
+		caller, _ := loggedIn(t, server, "as-"+role+"@acme.example", instance.Org, matePassword)
+		theirs.make("/v1/users", newUser(role+"@rival.example", object{"roles": []string{role}}))
+		rival, _ := loggedIn(t, server, role+"@rival.example", "Rival", matePassword)
+		for _, op := range inOrder() {
+			needs, path := permissionOf(t, op), s.on(op.path)
+			mine := needs == byAnyone || slices.Contains(permissions, needs)
+			if path != op.path && needs != byAnyone {
+				refuses(t, role+" of another organization", rival.do(op.method, path, op.body), op)
+			}
+			got := caller.do(op.method, path, op.body)
+			switch {
+			case !mine && needs == "project.listAll" && path == op.path: // its own projects
+				got.Want(http.StatusOK)
+			case !mine:
+				refuses(t, role, got, op)
+			case got.Status == http.StatusForbidden || got.Status == http.StatusUnauthorized:
+				t.Errorf("%s may not do %s %s: %d %s", role, op.method, op.path, got.Status, got.Body)
+			}
+		}
+	}
+}
+
+func refuses(t *testing.T, who string, got instance.Response, op protectedOperation) {
+	t.Helper()
+	if got.Status != http.StatusForbidden && got.Status != http.StatusNotFound {
+		t.Errorf("%s may do %s %s: %d %s", who, op.method, op.path, got.Status, got.Body)
+	}
+}
