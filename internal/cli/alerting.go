@@ -17,7 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/store"
-	"github.com/regwarden/regwarden/internal/web/server"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -104,7 +104,7 @@ func (c *Config) mailServer() (*alerts.Mail, error) {
 }
 
 // newAlerts returns the service that delivers alerts. It has the same egress policy and proxy as the engine.
-func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metrics, log *slog.Logger) (*alerts.Service, error) {
+func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *metrics.Metrics, log *slog.Logger) (*alerts.Service, error) {
 	mailServer, err := c.mailServer()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 	}), nil
 }
 
-func (c *Config) watch(m *server.Metrics, log *slog.Logger) watch.Config {
+func (c *Config) watch(m *metrics.Metrics, log *slog.Logger) watch.Config {
 	return watch.Config{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
 		Observe:        func(o watch.Outcome) { m.WatchCheck(string(o)) },
 		ObserveLatency: func(late time.Duration) { m.QueueLatency("watch", late) }}

@@ -41,6 +41,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/auxiliary"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/internal/web/server"
 	"github.com/regwarden/regwarden/internal/web/servercert"
 	"github.com/regwarden/regwarden/regcheck"
@@ -145,15 +146,15 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	}
 	defer files.Close()
 	s.Checks.ReadFile = files.Read
-	metrics := s.Metrics
-	metrics.Watch(s.Watch, c.WatchInterval, s.Alerts.Deliverer)
+	counted := s.Metrics
+	counted.Watch(s.Watch, c.WatchInterval, s.Alerts.Deliverer)
 	limited := server.NewListener(listener, server.ConnLimits{
 		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
 	})
-	metrics.Connections(limited)
+	counted.Connections(limited.Load)
 	linker := auditchain.NewLinker(db, log, time.Now)
-	metrics.AuditChain(linker.Lag)
-	metrics.Clock(clocks.behind)
+	counted.AuditChain(linker.Lag)
+	counted.Clock(clocks.behind)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
 	s.Requests = budget.NewRequests(int64(c.RequestMemory) << 20)
 	if s.Console, err = settings.pages(s); err != nil {
@@ -171,7 +172,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
 		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
-		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
+		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(counted, log)) })
 	}
 	if certificate != nil {
 		backgroundTasks = append(backgroundTasks, certificate.Watch)
@@ -180,7 +181,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		s.ContentSync.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, backgroundTasks...)() // ends before the store closes
-	defer auxiliary.Serve(metricsListener, "metrics", metrics.Handler(log), log)()
+	defer auxiliary.Serve(metricsListener, "metrics", counted.Handler(log), log)()
 	if debugListener != nil {
 		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}
@@ -197,9 +198,9 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
 	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg,
 		PerMinute: c.CheckPerMinute}, time.Now)
-	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{
+	counted := metrics.New(currentVersion().Version, map[string]metrics.Load{
 		"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords.Load})
-	alerting, err := newAlerts(db, c, checker, metrics, log)
+	alerting, err := newAlerts(db, c, checker, counted, log)
 	issuers := outbound.Dialer{Egress: checker.Egress, Resolver: checker.Resolver, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect}
 	s := &server.Server{
 		Auth:      authService,
@@ -211,7 +212,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Watch:       watch.New(db, stored, checker, time.Now),
 		ContentSync: contentsync.New(db, stored, checker, time.Now),
 		Alerts:      alerting,
-		Metrics:     metrics,
+		Metrics:     counted,
 		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
 		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
 		Ready:       db.Ready,

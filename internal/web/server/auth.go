@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -17,7 +18,7 @@ func presented(authorization, key string) auth.Presented {
 // loginHandlers handles the routes of logins and refreshes.
 type loginHandlers struct {
 	auth    *auth.Service
-	metrics *Metrics
+	metrics *metrics.Metrics
 }
 
 // authenticate is POST /v1/auth/authenticate and POST /v1/auth.

@@ -69,6 +69,9 @@ type source struct {
 // minHandshakes is used with few connections.
 const minHandshakes = 64
 
+// Load returns the number of open connections, and counts of those that were not served.
+func (l *Listener) Load() (open int, counts connlimit.Counts) { return l.conns.Load() }
+
 // WithTLS returns a listener of TLS connections. Unfinished handshakes are limited to a quarter of the connections.
 func (l *Listener) WithTLS(config *tls.Config) net.Listener {
 	return connlimit.NewHandshakes(l, config, max(l.limits.Connections/4, minHandshakes), headerTimeout)

@@ -62,7 +62,7 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 				writer.status = statusClientGone
 			}
 			took := time.Since(started)
-			s.Metrics.request(writer.template, knownMethod(r.Method), writer.status, took)
+			s.Metrics.Request(writer.template, knownMethod(r.Method), writer.status, took)
 			s.logAccess(r, &writer.record, took)
 			if aborted {
 				panic(p) // net/http closes the connection

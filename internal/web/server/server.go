@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
 
@@ -51,7 +52,7 @@ type Server struct {
 	Alerts         *alerts.Service
 	Ready          func(context.Context) error // a nil error means that the server accepts requests
 	Log            *slog.Logger
-	Metrics        *Metrics          // nil disables metrics
+	Metrics        *metrics.Metrics  // nil disables metrics
 	Responses      *budget.Responses // nil means no limit
 	Requests       *budget.Requests  // nil means no limit
 	TrustedProxies []netip.Prefix    // proxies whose X-Forwarded-For is trusted

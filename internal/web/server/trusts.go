@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -23,7 +24,7 @@ var trustFields = fieldNames{"name": "metadata.name", "issuer": "spec.issuer", "
 type trustHandlers struct {
 	directory  directory.Trusts
 	federation *federation.Service
-	metrics    *Metrics
+	metrics    *metrics.Metrics
 }
 
 // createTrust is POST /v1/trustRules.

@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -21,7 +22,7 @@ type checkHandlers struct {
 	registryKind
 	checks    *checks.Service
 	directory *directory.Directory
-	metrics   *Metrics
+	metrics   *metrics.Metrics
 	scanBytes int64
 }
 

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"os"
@@ -20,7 +20,7 @@ var (
 
 // The page of metrics has a row for each metric with its labels, and its rules use only metrics that exist.
 func TestPageOfMetricsIsComplete(t *testing.T) {
-	m := NewMetrics("v", map[string]Load{"validation": nil})
+	m := New("v", map[string]Load{"validation": nil})
 	m.Watch(nil, time.Minute, nil)
 	m.Connections(nil)
 	m.AuditChain(nil)

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/web/connlimit"
 )
 
 // scrapeTimeout bounds the queries of a scrape.
@@ -72,9 +73,9 @@ func (m *Metrics) Clock(behind func() time.Duration) {
 	}, func() float64 { return behind().Seconds() }))
 }
 
-// Connections registers metrics of the open and refused connections of a listener.
-func (m *Metrics) Connections(l *Listener) {
-	m.registry.MustRegister(&connections{listener: l,
+// Connections registers metrics of the open and refused connections, which load counts.
+func (m *Metrics) Connections(load func() (open int, counts connlimit.Counts)) {
+	m.registry.MustRegister(&connections{load: load,
 		open: prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
 		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections refused, by the limit they reached.",
 			[]string{"limit"}, nil),
@@ -84,7 +85,7 @@ func (m *Metrics) Connections(l *Listener) {
 }
 
 type connections struct {
-	listener              *Listener
+	load                  func() (int, connlimit.Counts)
 	open, refused, closed *prometheus.Desc
 }
 
@@ -95,7 +96,7 @@ func (c *connections) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (c *connections) Collect(to chan<- prometheus.Metric) {
-	open, counts := c.listener.conns.Load()
+	open, counts := c.load()
 	to <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(open))
 	for _, count := range []struct {
 		of    *prometheus.Desc

@@ -1,4 +1,5 @@
-package server
+// Package metrics counts what the service does, for Prometheus.
+package metrics
 
 import (
 	"log/slog"
@@ -30,8 +31,8 @@ type Metrics struct {
 // Load returns the number of running and of waiting operations.
 type Load func() (running, waiting int)
 
-// NewMetrics returns the metrics of one service. queues are read at each scrape.
-func NewMetrics(version string, queues map[string]Load) *Metrics {
+// New returns the metrics of one service. queues are read at each scrape.
+func New(version string, queues map[string]Load) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -105,8 +106,8 @@ func (q *queue) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(q.waiting, prometheus.GaugeValue, float64(waiting))
 }
 
-// request counts a completed request. template and method are those of the access log.
-func (m *Metrics) request(template, method string, status int, took time.Duration) {
+// Request counts a completed request. template and method are those of the access log.
+func (m *Metrics) Request(template, method string, status int, took time.Duration) {
 	if m == nil {
 		return
 	}
