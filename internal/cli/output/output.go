@@ -50,12 +50,12 @@ type Column struct {
 	name string
 	wide bool // not in the format text
 	data bool // only in the formats json and yaml
-	keep bool // shortened only after the others
+	keep bool // shortened after the others, and in its middle: paths differ at their end, names at their beginning
 	tail bool // shortened at its beginning
 }
 
 // Columns returns columns by their names, which may have marks at their end: "+" is not in the format text, "-" only in json and yaml,
-// "*" is shortened last, and "<" at its beginning, such as a file with a line number.
+// "*" is shortened last and in its middle, and "<" at its beginning, such as a file with a line number.
 func Columns(names ...string) []Column {
 	all := make([]Column, len(names))
 	for i, name := range names {
@@ -206,7 +206,9 @@ func (c Column) head() string {
 
 const (
 	columnGap = 2
-	minColumn = 5 // shorter texts are of no use
+	minColumn = 5  // shorter texts are of no use
+	minText   = 14 // a health, a result or an age is shorter, and stays whole while longer texts can be shortened
+	minName   = 24
 )
 
 func widthsOf(lines [][]string) []int {
@@ -227,15 +229,19 @@ func total(widths []int) int {
 	return sum
 }
 
-// fit shortens the longest cells of a table, so that a line has at most width characters. Columns to keep are shortened after the others.
+// fit shortens the longest cells of a table, so that a line has at most width characters: first long texts, then columns to keep, and
+// what is short anyway only in a terminal that is too narrow for it.
 func fit(columns []Column, lines [][]string, width int) {
 	widths := widthsOf(lines)
 	over := total(widths) - width
-	for _, last := range []bool{false, true} {
+	for _, step := range []struct {
+		keep  bool
+		least int
+	}{{false, minText}, {true, minName}, {false, minColumn}, {true, minColumn}} {
 		for ; over > 0; over-- {
 			longest := -1
 			for i, c := range columns {
-				if c.keep == last && widths[i] > minColumn && (longest < 0 || widths[i] > widths[longest]) {
+				if c.keep == step.keep && widths[i] > step.least && (longest < 0 || widths[i] > widths[longest]) {
 					longest = i
 				}
 			}
@@ -247,21 +253,25 @@ func fit(columns []Column, lines [][]string, width int) {
 	}
 	for _, cells := range lines {
 		for i, text := range cells {
-			cells[i] = shortened(text, widths[i], columns[i].tail)
+			cells[i] = columns[i].shortened(text, widths[i])
 		}
 	}
 }
 
-// shortened returns at most width characters of a text: of its end if tail is true.
-func shortened(text string, width int, tail bool) string {
+// shortened returns at most width characters of a text.
+func (c Column) shortened(text string, width int) string {
 	letters := []rune(text)
-	switch {
-	case len(letters) <= width:
+	if len(letters) <= width {
 		return text
-	case tail:
-		return "…" + string(letters[len(letters)-width+1:])
 	}
-	return string(letters[:width-1]) + "…"
+	head := width - 1
+	switch {
+	case c.tail:
+		head = 0
+	case c.keep:
+		head = width / 2
+	}
+	return string(letters[:head]) + "…" + string(letters[len(letters)-(width-1-head):])
 }
 
 // cell returns a value for people. Times are ages, except in the format wide.

@@ -68,7 +68,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 	}
 }
 
-// A table fits the terminal: the longest texts are shortened, those to keep last, and others stay.
+// A table fits the terminal: the longest texts are shortened, those to keep later and in their middle, and short ones last.
 func TestFit(t *testing.T) {
 	columns := Columns("name*", "place<", "health")
 	table := func() [][]string {
@@ -83,13 +83,25 @@ func TestFit(t *testing.T) {
 		{54, "größer-als-sonst …eet/deploy/values.yaml:118 healthy"},
 		{40, "größer-als-sonst …ues.yaml:118 healthy"},
 		{30, "größer-als-sonst …:118 heal…"},
-		{20, "größe… …:118 heal…"},
+		{20, "grö…st …:118 heal…"},
 	} {
 		lines := table()
 		fit(columns, lines, tt.width)
 		if got := strings.Join(lines[1], " "); got != tt.want || !slices.Equal(lines[2], table()[2]) {
 			t.Errorf("%d characters: %q, want %q", tt.width, got, tt.want)
 		}
+	}
+}
+
+// Long names leave what is short whole, and keep their end.
+func TestFitKeepsShortTexts(t *testing.T) {
+	lines := [][]string{
+		{"NAME", "ENDPOINT", "HEALTH", "PROBLEM"},
+		{"ghcr.io/acme/controllers/charts/runner-scale-set-controller", "https://ghcr.io", "failing", "credentials rejected (refused)"},
+	}
+	fit(Columns("name*", "endpoint", "health", "problem"), lines, 70)
+	if got, want := strings.Join(lines[1], " "), "ghcr.io/acme/c…set-controller https://ghcr.… failing credentials r…"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
