@@ -136,5 +136,8 @@ func (p *Printer) field(path string) string {
 // WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries could be.
 func WithoutPipelineCommand(row string) string { return layout.WithoutPipelineCommand(row) }
 
+// Wrap breaks a text into rows, at blanks, and longer words after a part of a path or a byte of a fingerprint.
+func Wrap(text string, width int) []string { return layout.Wrap(text, width) }
+
 // FormatBytes returns a number of bytes in words, as in reports: 1.5 MiB.
 func FormatBytes(n int64) string { return layout.Bytes(n) }

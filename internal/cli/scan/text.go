@@ -321,7 +321,7 @@ func (p *printer) hanging(first, rest, head, plain, text string) {
 		rest = first + strings.Repeat(" ", width(plain))
 		head += " "
 	}
-	for i, row := range wrap(Clean(text), p.Width-width(rest)) {
+	for i, row := range reporttext.Wrap(Clean(text), p.Width-width(rest)) {
 		if i == 0 {
 			p.line(first + head + row)
 		} else {
@@ -364,21 +364,4 @@ func Clean(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// wrap breaks a text into rows, at blanks where it can.
-func wrap(text string, width int) (rows []string) {
-	rest := []rune(strings.TrimSpace(text))
-	for len(rest) > width {
-		end := width
-		for i := width; i > width/3; i-- {
-			if rest[i] == ' ' {
-				end = i
-				break
-			}
-		}
-		rows = append(rows, strings.TrimSpace(string(rest[:end])))
-		rest = []rune(strings.TrimSpace(string(rest[end:])))
-	}
-	return append(rows, string(rest))
 }

@@ -35,15 +35,16 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Wrap breaks a text at blanks, and within words that are longer than a row. It returns at least one row.
+// Wrap breaks a text at blanks, and within words that are longer than a row. Two blanks within a row, as between columns, stay. It returns
+// at least one row.
 func Wrap(text string, width int) []string {
 	width = max(width, 16) // of a server's report, names of stages may be long
 	var rows []string
 	row, length := "", 0
-	for word := range strings.FieldsSeq(Printable(text)) {
+	for word := range strings.SplitSeq(strings.TrimSpace(Printable(text)), " ") {
 		n := utf8.RuneCountInString(word)
 		if length > 0 && length+1+n > width {
-			rows = append(rows, row)
+			rows = append(rows, strings.TrimRight(row, " "))
 			row, length = "", 0
 		}
 		for n > width {
@@ -60,12 +61,14 @@ func Wrap(text string, width int) []string {
 	return append(rows, row)
 }
 
-// breakAt returns where to break a word that is longer than a row: after a separator in the second half of the row, so that the bytes of a
-// fingerprint and the parts of a path stay whole, or at the end of the row.
+// breakAt returns where to break a word that is longer than a row: after a separator in the second half of the row, so that the parts of a
+// path, a place in a file and the bytes of a fingerprint stay whole, or at the end of the row.
 func breakAt(word []rune, width int) int {
-	for i := width - 1; i >= width/2; i-- {
-		if word[i] == ':' || word[i] == '/' {
-			return i + 1
+	for _, separator := range []rune{'/', ':'} {
+		for i := width - 1; i >= width/2; i-- {
+			if word[i] == separator {
+				return i + 1
+			}
 		}
 	}
 	return width

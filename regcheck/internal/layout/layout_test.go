@@ -10,7 +10,9 @@ func TestWrapBreaksAtSeparators(t *testing.T) {
 	for text, want := range map[string][]string{
 		"(SHA-256 11:22:33:44:55:66:77:88:99)": {"(SHA-256", "11:22:33:44:55:", "66:77:88:99)"},
 		"acme/charts/podinfo/more":             {"acme/charts/", "podinfo/more"},
+		"clusters/app/a.yaml:18":               {"clusters/app/", "a.yaml:18"},
 		"a-word-without-separators":            {"a-word-without-s", "eparators"},
+		"two  columns,   wide apart":           {"two  columns,", "wide apart"},
 		"plain words of one row and more":      {"plain words of", "one row and more"},
 	} {
 		if got := Wrap(text, 16); !slices.Equal(got, want) {
