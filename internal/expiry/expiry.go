@@ -109,7 +109,14 @@ func (c credentials) state(now time.Time) string {
 	if !c.expires.After(now) {
 		return fmt.Sprintf("%s expired %s ago, at %s.", c.name, duration(now.Sub(c.expires)), stamp(c.expires))
 	}
-	return fmt.Sprintf("%s expires in %s, at %s.", c.name, duration(c.expires.Sub(now)), stamp(c.expires))
+	left := c.expires.Sub(now)
+	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} { // a token made for 3 days expires in 3 days, not in 2
+		if rounded := left.Round(unit); rounded >= 2*unit {
+			left = rounded
+			break
+		}
+	}
+	return fmt.Sprintf("%s expires in %s, at %s.", c.name, duration(left), stamp(c.expires))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

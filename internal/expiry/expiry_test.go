@@ -72,6 +72,7 @@ func TestSoon(t *testing.T) {
 		{"nested", "u", jwt(strings.Repeat("[", 5000)), ""},
 		{"too long", "u", jwt(`{"exp": 1, "x": "` + strings.Repeat("a", maxSecret) + `"}`), ""},
 		{"8 days", "u", claims(8*day, -90*day), ""},
+		{"almost 3 days", "u", claims(3*day-2*time.Second, -90*day), "The token expires in 3 days, at 2026-06-04 11:59 UTC."},
 		{"7 days", "u", claims(7*day, -90*day), "The token expires in 7 days, at 2026-06-08 12:00 UTC."},
 		{"in a year that has begun", "u", claims(day, -364*day), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"unknown lifetime", "u", jwt(fmt.Sprintf(`{"exp": %d}`, at(3*time.Hour))),
