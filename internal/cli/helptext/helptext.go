@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -50,12 +51,14 @@ var targetFlags = []string{"org", "context", "server"}
 var addHelpFunctions = sync.OnceFunc(func() {
 	cobra.AddTemplateFunc("flagHelp", flagHelp)
 	cobra.AddTemplateFunc("wrapped", Wrapped)
+	cobra.AddTemplateFunc("examples", func(text string) string { return Examples(text, Width()) })
 })
 
 // Shape wraps help at the width of the terminal and groups flags.
 func Shape(root *cobra.Command) {
 	addHelpFunctions()
 	usage := root.UsageTemplate()
+	usage = strings.Replace(usage, "{{.Example}}", "{{examples .Example}}", 1)
 	from, to := strings.Index(usage, "{{if .HasAvailableLocalFlags}}"), strings.Index(usage, "{{if .HasHelpSubCommands}}")
 	root.SetUsageTemplate(usage[:from] + "{{flagHelp .}}" + usage[to:])
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{wrapped .}}", 1))
@@ -140,6 +143,31 @@ func Wrapped(text string) string {
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// Examples continues commands that are wider than the terminal on the next line, before a flag or a redirection, so that they can be pasted.
+func Examples(text string, width int) string {
+	var shown strings.Builder
+	for line := range strings.Lines(text) {
+		line, end := strings.CutSuffix(line, "\n")
+		const mark = " \\"
+		for width > 0 && utf8.RuneCountInString(line) > width {
+			at := -1
+			for _, before := range []string{" --", " <", " |"} {
+				at = max(at, strings.LastIndex(line[:min(len(line), width-len(mark)+1)], before))
+			}
+			if strings.TrimSpace(line[:max(at, 0)]) == "" {
+				break
+			}
+			shown.WriteString(line[:at] + mark + "\n")
+			line = "     " + line[at:]
+		}
+		shown.WriteString(line)
+		if end {
+			shown.WriteByte('\n')
+		}
+	}
+	return shown.String()
 }
 
 // Strict refuses topics and shells that do not exist.
