@@ -158,7 +158,8 @@ func newWorld(t *testing.T) map[string]string {
 		"OPEN_HOST": strings.TrimPrefix(open.Endpoint, "http://"), "SECURE_HOST": strings.TrimPrefix(secure.Endpoint, "https://"),
 		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
 		"CHARTS": "http://" + charts.Loopback(), "CHARTS_USER": regchecktest.User, "CHARTS_PASSWORD": regchecktest.Password,
-		"UNUSED_HOST": strings.TrimPrefix(unused, "http://"),
+		"UNUSED_HOST": strings.TrimPrefix(unused, "http://"), "OPEN_LOCALHOST": strings.Replace(open.Endpoint, "http://127.0.0.1", "localhost", 1),
+		"EXPIRING": realregistry.ExpiringPassword(3 * 24 * time.Hour),
 		"CA_FILE":     caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL,
 		"RECEIVER_HOST": receiver.Listener.Addr().String(),
 	}
@@ -301,7 +302,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`\brwk_[a-z2-7]{6}\b`), "rwk_PREFIX"},
 	{regexp.MustCompile(`\bref-[0-9a-f]+`), "REF"},
-	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
+	{regexp.MustCompile(`[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines, after a byte
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
 	{regexp.MustCompile(`\b(AT|SINCE|LAST) +(ACTION|CHECKS|HEALTH|PROBLEM)`), "$1  $2"}, // above ages

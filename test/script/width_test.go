@@ -1,6 +1,9 @@
 package script_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -8,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+	"github.com/regwarden/regwarden/test/testca"
 )
 
 // shownAt returns the lines that a command prints on a terminal with this many columns.
@@ -19,7 +24,7 @@ func shownAt(t *testing.T, columns uint16, args ...string) []string {
 	}
 	cmd := instance.Command(t.Context(), t, args...)
 	cmd.Stdout = terminal.Slave
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 1 { // 1 is a registry that is not valid
 		t.Fatalf("%v: %v", args, err)
 	}
 	_ = terminal.Slave.Close()
@@ -35,16 +40,20 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	server.Admin(t, "", "registry", "create", "harbor of the platform team", "--endpoint", "https://harbor.platform.example.com:8443",
 		"--org", instance.Org)
+	server.Admin(t, "", "registry", "create", "ghcr.io/acme/platform/controllers/charts/runner-scale-set-controller", "--endpoint",
+		"https://ghcr.example.com", "--org", instance.Org)
 	in := []string{"--data-dir", server.DataDir, "--org", instance.Org}
 	for _, tt := range []struct {
 		columns int
 		args    []string
 		has     string
 	}{
-		{70, append([]string{"registry", "list"}, in...), "harbor of the platform team"},
+		{80, append([]string{"registry", "list"}, in...), "harbor of the platform team"},
+		{80, append([]string{"registry", "list"}, in...), "…e-set-controller  helm  https://ghcr.…  unknown  -      -"},
 		{100, append([]string{"registry", "list", "--output", "wide"}, in...), "CERTIFICATE NOT AFTER"},
 		{60, append([]string{"registry", "show", "harbor of the platform team"}, in...), "harbor.platform"},
 		{80, []string{"serve", "--help"}, "Egress policy:"},
+		{80, []string{"check", "--help"}, " \\\n      --password-stdin --fail-on warning < password"},
 		{80, []string{"registry", "list", "--help"}, "Where it acts:"},
 	} {
 		lines := shownAt(t, uint16(tt.columns), tt.args...)
@@ -52,9 +61,36 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 			t.Errorf("%v shows no %q:\n%s", tt.args, tt.has, strings.Join(lines, "\n"))
 		}
 		for _, line := range lines {
-			words := strings.Contains(strings.TrimSpace(line), " ") && !strings.HasPrefix(line, "  regwarden ")
+			words := strings.Contains(strings.TrimSpace(line), " ")
 			if n := utf8.RuneCountInString(line); words && n > tt.columns {
 				t.Errorf("%v: %d characters at %d columns: %q", tt.args, n, tt.columns, line)
+			}
+		}
+	}
+}
+
+// Where a row ends, a place in a file and the bytes of a fingerprint stay whole.
+func TestLongWordsAreBrokenAtTheirParts(t *testing.T) {
+	ca := testca.New(t, "Example Private CA")
+	registry := realregistry.Distribution(t, realregistry.Options{CA: ca})
+	dir := filepath.Join(t.TempDir(), "kubernetes/apps/platform-controllers/actions-runner-system/actions-runner-controller")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "repositories.yaml")
+	charts := fluxCharts(strings.TrimPrefix(registry.Endpoint, "https://"), testca.New(t, "Other CA").PEM())
+	if err := os.WriteFile(file, []byte(charts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	splitByte := regexp.MustCompile(`(?m):[0-9A-F]$|^[ │]*(:|[0-9A-F](:|\)))`)
+	for _, args := range [][]string{{"check", registry.Endpoint}, {"scan", file}} {
+		for columns := uint16(60); columns <= 100; columns++ {
+			text := strings.Join(shownAt(t, columns, args...), "\n")
+			if !strings.Contains(text, "(SHA-256") || splitByte.MatchString(text) {
+				t.Fatalf("%s at %d columns:\n%s", args[0], columns, text)
+			}
+			if args[0] == "scan" && !regexp.MustCompile(`repositories\.yaml:\d+`).MatchString(text) {
+				t.Fatalf("the place is not whole at %d columns:\n%s", columns, text)
 			}
 		}
 	}
