@@ -96,8 +96,8 @@ func (p Commands) createTrust() *cobra.Command {
 		}, manage.Changes)
 	flags := cmd.Flags()
 	flags.StringVar(&rule.Spec.Issuer, "issuer", "", "URL of the issuer, as in the claim iss of its tokens; required")
-	flags.StringToStringVar(&rule.Spec.Claims, "claim", nil, "required claim, such as repository=acme/app; a value that ends in /* or :* "+
-		"is a prefix; may be repeated")
+	flags.StringToStringVar(&rule.Spec.Claims, "claim", nil, "required claim, as `name=value`, such as repository=acme/app; a value that "+
+		"ends in /* or :* is a prefix; may be repeated")
 	flags.StringVar(&rule.Spec.Audience, "audience", "", "required audience of the tokens (default: the URL of the server)")
 	flags.StringVar(&rule.Spec.Role, "role", "member", "role of who presents a token: "+roleNames)
 	projectFlag(cmd, &rule.Spec.Projects)

@@ -2,6 +2,7 @@
 package trustrule
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
@@ -84,7 +85,7 @@ func (c Conditions) Problem(issuer string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if problem := valueProblem(c[name]); problem != "" || name == "" || len(name) > maxText {
-			return fmt.Sprintf("%q %s", name, max(problem, "must be the name of a claim"))
+			return fmt.Sprintf("%q %s", name, cmp.Or(problem, "must be the name of a claim"))
 		}
 	}
 	required, public := owners[strings.TrimSuffix(issuer, "/")]
@@ -113,7 +114,7 @@ func valueProblem(value string) string {
 	case len(value) > maxText || !utf8.ValidString(value):
 		return "must be valid UTF-8 of at most 1,024 bytes"
 	case strings.Contains(prefix, "*"), open && (prefix == "" || !strings.Contains(separators, prefix[len(prefix)-1:])):
-		return `must be the whole value, or end in "/*" or ":*"`
+		return `must be a whole value, or a prefix that ends in "/*" or ":*"`
 	}
 	return ""
 }
