@@ -77,7 +77,8 @@ func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.O
 // registries.CodeSecretUnreadable; Invalid if the stored definition is not valid.
 func (s *Service) awaitCheck(ctx context.Context, request CheckRequest, within time.Duration) (*regcheck.Report, error) {
 	if request.delay > within {
-		return nil, notDone("The check is not due yet.")
+		return nil, notDone(fmt.Sprintf("The check begins in %s, after those of other registries that you changed or had checked.",
+			request.delay.Round(time.Second)))
 	}
 	for began := time.Now(); ; {
 		state, err := s.requestState(ctx, request)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,14 @@ func (w *fixture) mustRequest(p auth.Principal, org, uid string) CheckRequest {
 		w.t.Fatal(err)
 	}
 	return request
+}
+
+// A check that begins only after the wait is not waited for, and the reason says when it begins.
+func TestLaterChecksAreNotAwaited(t *testing.T) {
+	_, err := new(Service).awaitCheck(t.Context(), CheckRequest{delay: 90 * time.Second}, time.Minute)
+	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "The check begins in 1m30s, after those of other registries") {
+		t.Error(err)
+	}
 }
 
 // A server runs the checks that members and operators request, and the result is the registry's health status.
