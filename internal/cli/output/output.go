@@ -112,7 +112,7 @@ func (o *Writer) Record(columns []Column, row []any) error {
 	lines := make([][2]string, 0, len(columns))
 	for i, c := range columns {
 		if _, raw := row[i].(json.RawMessage); !raw {
-			lines = append(lines, [2]string{c.name, command.Cell(row[i])})
+			lines = append(lines, [2]string{strings.ToLower(c.head()), command.Cell(row[i])})
 		}
 	}
 	return Lines(o.Cmd.OutOrStdout(), lines)
