@@ -88,7 +88,7 @@ func documentsOf(stdin io.Reader, file string) (found []document, err error) {
 		var node yaml.Node
 		err := decoder.Decode(&node)
 		if errors.Is(err, io.EOF) {
-			return found, errors.Join(problems...)
+			return found, joined(problems)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -125,7 +125,23 @@ func (d *document) read(node *yaml.Node, dir string) error {
 	if err != nil && !strings.HasPrefix(err.Error(), d.source) {
 		err = fmt.Errorf("%s: %w", d.source, err)
 	}
+	if err != nil && !slices.ContainsFunc(node.Content, func(n *yaml.Node) bool {
+		return slices.ContainsFunc(n.Content, func(key *yaml.Node) bool { return key.Value == "spec" })
+	}) {
+		err = fmt.Errorf("%w\n  the name belongs in metadata.name and the rest below spec, as 'regwarden registry export' prints them", err)
+	}
 	return err
+}
+
+// maxProblems is how many definitions of a file are reported as not usable.
+const maxProblems = 10
+
+func joined(problems []error) error {
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems], fmt.Errorf("and %d more definitions of this file", more))
+	}
+	return errors.Join(problems...)
 }
 
 // distinct refuses two definitions with one name.
