@@ -13,7 +13,8 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  Benchmarks: $(benchmarks)'
 
-build: ## Build the static binary, bin/regwarden; the first time about a minute of processor time, then seconds
+build: ## Build the static binary, bin/regwarden; the first time one to three minutes of processor time, then seconds
+	@[ -e $(BIN) ] || echo 'The first build takes one to three minutes of processor time, later ones take seconds.'
 	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/regwarden
 
 run: build ## Build and run the service on 127.0.0.1:8080, data in ./regwarden-data
