@@ -30,7 +30,7 @@ func (c *contentCheck) content(ctx context.Context) outcome {
 // checkContentPath reports whether the content path, or what is below it, can be read.
 func (c *contentCheck) checkContentPath(ctx context.Context) outcome {
 	if c.plan.contentPath == "" {
-		return skipped("no baseContentPath is given")
+		return skipped("no repository is given")
 	}
 	if c.plan.reference.Repository != "" {
 		return c.referenced(ctx, c.plan.reference)

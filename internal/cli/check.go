@@ -87,7 +87,7 @@ checked, 130 interrupted, 143 terminated.`,
 	f.AddTo(flags)
 	f.AddKindTo(flags)
 	flags.BoolVar(&f.Ambient, "ambient", false, "obtain the credentials with what the environment has for AWS, Google or Azure")
-	f.engine.addTo(flags)
+	f.engine.addTo(flags, "environment; with --registry the server's")
 	f.depth.addTo(flags)
 	command.OutputFlag(cmd, &f.output)
 	command.FailOnFlag(flags, &f.failOn, "exit code 1 for: notValid, warning (and notValid), or never",

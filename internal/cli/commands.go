@@ -73,6 +73,9 @@ func newRoot(args ...string) *cobra.Command {
 		Short: "Checks of OCI registry definitions, and authorization tokens",
 		Long: "regwarden checks OCI registry definitions by actually using the registry, in a terminal or as a service.\n" +
 			"For a definition that is not valid it reports which stage failed, which field is at fault and how to fix it.",
+		Example: "  regwarden check ghcr.io/stefanprodan/charts/podinfo:6.7.1\n" +
+			"  regwarden scan .\n" +
+			"  regwarden serve",
 		Version:       currentVersion().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -27,8 +27,8 @@ type engineFlags struct {
 	noColor             bool
 }
 
-func (f *engineFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.proxy, "egress-proxy", "", proxyUsage+" (default: environment; with --registry the server's)")
+func (f *engineFlags) addTo(flags *pflag.FlagSet, defaultProxy string) {
+	flags.StringVar(&f.proxy, "egress-proxy", "", proxyUsage+" (default: "+defaultProxy+")")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "",
 		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -60,6 +62,9 @@ func health(ctx context.Context, c Config, ready bool) (string, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // #nosec G402
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok { // which repeats the address
+			err = failed.Err
+		}
 		return "", fmt.Errorf("the server does not respond: %w", err)
 	}
 	defer response.Body.Close()

@@ -87,7 +87,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.BoolVar(&f.showUsers, "show-users", false, "show usernames")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON and YAML of --list, for conversion")
 	flags.StringVar(&f.ca, "ca", "", "file of CA certificates (PEM) to trust in addition for all definitions")
-	f.engine.addTo(flags)
+	f.engine.addTo(flags, "environment")
 	command.OutputFlag(cmd, &f.output)
 	_ = cmd.RegisterFlagCompletionFunc("report", completeReport) // fails only without the flag
 	return cmd

@@ -24,6 +24,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 	text := ShortPath(cmd) + " takes no arguments"
 	switch {
+	case strings.Contains(args[0], "://") && cmd.Flag("url") != nil:
+		text += "; give the URL with --url, or with --url-stdin if it has a secret"
 	case strings.Contains(args[0], "@") && cmd.Flag("email") != nil:
 		text += "; give the user with --email"
 	case cmd.Flag("org") != nil && !cmd.Flag("org").Changed:
@@ -186,6 +188,7 @@ var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email"
 	"user": "email", "userUid": "email",
 	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin",
 	"expiry": "expires", "expiresAt": "expires",
+	"claims":          "claim",
 	"isSyncSupported": "sync", "isPrivate": "private"}
 
 // ReadFlagFile reads the file that a flag names.

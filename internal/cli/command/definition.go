@@ -198,7 +198,11 @@ func readDefinition(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; a registry of this name is https://%[1]s", name)}
+			hint := ""
+			if !strings.ContainsAny(name[:1], "./~") {
+				hint = "; a registry of this name is https://" + name
+			}
+			return nil, UsageError{fmt.Errorf("cannot read %s: no such file%s", name, hint)}
 		}
 		if err != nil {
 			return nil, UsageError{err}

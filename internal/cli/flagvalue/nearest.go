@@ -1,8 +1,13 @@
 package flagvalue
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
 
-// Nearest returns the known name that differs least from name, in at most so many letters, or "". It uses cobra's suggestions.
+	"github.com/spf13/cobra"
+)
+
+// Nearest returns the known name that differs least from name, in at most so many letters, or "". Of several, one with the same first
+// letter is rather meant. It uses cobra's suggestions.
 func Nearest(name string, known []string, typos int) string {
 	names := &cobra.Command{}
 	for _, k := range known {
@@ -10,7 +15,8 @@ func Nearest(name string, known []string, typos int) string {
 	}
 	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= typos; names.SuggestionsMinimumDistance++ {
 		if like := names.SuggestionsFor(name); len(like) > 0 {
-			return like[0]
+			same := slices.IndexFunc(like, func(l string) bool { return l[0] == name[0] })
+			return like[max(same, 0)]
 		}
 	}
 	return ""

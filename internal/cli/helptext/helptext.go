@@ -111,7 +111,7 @@ const minUsage = 24
 // Flags lists flags with descriptions that are wrapped at the width of the terminal.
 func Flags(set *pflag.FlagSet, width int) string {
 	var text strings.Builder
-	for line := range strings.Lines(set.FlagUsages()) {
+	for line := range strings.Lines(strings.ReplaceAll(set.FlagUsages(), " (default [])", "")) {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		gap := strings.Index(line[indent:], "   ") // between the flag and its description
 		if width == 0 || gap < 0 {

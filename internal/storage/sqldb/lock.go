@@ -58,7 +58,7 @@ func held(dir string, file *os.File, err error) (*Lock, error) {
 // in it have mode 0600 in any case.
 func CreateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create the data directory: %w", err)
+		return fmt.Errorf("create the data directory: %w; name another one with --data-dir", err)
 	}
 	return nil
 }
