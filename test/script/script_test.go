@@ -158,9 +158,10 @@ func newWorld(t *testing.T) map[string]string {
 		"OPEN_HOST": strings.TrimPrefix(open.Endpoint, "http://"), "SECURE_HOST": strings.TrimPrefix(secure.Endpoint, "https://"),
 		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
 		"CHARTS": "http://" + charts.Loopback(), "CHARTS_USER": regchecktest.User, "CHARTS_PASSWORD": regchecktest.Password,
-		"UNUSED_HOST": strings.TrimPrefix(unused, "http://"), "OPEN_LOCALHOST": strings.Replace(open.Endpoint, "http://127.0.0.1", "localhost", 1),
-		"EXPIRING": realregistry.ExpiringPassword(3 * 24 * time.Hour),
-		"CA_FILE":  caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL,
+		"UNUSED_HOST":    strings.TrimPrefix(unused, "http://"),
+		"OPEN_LOCALHOST": strings.Replace(open.Endpoint, "http://127.0.0.1", "localhost", 1),
+		"EXPIRING":       realregistry.ExpiringPassword(3 * 24 * time.Hour),
+		"CA_FILE":        caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL,
 		"RECEIVER_HOST": receiver.Listener.Addr().String(),
 	}
 }

@@ -37,7 +37,8 @@ func (w *fixture) mustRequest(p auth.Principal, org, uid string) CheckRequest {
 // A check that begins only after the wait is not waited for, and the reason says when it begins.
 func TestLaterChecksAreNotAwaited(t *testing.T) {
 	_, err := new(Service).awaitCheck(t.Context(), CheckRequest{delay: 90 * time.Second}, time.Minute)
-	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "The check begins in 1m30s, after those of other registries") {
+	const want = "The check begins in 1m30s, after those of other registries"
+	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }
