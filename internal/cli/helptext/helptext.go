@@ -145,7 +145,7 @@ func Wrapped(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// Examples continues commands that are wider than the terminal on the next line, before a flag or a redirection, so that they can be pasted.
+// Examples continues commands that are wider than the terminal on the next line, before a flag or a redirection, to be pasted.
 func Examples(text string, width int) string {
 	var shown strings.Builder
 	for line := range strings.Lines(text) {
