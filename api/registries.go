@@ -79,6 +79,8 @@ type OCIRegistryAuth struct {
 	Azure    *regcheck.AzureClient `json:"azure,omitempty"`
 	GitHub   *regcheck.GitHubApp   `json:"github,omitempty"`
 	TLS      OCIRegistryTLS        `json:"tls"`
+
+	PassCredentials bool `json:"passCredentials,omitempty"` // of a chart repository
 }
 
 // OCIRegistryTLS has the TLS settings of a stored registry.

@@ -16,9 +16,8 @@ import (
 )
 
 // checkCharts runs the stages of a chart repository that follow TLS. first is what was requested in the tls stage, nil if nothing was.
-func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) {
+func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) (check *chartrepo.Check) {
 	repository := r.chartRepository()
-	var check *chartrepo.Check
 	r.stage(StageAPI, func() outcome {
 		var anonymous *wire.Response
 		if first != nil {
@@ -40,6 +39,7 @@ func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) 
 	})
 	r.report.References = notExamined(r.plan)
 	r.stage(StageContent, func() outcome { return r.chartContent(ctx, check) })
+	return check
 }
 
 func ofChart(o chartrepo.Outcome) outcome {
@@ -82,6 +82,7 @@ func (r *run) chartContent(ctx context.Context, check *chartrepo.Check) outcome 
 func (r *run) chartRepository() *chartrepo.Repository {
 	p := r.plan
 	repository := r.chartRepositoryOf()
+	repository.List = r.list
 	repository.Authority, repository.Login, repository.Explainer = authorityOf(p.endpoint), r.chartLogin(), r.chartExplainer()
 	if p.contentPath != "" {
 		repository.Charts = append(repository.Charts, chartindex.Chart{Name: p.contentPath, Version: p.reference.Tag})

@@ -103,6 +103,9 @@ func TestInventory(t *testing.T) {
 		{"gitea", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
 		{"quay", login(`"baseContentPath":"charts",`), charts, ""},
 		{"scopeless-content", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
+		{"charts-basic", login(`"kind":"chartRepository",`), chartVersions, ""},
+		{"charts-basic", login(`"kind":"chartRepository","baseContentPath":"nginx:1.2.0",`), chartVersions[:1], ""},
+		{"charts-open", `{"kind":"chartRepository","auth":{"type":"noAuth"}}`, chartVersions, ""},
 	} {
 		g := regchecktest.Start(t, row.server)
 		l := mustList(t, g, row.definition, inventory.Cursor{}, inventory.Limits{})
@@ -123,6 +126,34 @@ func TestInventory(t *testing.T) {
 					t.Errorf("%s: %s: %+v", name, r.Name, tag)
 				}
 			}
+		}
+	}
+}
+
+// chartVersions is what the chart repositories of the kit have.
+var chartVersions = []string{"nginx 1.2.3=helm 1.2.0=helm 2.0.0-rc.1=helm", "redis 18.0.0=helm"}
+
+// The limits of a list are those of chart repositories too. It continues after a chart.
+func TestInventoryOfChartsIsLimited(t *testing.T) {
+	g := regchecktest.Start(t, "charts-open")
+	const definition = `{"kind":"chartRepository","auth":{"type":"noAuth"}}`
+	for _, row := range []struct {
+		from   inventory.Cursor
+		limits inventory.Limits
+		want   string
+		note   string
+	}{
+		{inventory.Cursor{}, inventory.Limits{RepositoryTags: 1},
+			"[nginx 1.2.3=helm redis 18.0.0=helm] Only the first 1 of its versions are listed.", ""},
+		{inventory.Cursor{}, inventory.Limits{Repositories: 1},
+			"[nginx 1.2.3=helm 1.2.0=helm 2.0.0-rc.1=helm] ", "first 1 charts with 3 versions"},
+		{inventory.Cursor{}, inventory.Limits{Tags: 2}, "[nginx 1.2.3=helm 1.2.0=helm] ", "first 1 charts with 2 versions"},
+		{inventory.Cursor{After: "nginx", Repositories: 1, Tags: 3}, inventory.Limits{}, "[redis 18.0.0=helm] ", ""},
+	} {
+		l := mustList(t, g, definition, row.from, row.limits)
+		if got := fmt.Sprint(l.names(), " ", l.list[0].Problem); got != row.want || !l.Complete ||
+			!strings.Contains(strings.Join(l.Notes, " "), row.note) || (row.note == "") != (len(l.Notes) == 0) {
+			t.Errorf("%+v: %q, %q, want %q", row.limits, got, l.Notes, row.want)
 		}
 	}
 }

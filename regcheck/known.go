@@ -25,7 +25,7 @@ func ReadKnown(text string) Known { return known.Read(text) }
 // The credentials of the definition are always sent, so a wrong password is always detected. The control request only
 // decides on a warning.
 func (c *Checker) Recheck(ctx context.Context, p *Plan, known Known, o Observer) (*Report, error) {
-	report, reader, err := c.open(ctx, p, known, o)
+	report, reader, err := c.open(ctx, p, known, o, 0)
 	if reader != nil {
 		reader.Close()
 	}

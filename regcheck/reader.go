@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/chartrepo"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 )
 
@@ -12,19 +13,22 @@ import (
 type Reader struct {
 	s      subject
 	access *content.Access
+	charts *chartrepo.Check // nil unless it is a chart repository
 }
 
 // Open is Check that keeps the connections for a Reader, which the caller closes. The Reader is nil if there is an error or
-// the definition is not valid.
-func (c *Checker) Open(ctx context.Context, p *Plan) (*Report, *Reader, error) {
-	return c.open(ctx, p, Known{}, nil)
+// the definition is not valid. That of a chart repository has at most the given number of versions of charts.
+func (c *Checker) Open(ctx context.Context, p *Plan, versions int) (*Report, *Reader, error) {
+	return c.open(ctx, p, Known{}, nil, versions)
 }
 
-func (c *Checker) open(ctx context.Context, p *Plan, known Known, o Observer) (report *Report, reader *Reader, err error) {
+func (c *Checker) open(ctx context.Context, p *Plan, known Known, o Observer, versions int) (
+	report *Report, reader *Reader, err error,
+) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	r := &run{subject: newSubject(c, p), checker: c, known: known, gone: ctx.Err, observe: o}
+	r := &run{subject: newSubject(c, p), checker: c, known: known, gone: ctx.Err, observe: o, list: versions}
 	defer func() {
 		if reader == nil {
 			r.Wire.Close()
@@ -41,6 +45,9 @@ func (c *Checker) open(ctx context.Context, p *Plan, known Known, o Observer) (r
 
 // Close ends the connections.
 func (r *Reader) Close() { r.s.Wire.Close() }
+
+// Charts returns the chart repository, nil for an OCI registry.
+func (r *Reader) Charts() *chartrepo.Check { return r.charts }
 
 // ContentPath returns the definition's baseContentPath as it is used.
 func (r *Reader) ContentPath() string { return r.s.plan.contentPath }

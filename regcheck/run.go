@@ -20,6 +20,7 @@ type run struct {
 	rounds  *wire.Rounds      // see Report.RoundTrips
 	report  *Report
 	err     error
+	list    int // how many versions of charts a Reader returns
 }
 
 // outcome is the result of a stage: a failure, or a status with what was seen.
@@ -58,9 +59,12 @@ func (r *run) check(ctx context.Context) *Reader {
 	r.stage(StageConnect, func() (out outcome) { conn, out = r.connect(ctx); return out })
 	r.stage(StageTLS, func() (out outcome) { first, out = r.handshake(ctx, conn); return out })
 	if r.plan.kind == KindChartRepository {
-		r.checkCharts(ctx, conn, first)
+		charts := r.checkCharts(ctx, conn, first)
 		r.finish(started)
-		return nil
+		if r.err != nil || !r.report.Valid {
+			return nil
+		}
+		return &Reader{s: r.subject, charts: charts}
 	}
 	r.stage(StageAPI, func() (out outcome) { x, out = r.api(ctx, conn, first); return out })
 	if r.plan.source != nil {
@@ -76,7 +80,7 @@ func (r *run) check(ctx context.Context) *Reader {
 	if r.err != nil || !r.report.Valid {
 		return nil
 	}
-	return &Reader{x.subject, given.access}
+	return &Reader{s: x.subject, access: given.access}
 }
 
 // authCheck returns the check of the credentials of an exchange.

@@ -85,7 +85,6 @@ checked, 130 interrupted, 143 terminated.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.AddTo(flags)
-	f.AddKindTo(flags)
 	flags.BoolVar(&f.Ambient, "ambient", false, "obtain the credentials with what the environment has for AWS, Google or Azure")
 	f.engine.addTo(flags, "environment; with --registry the server's")
 	f.depth.addTo(flags)

@@ -80,19 +80,18 @@ type Inventory struct {
 // lists those below the prefix of packs; without a content path, the whole catalog. It passes each repository to sink before
 // it requests the next one, sorted by name, starting after the cursor. An error of sink ends the call and is returned.
 //
+// Of a chart repository, charts are the repositories, and their versions the tags, with the digests of the index.
+//
 // Without a catalog only the content path is listed. Other errors are those of Checker.Check. The inventory is nil if there is
-// an error or the report is not valid, and empty for a chart repository.
+// an error or the report is not valid.
 func List(ctx context.Context, c *regcheck.Checker, p *regcheck.Plan, from Cursor, limits Limits,
 	sink func(Repository) error) (*regcheck.Report, *Inventory, error) {
-	report, reader, err := c.Open(ctx, p)
-	if report != nil && report.Valid && reader == nil {
-		return report, &Inventory{Complete: true}, nil
-	}
+	limits = limits.withDefaults()
+	report, reader, err := c.Open(ctx, p, limits.Tags)
 	if reader == nil {
 		return report, nil, err
 	}
 	defer reader.Close()
-	limits = limits.withDefaults()
 	bounded, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
 	l := &lister{Reader: reader, limits: limits, sink: sink, thirdPartyHosts: map[string]bool{}, result: Inventory{Cursor: from}}
@@ -115,6 +114,10 @@ func (s *stop) Error() string { return s.reason }
 
 // run lists the repositories and sets the result. Its error is that of sink.
 func (l *lister) run(ctx context.Context) error {
+	if charts := l.Charts(); charts != nil {
+		l.result.Complete = true
+		return l.listCharts(charts.Listed())
+	}
 	err := l.list(ctx)
 	stopped, ok := errors.AsType[*stop](err)
 	if !ok && err != nil {

@@ -49,14 +49,11 @@ func TestKindsOfRegistries(t *testing.T) {
 		}
 		mate.refused("POST", at+"/sync", "", 403, "OperationForbidden")
 		mate.refused("DELETE", "/v1/registries/"+uid, "", 403, "OperationForbidden")
-		if kind.after != "" {
-			admin.do("POST", at+"/sync", "").Want(http.StatusAccepted)
-		} else {
+		admin.do("POST", at+"/sync", "").Want(http.StatusAccepted)
+		if kind.after == "" {
+			fixed := object{"endpoint": charts.URL, "kind": "chartRepository", "auth": object{"type": "noAuth"}}
+			admin.do("PUT", "/v1/registries/oci/"+uid+"/basic", newRegistry("three", fixed)).Want(http.StatusNoContent)
 			admin.refused("POST", at+"/sync", "", 400, "InvalidRequest")
-			synchronized := object{"endpoint": charts.URL, "kind": "chartRepository", "auth": object{"type": "noAuth"},
-				"isSyncSupported": true} // as only the shape of all kinds has it
-			admin.do("PUT", "/v1/registries/oci/"+uid+"/basic", newRegistry("three", synchronized)).Want(http.StatusNoContent)
-			admin.do("POST", at+"/sync", "").Want(http.StatusAccepted)
 		}
 		admin.do("DELETE", at, "").Want(http.StatusNoContent)
 		admin.do("GET", "/v1/clouds/aws/account/sts", "").Want(http.StatusOK)
@@ -64,7 +61,13 @@ func TestKindsOfRegistries(t *testing.T) {
 	}
 	passing := object{"endpoint": charts.URL, "auth": object{"type": "basic", "username": "ada", "password": "hunter2",
 		"passCredentials": true}}
-	wantFields(t, admin.refused("POST", "/v1/registries/helm", newRegistry("passing", passing), 400, "InvalidRequest").Fault(),
+	uid := admin.make("/v1/registries/helm", newRegistry("passing", passing))
+	for _, at := range []string{"/v1/registries/helm/" + uid, "/v1/registries/oci/" + uid + "/basic"} {
+		if body := admin.do("GET", at, "").Want(http.StatusOK).Body; !strings.Contains(body, `"passCredentials":true`) {
+			t.Error(body)
+		}
+	}
+	wantFields(t, admin.refused("POST", "/v1/registries/oci/basic", newRegistry("oci", passing), 400, "InvalidRequest").Fault(),
 		"spec.auth.passCredentials")
 	admin.do("POST", "/v1/registries/helm/validate", instance.JSON(helm)).Want(http.StatusNoContent)
 	listed := object{"endpoint": charts.URL, "auth": object{"type": "noAuth"},

@@ -67,10 +67,6 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 	f.cloud.addTo(flags)
-}
-
-// AddKindTo adds the flags of chart repositories.
-func (f *DefinitionFlags) AddKindTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kind, "kind", "", "oci, or chartRepository for a Helm repository with an index.yaml (default oci)")
 	flags.BoolVar(&f.passCredentials, "pass-credentials", false,
 		"send the credentials of a chart repository to other hosts that its index names, as Helm does")

@@ -151,6 +151,9 @@ func (f *registryChange) clear(flags *pflag.FlagSet, d *regcheck.Definition) {
 	if flags.Changed("key") && flags.Lookup("key").Value.String() == "" || tls.Certificate == "" {
 		tls.Key = ""
 	}
+	if flags.Changed("pass-credentials") {
+		d.Auth.PassCredentials = flags.Lookup("pass-credentials").Value.String() == "true"
+	}
 	if flags.Changed("insecure-skip-verify") {
 		tls.InsecureSkipVerify = flags.Lookup("insecure-skip-verify").Value.String() == "true"
 	}
@@ -188,8 +191,8 @@ func requestOf(r *api.OCIRegistry) api.OCIRegistryRequest {
 		Kind:       regcheck.Kind(s.Kind),
 		References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
 		Auth: &regcheck.Auth{Type: regcheck.AuthType(a.Type), Username: a.Username, Password: a.Password, Token: a.Token,
-			AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate,
-				Enabled:            a.TLS.Enabled,
+			AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, PassCredentials: a.PassCredentials,
+			TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate, Enabled: a.TLS.Enabled,
 				InsecureSkipVerify: a.TLS.InsecureSkipVerify, Key: a.TLS.Key}}}
 	return request
 }

@@ -26,6 +26,7 @@ type exported struct {
 		Annotations map[string]string `yaml:"annotations,omitempty"`
 	} `yaml:"metadata"`
 	Spec struct {
+		Kind            string       `yaml:"kind,omitempty"`
 		Endpoint        string       `yaml:"endpoint"`
 		BasePath        string       `yaml:"basePath,omitempty"`
 		BaseContentPath string       `yaml:"baseContentPath,omitempty"`
@@ -49,6 +50,8 @@ type exportedAuth struct {
 	Azure    map[string]any `yaml:"azure,omitempty"`
 	GitHub   map[string]any `yaml:"github,omitempty"`
 	TLS      *exportedTLS   `yaml:"tls,omitempty"`
+
+	PassCredentials bool `yaml:"passCredentials,omitempty"`
 }
 
 type exportedTLS struct {
@@ -123,12 +126,13 @@ func exportOf(r api.OCIRegistryRequest, kind string) (e exported) {
 	a := r.Spec.Auth
 	e.Metadata.Name, e.Metadata.Labels, e.Metadata.Annotations = r.Metadata.Name, r.Metadata.Labels, r.Metadata.Annotations
 	s := &e.Spec
+	s.Kind = string(r.Spec.Kind)
 	s.Endpoint, s.BasePath, s.BaseContentPath, s.References = r.Spec.Endpoint, r.Spec.BasePath, r.Spec.BaseContentPath, r.Spec.References
 	s.ProviderType, s.Scope = string(r.Spec.ProviderType), r.Spec.Scope
 	s.Sync, s.Manifest, s.Private = r.Spec.IsSyncSupported, r.Spec.ContainsSpectroManifest, r.Spec.IsPrivate
 	s.Auth = exportedAuth{Type: string(a.Type), Username: a.Username, Password: refer(a.Password, "password"),
 		Token: refer(a.Token, "token"), AWS: membersOf(a.AWS, refer), GCP: membersOf(a.GCP, refer), Azure: membersOf(a.Azure, refer),
-		GitHub: membersOf(a.GitHub, refer)}
+		GitHub: membersOf(a.GitHub, refer), PassCredentials: a.PassCredentials}
 	if a.TLS.Enabled {
 		s.Auth.TLS = &exportedTLS{Enabled: true, SkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
 			Key: refer(a.TLS.Key, "key")}

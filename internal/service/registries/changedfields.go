@@ -19,6 +19,7 @@ func changedFields(old, now store.Registry) (fields []string) {
 		{"baseContentPath", old.BaseContentPath == now.BaseContentPath}, {"references", slices.Equal(old.References, now.References)},
 		{"providerType", old.ProviderType == now.ProviderType}, {"auth.type", old.AuthType == now.AuthType},
 		{"auth.username", old.Username == now.Username}, {"auth.password", old.Secrets.Password == now.Secrets.Password},
+		{"auth.passCredentials", old.AuthSettings["passCredentials"] == now.AuthSettings["passCredentials"]},
 		{"auth.token", old.Secrets.Token == now.Secrets.Token}, {"auth.tls.enabled", old.TLSEnabled == now.TLSEnabled},
 		{"auth.tls.ca", old.CA == now.CA}, {"auth.tls.certificate", old.Certificate == now.Certificate},
 		{"auth.tls.key", old.Secrets.Key == now.Secrets.Key}, {"auth.tls.insecureSkipVerify", old.TLSSkipVerify == now.TLSSkipVerify},

@@ -16,16 +16,15 @@ import (
 // not reported as missing as well.
 func (input RegistryInput) definitionProblems(unfilled []fault.Field) []fault.Field {
 	_, found := SentDefinition{Definition: input.Definition, Scope: input.Scope}.parse()
-	return fault.Join(unfilled, append(append(textProblems(input.Definition), unstored(input.Definition)...), found...))
+	return fault.Join(unfilled, append(append(textProblems(input.Definition), unused(input.Definition)...), found...))
 }
 
-// unstored reports the field of a definition that only a check has: a stored registry would lose it silently.
-func unstored(d regcheck.Definition) []fault.Field {
-	if d.Auth == nil || !d.Auth.PassCredentials {
+// unused reports a field that has no effect: a check only warns of it.
+func unused(d regcheck.Definition) []fault.Field {
+	if d.Auth == nil || !d.Auth.PassCredentials || d.Kind == regcheck.KindChartRepository {
 		return nil
 	}
-	return []fault.Field{{Field: "auth.passCredentials", Problem: "is not stored; serve the archives from the host of the index, or " +
-		"let clients read them without credentials"}}
+	return []fault.Field{{Field: "auth.passCredentials", Problem: "is only for chart repositories"}}
 }
 
 // problems lists all problems of the input, of which those of the definition are known.

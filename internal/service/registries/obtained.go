@@ -8,13 +8,14 @@ import (
 )
 
 // What credentials are obtained with is stored as settings, which are shown, and up to two secrets in the place of password and token.
+// Of a chart repository, the settings have how a password is used.
 
 // encryptedPair are the secrets of a type, nil for those that it does not have.
 type encryptedPair struct{ first, second *secret.String }
 
 // settingsOf returns what a stores for its type. The secrets are those of a itself.
 func settingsOf(a *regcheck.Auth) (map[string]string, encryptedPair) {
-	settings, encrypted := map[string]string{}, encryptedPair{&a.Password, &a.Token}
+	settings, encrypted := map[string]string{"passCredentials": flagged(a.PassCredentials)}, encryptedPair{&a.Password, &a.Token}
 	switch kind := a.Kind(); {
 	case kind == regcheck.ECR && a.AWS != nil:
 		settings = map[string]string{"accessKey": a.AWS.AccessKey, "roleArn": a.AWS.RoleARN, "externalId": a.AWS.ExternalID,
@@ -48,7 +49,7 @@ func restore(a *regcheck.Auth, settings map[string]string, first, second secret.
 	case regcheck.GitHub:
 		a.GitHub = &regcheck.GitHubApp{AppID: settings["appId"], InstallationID: settings["installationId"], PrivateKey: first}
 	default:
-		a.Password, a.Token = first, second
+		a.Password, a.Token, a.PassCredentials = first, second, settings["passCredentials"] != ""
 	}
 }
 

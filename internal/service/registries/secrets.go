@@ -62,7 +62,11 @@ func (s *Service) Parse(ctx context.Context, p auth.Principal, sent SentDefiniti
 	return plan, fault.Join(unfilled, problems), nil
 }
 
-const otherTarget regcheck.Text = "must be sent: the stored secret is used only with the stored {endpoint}, {basePath} and {auth.tls}"
+// Why a stored secret is not used.
+const (
+	otherTarget regcheck.Text = "must be sent: the stored secret is used only with the stored {endpoint}, {basePath} and {auth.tls}"
+	otherHosts  regcheck.Text = "must be sent: the stored secret is sent to other hosts only if it was stored with {auth.passCredentials}"
+)
 
 // gap is a secret that must be filled in.
 type gap struct {
@@ -86,7 +90,9 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: noneStored(d.Auth)})
 		case !g.has: // reported by the definition as required
 		case !same:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: regcheck.Audience{}.Show(otherTarget), Text: otherTarget})
+			unfilled = append(unfilled, unusedSecret(g.field, otherTarget))
+		case passes(d) && !passes(masked(r.Registry)):
+			unfilled = append(unfilled, unusedSecret(g.field, otherHosts))
 		case r.damage != nil:
 			return d, nil, SecretUnreadable(r.damage)
 		default:
@@ -95,6 +101,13 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 	}
 	return d, unfilled, nil
 }
+
+func unusedSecret(field string, why regcheck.Text) fault.Field {
+	return fault.Field{Field: field, Problem: regcheck.Audience{}.Show(why), Text: why}
+}
+
+// passes reports whether credentials are sent to the hosts that the index of a chart repository names.
+func passes(d regcheck.Definition) bool { return d.Auth != nil && d.Auth.PassCredentials }
 
 // noneStored is the problem of a mask for which there is no secret.
 func noneStored(a *regcheck.Auth) string {

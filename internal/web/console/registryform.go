@@ -36,7 +36,6 @@ func registryInput(c *call, stored registries.Registry) registries.RegistryInput
 		SyncSupported: c.PostFormValue("isSyncSupported") == "true",
 		Annotations:   stored.Annotations, Labels: stored.Labels, Scope: stored.Scope, SpectroManifest: stored.SpectroManifest,
 		Private: stored.Private, Version: versionOf(c)}
-	input.Definition.Kind = stored.Definition.Kind
 	if a := stored.Definition.Auth; a != nil {
 		unlessChanged(&input.Definition.Auth.TLS.CA, a.TLS.CA)
 		unlessChanged(&input.Definition.Auth.TLS.Certificate, a.TLS.Certificate)

@@ -14,7 +14,7 @@ func HelmInput(sent *api.HelmRegistryRequest) registries.RegistryInput {
 	return registries.RegistryInput{
 		Kind: registries.HelmKind, Name: cmp.Or(sent.Metadata.Name, s.Name), Annotations: sent.Metadata.Annotations,
 		Labels: sent.Metadata.Labels, Definition: HelmDefinition(&s.HelmRegistryDefinition).Definition, Scope: s.Scope,
-		Private:  s.IsPrivate,
+		Private: s.IsPrivate, SyncSupported: true, // which this shape cannot say
 		SkipSync: s.CreateOption != nil && s.CreateOption.SkipSync,
 	}
 }

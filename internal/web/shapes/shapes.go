@@ -38,7 +38,7 @@ func Scope(sent string) string { return cmp.Or(sent, "tenant") }
 
 func auth(a regcheck.Auth) api.OCIRegistryAuth {
 	return api.OCIRegistryAuth{Type: string(a.Kind()), Username: a.Username, Password: a.Password, Token: a.Token,
-		AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, TLS: *tls(a.TLS)}
+		AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, TLS: *tls(a.TLS), PassCredentials: a.PassCredentials}
 }
 
 func tls(t regcheck.TLS) *api.OCIRegistryTLS {

@@ -60,6 +60,7 @@ type Index struct {
 	Found            []Match   // for each Chart that was looked for
 	Newest           []Version // the newest versions of the charts that changed last
 	Names            []string  // of charts; the first ones
+	All              []Version // as many as Read was asked for, without URLs
 	// Unread is why a part could not be examined, although Helm may be able to read it: the rest is of the part before.
 	Unread string
 }
@@ -79,14 +80,14 @@ type unread string
 
 func (u unread) Error() string { return string(u) }
 
-// Read reads an index and looks for charts in it. The error is an *Error, or that of the reader.
-func Read(from io.Reader, want []Chart) (*Index, error) {
+// Read reads an index and looks for charts in it. It lists at most the first versions. The error is an *Error, or that of the reader.
+func Read(from io.Reader, want []Chart, list int) (*Index, error) {
 	buffered := bufio.NewReaderSize(from, maxWhole+1)
 	head, err := buffered.Peek(maxWhole + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	c := &collector{want: want, names: map[string]bool{}, Index: Index{Found: make([]Match, len(want))}}
+	c := &collector{want: want, most: list, names: map[string]bool{}, Index: Index{Found: make([]Match, len(want))}}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	switch {
 	case len(text) == 0:
@@ -189,6 +190,7 @@ func yamlProblem(err error) string { return strings.TrimPrefix(err.Error(), "yam
 type collector struct {
 	Index
 	want       []Chart
+	most       int  // versions to list
 	lax        bool // unknown and repeated members are allowed
 	apiVersion string
 	names      map[string]bool
@@ -275,7 +277,7 @@ func usable(item map[string]string) bool {
 
 // consider keeps a version of the current chart if it is looked for.
 func (c *collector) consider(v Version, deprecated bool) {
-	c.Versions++
+	c.count(v)
 	for _, i := range c.wanted {
 		match := &c.Found[i]
 		if len(match.Versions) < maxNames {
@@ -287,6 +289,14 @@ func (c *collector) consider(v Version, deprecated bool) {
 	}
 	if newer(v, c.best) {
 		c.best, c.deprecated = &v, deprecated
+	}
+}
+
+// count counts a version of the current chart, and lists it.
+func (c *collector) count(v Version) {
+	c.Versions++
+	if len(c.All) < c.most {
+		c.All = append(c.All, Version{Chart: Chart{c.chart, strings.Clone(v.Version)}, Digest: strings.Clone(v.Digest)})
 	}
 }
 

@@ -53,7 +53,7 @@ func byLine(text string, want []Chart) (*Index, error) {
 func TestRead(t *testing.T) {
 	want := []Chart{{"nginx", ""}, {"nginx", "2.0.0-rc.1"}, {"redis", "18.0.0"}, {"nginx", "7.0.0"}, {"mysql", ""}}
 	for name, read := range map[string]func() (*Index, error){
-		"whole":   func() (*Index, error) { return Read(strings.NewReader(entry), want) },
+		"whole":   func() (*Index, error) { return Read(strings.NewReader(entry), want, 0) },
 		"by line": func() (*Index, error) { return byLine(entry, want) },
 		"CRLF":    func() (*Index, error) { return byLine(strings.ReplaceAll(entry, "\n", "\r\n"), want) },
 	} {
@@ -105,7 +105,7 @@ func TestReadRejects(t *testing.T) {
 		{"apiVersion: v1\nentries:\n  nginx:\n    name: x\n", "not a list", "unread"},
 	} {
 		for way, read := range map[string]func() (*Index, error){
-			row.problem: func() (*Index, error) { return Read(strings.NewReader(row.text), nil) },
+			row.problem: func() (*Index, error) { return Read(strings.NewReader(row.text), nil, 0) },
 			row.large:   func() (*Index, error) { return byLine(row.text, nil) },
 		} {
 			i, err := read()
@@ -123,7 +123,7 @@ func TestReadRejects(t *testing.T) {
 func TestReadSkips(t *testing.T) {
 	const text = `{"apiVersion":"v1","new":true,"entries":{"a":[null,{"name":"a"},{"version":"1.0.0"},{"name":"a/b","version":"1.0.0"},` +
 		`{"name":"a","version":"1.0.0","type":"plugin"},{"name":"a","version":"latest"},{"name":"a","version":"01.2"}],"b":null}}`
-	i, err := Read(strings.NewReader(text), []Chart{{"a", ""}})
+	i, err := Read(strings.NewReader(text), []Chart{{"a", ""}}, 0)
 	if err != nil || i.Charts != 2 || i.Versions != 1 || i.Found[0].Version.Version != "01.2" {
 		t.Errorf("%v: %+v", err, i)
 	}
@@ -167,7 +167,8 @@ func TestReadLarge(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	i, err := Read(source, []Chart{{"chart-00700", "1.7.0"}, {"chart-01000", ""}})
+	const listed = 50_000
+	i, err := Read(source, []Chart{{"chart-00700", "1.7.0"}, {"chart-01000", ""}}, listed)
 	took := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -175,10 +176,31 @@ func TestReadLarge(t *testing.T) {
 		i.Found[1].Version == nil || i.Found[1].Version.Version != "1.40.0" || len(i.Newest) != candidates {
 		t.Fatalf("%v: %+v", err, i)
 	}
+	if last := i.All[len(i.All)-1]; len(i.All) != min(i.Versions, listed) || last.Version != "1.1.0" {
+		t.Errorf("listed %d versions, at last %v", len(i.All), last)
+	}
 	t.Logf("%d charts, %d versions in %v, %d MiB retained, %d MiB allocated in all", i.Charts, i.Versions, took,
 		(int64(after.HeapAlloc)-int64(before.HeapAlloc))>>20, (after.TotalAlloc-before.TotalAlloc)>>20)
 	if retained := int64(after.HeapAlloc) - int64(before.HeapAlloc); retained > 8<<20 {
 		t.Errorf("%d bytes are retained", retained)
+	}
+}
+
+// The versions of all charts are listed, whichever way the index is read.
+func TestReadLists(t *testing.T) {
+	want := []Version{{Chart: Chart{"nginx", "1.2.3"}, Digest: "aa"}, {Chart: Chart{"nginx", "2.0.0-rc.1"}}}
+	for name, read := range map[string]func(most int) (*Index, error){
+		"whole": func(most int) (*Index, error) { return Read(strings.NewReader(entry), nil, most) },
+		"by line": func(most int) (*Index, error) {
+			c := &collector{most: most, names: map[string]bool{}}
+			return c.result((&stream{collector: c, parsed: maxParsed + 1}).read(bufio.NewReaderSize(strings.NewReader(entry), maxWhole+1)))
+		},
+	} {
+		for most := range 3 {
+			if i, err := read(most); err != nil || len(i.All) != most || most > 0 && i.All[0] != want[0] {
+				t.Errorf("%s: %v, %+v, want %d of %v", name, err, i.All, most, want)
+			}
+		}
 	}
 }
 
@@ -197,7 +219,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("reading took %v ", took)
 			}
 		}()
-		whole, err := Read(strings.NewReader(text), want)
+		whole, err := Read(strings.NewReader(text), want, 0)
 		large, largeErr := byLine(text, want)
 		if err != nil || largeErr != nil || whole.Unread+large.Unread != "" {
 			return

@@ -221,8 +221,8 @@ func (s *stream) endItem() error {
 		return nil
 	}
 	s.inItem = false
-	if s.parsed > maxParsed && !s.mayBeUsed(s.part.String()) {
-		s.Versions++
+	if text := s.part.String(); s.parsed > maxParsed && !s.mayBeUsed(text) {
+		s.count(Version{Chart: Chart{Version: field(text, "version")}, Digest: field(text, "digest")})
 		s.part.Reset()
 		return nil
 	}

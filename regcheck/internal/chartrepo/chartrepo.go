@@ -22,6 +22,7 @@ type Repository struct {
 	Login     Login
 	Charts    []chartindex.Chart // that must be readable
 	Full      int64              // download archives up to this size; 0: only small ones
+	List      int                // how many versions of charts Listed returns
 	Explainer
 }
 
@@ -113,6 +114,11 @@ func (c *Check) fetchOwn(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// Listed returns the versions of charts that the index of a valid repository has, and why a part of it could not be examined.
+func (c *Check) Listed() (versions []chartindex.Version, unread string) {
+	return c.own.index.All, c.Wire.Text(c.own.index.Unread)
 }
 
 func (c *Check) noResponse() *codes.Failure {

@@ -51,7 +51,7 @@ func (r *Repository) fetch(ctx context.Context, authorization string) (f fetched
 	}
 	read := wire.Later(&r.Wire.Work, func() result {
 		defer func() { _ = from.CloseWithError(errRead) }()
-		index, err := chartindex.Read(from, r.Charts)
+		index, err := chartindex.Read(from, r.Charts, r.List)
 		return result{index, err}
 	})
 	first := &beginning{Writer: to}

@@ -21,12 +21,16 @@ func Definition(d regcheck.Definition) []Field {
 		a.TLS = regcheck.TLS{}
 	}
 	return slices.Concat([]Field{
+		{Name: "kind", Label: "Kind", Type: "select", Value: string(cmp.Or(d.Kind, regcheck.KindOCI)),
+			Options: Options(string(regcheck.KindOCI), "OCI registry", string(regcheck.KindChartRepository), "Chart repository"),
+			Hint:    "A chart repository is what helm repo add takes"},
 		{Name: "endpoint", Label: "Endpoint", Value: d.Endpoint, Hint: "For example https://harbor.example.com", Required: true},
 		{Name: "basePath", Label: "Base path", Value: d.BasePath, Hint: "Path of the API before /v2/, if it has one"},
 		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath,
-			Hint: "Repository or prefix of repositories that must be readable, or repository:tag"},
+			Hint: "Repository or prefix of repositories that must be readable, or repository:tag; " +
+				"of a chart repository chart or chart:version"},
 		{Name: "references", Label: "References", Type: "textarea", Value: strings.Join(d.References, "\n"),
-			Hint: "repository:tag, one a line"},
+			Hint: "repository:tag or chart:version, one a line"},
 		{Name: "providerType", Label: "Provider type", Type: "select", Value: string(cmp.Or(d.ProviderType, regcheck.Helm)),
 			Options: Options(string(regcheck.Helm), "Helm", string(regcheck.Zarf), "Zarf", string(regcheck.Pack), "Pack")},
 		{Name: "authType", Path: "auth.type", Label: "Authentication", Type: "select", Value: string(a.Kind()),
@@ -37,6 +41,9 @@ func Definition(d regcheck.Definition) []Field {
 		{Name: "password", Path: "auth.password", Label: "Password", Type: "password", Hint: unchanged(a.Password),
 			Types: types(regcheck.Basic)},
 		{Name: "token", Path: "auth.token", Label: "Token", Type: "password", Hint: unchanged(a.Token), Types: types(regcheck.Token)},
+		{Name: "passCredentials", Path: "auth.passCredentials", Label: "Send credentials to other hosts", Type: "checkbox",
+			Value: Truth(a.PassCredentials), Hint: "Those that the index of a chart repository names, as helm --pass-credentials does",
+			Types: types(regcheck.Basic, regcheck.Token)},
 	}, append(obtainedWith(a), []Field{
 		{Name: "ca", Path: "auth.tls.ca", Label: "CA certificate", Type: "textarea", Value: a.TLS.CA,
 			Hint: "PEM, trusted in addition to the certificates of the system"},
@@ -65,7 +72,7 @@ func ReadDefinition(sent Values) regcheck.Definition {
 	}}
 	a.TLS.Enabled = a.TLS != regcheck.TLS{}
 	if a.Type != regcheck.NoAuth && !a.Type.IsObtained() {
-		a.Username = sent.PostFormValue("username")
+		a.Username, a.PassCredentials = sent.PostFormValue("username"), sent.PostFormValue("passCredentials") == "true"
 	}
 	if a.Type == regcheck.Basic {
 		a.Password = secret.String(sent.PostFormValue("password"))
@@ -74,7 +81,11 @@ func ReadDefinition(sent Values) regcheck.Definition {
 		a.Token = secret.String(sent.PostFormValue("token"))
 	}
 	readObtained(sent, &a)
-	return regcheck.Definition{Endpoint: sent.PostFormValue("endpoint"), BasePath: sent.PostFormValue("basePath"),
+	kind := regcheck.Kind(sent.PostFormValue("kind"))
+	if kind == regcheck.KindOCI {
+		kind = "" // as it is stored
+	}
+	return regcheck.Definition{Kind: kind, Endpoint: sent.PostFormValue("endpoint"), BasePath: sent.PostFormValue("basePath"),
 		BaseContentPath: sent.PostFormValue("baseContentPath"), References: strings.Fields(Text(sent, "references")),
 		ProviderType: regcheck.ProviderType(sent.PostFormValue("providerType")), Auth: &a}
 }
@@ -97,10 +108,6 @@ func Label(path string) string {
 		return ""
 	case path == "auth.tls":
 		return "the TLS settings"
-	case path == "kind":
-		return "the kind of the registry"
-	case path == "auth.passCredentials":
-		return "the passing of credentials"
 	case !known:
 		return path
 	case isEntry:

@@ -25,13 +25,19 @@ func TestDefinitionForm(t *testing.T) {
 	for _, auth := range []regcheck.Auth{
 		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: "u", Password: "hunter2"},
 		{Type: regcheck.Token, Username: "u", Token: "hunter2", TLS: tls},
+		{Type: regcheck.Basic, Username: "u", Password: "hunter2", PassCredentials: true},
 		{Type: regcheck.ECR, AWS: &regcheck.AWSKey{AccessKey: "a", SecretKey: "hunter2", SessionToken: "hunter2", RoleARN: "r",
 			ExternalID: "e"}},
 		{Type: regcheck.GCP, GCP: &regcheck.GCPKey{ServiceAccount: "hunter2"}},
 		{Type: regcheck.Azure, Azure: &regcheck.AzureClient{TenantID: "t", ClientID: "c", ClientSecret: "hunter2"}},
 		{Type: regcheck.GitHub, GitHub: &regcheck.GitHubApp{AppID: "7", InstallationID: "70", PrivateKey: "hunter2"}},
 	} {
-		want := regcheck.Definition{Endpoint: "https://a.test", BasePath: "b", BaseContentPath: "c", References: []string{"c/d:1", "c/e:2"},
+		kind := regcheck.Kind("")
+		if auth.PassCredentials {
+			kind = regcheck.KindChartRepository
+		}
+		want := regcheck.Definition{Kind: kind, Endpoint: "https://a.test", BasePath: "b", BaseContentPath: "c",
+			References:   []string{"c/d:1", "c/e:2"},
 			ProviderType: regcheck.Pack, Auth: &auth}
 		values := url.Values{}
 		for _, f := range Definition(want) {
