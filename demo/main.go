@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 func main() {
@@ -47,7 +49,7 @@ func run(ctx context.Context, args []string) (err error) {
 		{"Start regwarden", d.startService},
 		{"Add a webhook for alerts", d.addWebhook},
 		{"Store five registries and check them", d.storeRegistries},
-		{"Change a password at a registry, as an operator would, and wait for the alert", d.rotate},
+		{"Change a password at a registry, and wait for the alert", d.rotate},
 		{"Scan a repository with the files of Flux and docker", d.scan},
 	} {
 		fmt.Fprintf(d.out, "\n%d/6  %s\n", i+1, step.title)
@@ -75,8 +77,14 @@ type demo struct {
 	connection
 }
 
-// result writes one line below a step.
-func (d *demo) result(format string, args ...any) { fmt.Fprintf(d.out, "     "+format+"\n", args...) }
+// result writes a text below a step, in rows that a narrow terminal does not break within a word.
+func (d *demo) result(format string, args ...any) {
+	indent := "     "
+	for _, row := range reporttext.Wrap(fmt.Sprintf(format, args...), 72) {
+		fmt.Fprintln(d.out, indent+row)
+		indent = "       "
+	}
+}
 
 // command runs regwarden as a user would, with its output in the terminal.
 func (d *demo) command(ctx context.Context, args ...string) error {

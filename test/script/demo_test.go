@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/test/instance"
@@ -40,6 +41,9 @@ func TestDemo(t *testing.T) {
 	lines, shown := bufio.NewScanner(stdout), ""
 	for lines.Scan() && !strings.Contains(lines.Text(), "registry list") {
 		shown += lines.Text() + "\n"
+		if text := lines.Text(); utf8.RuneCountInString(text) > 80 && !strings.Contains(text, " login ") { // a command stays whole
+			t.Errorf("more than 80 characters: %q", text)
+		}
 	}
 	for _, want := range []string{"✓ charts ", "! expires-soon  valid; ", "✗ lost-layer ", `alert: Registry "charts-ci" (`,
 		"3 found, 1 valid, 2 not valid", "Ready after "} {
