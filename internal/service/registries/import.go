@@ -143,6 +143,9 @@ func (i *importer) add(ctx context.Context, d regcheck.Definition, place string)
 		return Imported{}, fault.Wrap("compare a definition", err)
 	}
 	if result.Result == ImportExists {
+		if d.Auth.Kind() == regcheck.NoAuth {
+			result.Detail = "" // there is no secret to compare
+		}
 		return result, nil
 	}
 	if result.Name, err = i.newName(model.Address(d), place, i.nameInUse(ctx)); err != nil {

@@ -89,14 +89,18 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 func TestImportByAdministratorsComparesNoSecrets(t *testing.T) {
 	k := newFixture(registriestest.New(t, nil), Limits{})
 	k.mustCreate(t, input("already there"))
+	open := input("open")
+	open.Definition = foundIn("https://open.example.com", "", "", "")
+	k.mustCreate(t, open)
 	found := []regcheck.Definition{
 		foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://r.example.com", "", "ada", "a guess"),
 		foundIn("https://r.example.com", "", "eve", "one"), foundIn("https://r.example.com", "", "", ""),
-		foundIn("https://r.example.com", "", "eve", "two"),
+		foundIn("https://r.example.com", "", "eve", "two"), foundIn("https://open.example.com", "", "", ""),
 		foundIn("https://r.example.com", "", "ada", secret.Mask),
 	}
 	want := []string{"exists already there" + uncompared, "exists already there" + uncompared, "stored r.example.com",
 		"stored r.example.com (flux, apps.yaml:3)", "stored r.example.com (flux, apps.yaml:3) (2) r.example.com",
+		"exists open", // has no secret to compare
 		"notValid auth.password is a mask; send the secret itself"}
 	places := slices.Repeat([]string{"flux, apps.yaml:3"}, len(found))
 	list, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found, Places: places})
