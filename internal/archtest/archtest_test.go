@@ -233,7 +233,7 @@ var mayImport = map[string][]string{
 		"internal/service/auth", "internal/service/registries", "internal/service/watch",
 		"internal/storage/store", "internal/web/console/forms", "internal/web/console/words", "regcheck"},
 	"internal/web/console/words": {"internal/fault"},
-	"demo":                       {"api", "client", "regcheck", "secret"},
+	"demo":                       {"api", "client", "regcheck", "regcheck/reporttext", "secret"},
 	"cmd/regwarden":              {"internal/cli", "internal/process/coredump"},
 	"internal/cli": {"api", "internal/service/ambient",
 		"definitions", "definitions/model", "egress", "internal/service/alerts", "internal/audit",
