@@ -73,7 +73,7 @@ const (
 // Changes and Outcomes are closed lists too.
 var (
 	Changes  = []string{ChangeNone, ChangeCreate, ChangeUpdate, ChangeDelete}
-	Outcomes = []Outcome{Started, Succeeded, Refused, Failed, Valid, NotValid}
+	Outcomes = []Outcome{Started, Succeeded, Refused, Failed, Valid, NotValid, Unknown}
 )
 
 // Kind is the kind of the action's object, such as "user".

@@ -40,6 +40,7 @@ const (
 	Failed    Outcome = "failed"  // the service could not do it
 	Valid     Outcome = "valid"   // the result of a validation
 	NotValid  Outcome = "notValid"
+	Unknown   Outcome = "unknown" // nothing is known of the registry, because the provider of its credentials was down
 )
 
 // Origin is the source of a request. The zero value stands for an action of the service itself.

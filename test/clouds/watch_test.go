@@ -2,6 +2,7 @@ package clouds
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -21,6 +23,7 @@ type watched struct {
 	registriestest.Fixture
 	uid     string
 	checked chan watch.Outcome
+	outcome watch.Outcome // of the last check
 	checks  int
 }
 
@@ -63,7 +66,7 @@ func (w *watched) next(t *testing.T) watch.HealthStatus {
 	}
 	w.later.Add(int64(max(0, read().NextAt.Sub(w.now())) + time.Second))
 	select {
-	case <-w.checked:
+	case w.outcome = <-w.checked:
 	case <-time.After(time.Minute):
 		t.Fatal("no check")
 	}
@@ -93,11 +96,21 @@ func TestWatchRenewsCredentials(t *testing.T) {
 			t.Fatalf("failing: %s", s.State.Message)
 		}
 	}
-	if s.Word() != store.Unknown || !strings.Contains(s.State.Message, "api.ecr.eu-west-1.amazonaws.com") {
+	if s.Word() != store.Unknown || w.outcome != watch.Unknown || !strings.Contains(s.State.Message, "api.ecr.eu-west-1.amazonaws.com") {
 		t.Errorf("after 5 minutes: %s, %s", s.Word(), s.State.Message)
 	}
 	w.down.Store(false)
-	if s = w.next(t); s.Word() != store.Healthy {
-		t.Errorf("after the outage: %s, %s", s.Word(), s.State.Message)
+	if s = w.next(t); s.Word() != store.Healthy || w.outcome != watch.Valid {
+		t.Errorf("after the outage: %s, %s, %s", s.Word(), w.outcome, s.State.Message)
+	}
+	records, err := store.Read(t.Context(), w.DB, func(tx *store.Tx) ([]audit.Record, error) {
+		return tx.Audits.RegistryChanges(t.Context(), audits.Filter{OrgUID: w.Admin.OrgUID}, 10)
+	})
+	var outcomes []audit.Outcome
+	for _, r := range records {
+		outcomes = append(outcomes, r.Outcome)
+	}
+	if err != nil || !slices.Equal(outcomes, []audit.Outcome{audit.Valid, audit.Unknown, audit.Succeeded}) {
+		t.Errorf("%v: records %v, the newest first", err, outcomes)
 	}
 }

@@ -61,8 +61,8 @@ func (p Commands) listAudits() *cobra.Command {
 			"repeats+"), rows)
 	}, manage.Lists, manage.InAnyOrg)
 	cmd.Flags().StringVar(&filter.Action, "action", "", "action of the records, such as auth.login or registry.validate (default: all)")
-	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or "+
-		"notValid (default: all)")
+	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid, "+
+		"notValid or unknown (default: all)")
 	cmd.Flags().StringVar(&actor, "actor", "", "email or uid of the user who acted; for a deleted user its uid (default: all)")
 	flagvalue.Duration(cmd.Flags(), &since, "since", 0, time.Second, flagvalue.Longest, "all",
 		"maximum age of the records, such as 12h or 30d; 0s means all")

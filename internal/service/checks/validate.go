@@ -132,10 +132,7 @@ func (s *Service) record(ctx context.Context, record audit.Record) error {
 func (s *Service) complete(ctx context.Context, auditUID string, report *regcheck.Report, checkErr error) error {
 	outcome, reason, body := audit.Failed, fault.CodeOf(checkErr), []byte(nil)
 	if checkErr == nil {
-		outcome, reason = audit.Valid, ""
-		if !report.Valid {
-			outcome, reason = audit.NotValid, string(report.Code)
-		}
+		outcome, reason = reports.Outcome(report), string(report.Code)
 		var err error
 		if body, err = reports.Encode(report); err != nil {
 			return err

@@ -106,8 +106,11 @@ func changeRecord(c finishedCheck, after store.Watched, kind alerts.Kind, now ti
 	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService),
 		Method: audit.MethodService,
 		Action: audit.RegistryWatch, Object: c.registry.UID, Outcome: audit.NotValid, Reason: after.State.Code}
-	if after.State.Valid {
+	switch {
+	case after.State.Valid:
 		record.Outcome = audit.Valid
+	case after.State.Undecided():
+		record.Outcome = audit.Unknown
 	}
 	if kind == alerts.CertificateExpiresSoon || kind == alerts.CredentialsExpireSoon {
 		record.Reason = string(kind)

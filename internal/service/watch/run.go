@@ -36,6 +36,7 @@ type Outcome string
 const (
 	Valid       Outcome = "valid"
 	NotValid    Outcome = "notValid"
+	Unknown     Outcome = "unknown"     // the provider of the credentials was down
 	Unconfirmed Outcome = "unconfirmed" // a transient failure that is not confirmed
 	Dropped     Outcome = "dropped"     // the registry was replaced or deleted during the check
 	Failed      Outcome = "failed"      // the check could not run
@@ -248,6 +249,8 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 		return Unconfirmed, nil
 	case c.result.Valid:
 		return Valid, nil
+	case c.result.Undecided():
+		return Unknown, nil
 	}
 	return NotValid, nil
 }

@@ -47,7 +47,7 @@ const (
 
 	// The conditions are those of the index audits_registry_changes.
 	ofRegistries = ` WHERE org_uid = $1 AND ($9 = '' OR actor_uid = $9) AND action IN ('registry.create', 'registry.update',
-		'registry.delete', 'registry.watch') AND outcome IN ('succeeded', 'valid', 'notValid') AND`
+		'registry.delete', 'registry.watch') AND outcome IN ('succeeded', 'valid', 'notValid', 'unknown') AND`
 
 	sqlDeleteAudits = `DELETE FROM audits WHERE uid IN (SELECT uid FROM audits WHERE at < $1 LIMIT $2)`
 

@@ -61,6 +61,8 @@ func whatChanged(record audit.Record) string {
 		return "credentials expire soon"
 	case record.Outcome == audit.Valid:
 		return "healthy again"
+	case record.Outcome == audit.Unknown:
+		return "unknown: the provider of its credentials is down"
 	case record.Changed() != nil:
 		return what + ": " + forms.Labels(record.Changed())
 	case record.Reason != "":

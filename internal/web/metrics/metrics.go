@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -124,11 +125,8 @@ func (m *Metrics) Validation(report *regcheck.Report, err error) {
 	case m == nil:
 	case err != nil:
 		m.validations.WithLabelValues("refused", fault.CodeOf(err), "").Inc()
-	case report.Valid:
-		m.validations.WithLabelValues("valid", "", "").Inc()
-		m.validationTime.Observe(report.Duration.Seconds())
 	default:
-		m.validations.WithLabelValues("notValid", string(report.Code), string(report.Stage)).Inc()
+		m.validations.WithLabelValues(string(reports.Outcome(report)), string(report.Code), string(report.Stage)).Inc()
 		m.validationTime.Observe(report.Duration.Seconds())
 	}
 }
