@@ -25,6 +25,7 @@ type Session struct {
 	Console               bool      // of a browser, which has a reference to it instead of tokens
 	RefreshUID            string    // audit record of the newest refreshes
 	Refreshes             int64     // those that the record does not count yet
+	RecheckAt             time.Time // when an identity provider is asked about the user before the next refresh; zero: never
 }
 
 // ConsumedJTI is an authorization token that was exchanged, and the token that was issued for it.
@@ -38,11 +39,11 @@ type ConsumedJTI struct {
 const (
 	sessionColumns = `s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
 		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, ` + roleOfUser + `, o.name, u.disabled_at,
-		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END, s.refresh_uid, s.refreshes
-		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
+		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END, s.refresh_uid, s.refreshes,
+		s.recheck_at FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
 
 	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until,
-		max_until) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
+		max_until, recheck_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8, $9)`
 	sqlSession            = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
 	sqlInsertReference    = `INSERT INTO session_references (hash, session_uid) VALUES ($1, $2)`
 	sqlReplaceReference   = `UPDATE session_references SET hash = $2 WHERE session_uid = $1`
@@ -61,11 +62,12 @@ const (
 		advanceableIf
 	advanceable   = ` WHERE uid = $1 AND ` + advanceableIf
 	advanceableIf = `generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
-		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL`
+		AND (recheck_at IS NULL OR recheck_at > $3) AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL`
 	advancedSession = `
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at,
 		end_reason, (SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT ` + roleOfUser + ` FROM users u
-		WHERE u.uid = sessions.user_uid), (SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0, refresh_uid, refreshes`
+		WHERE u.uid = sessions.user_uid), (SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0, refresh_uid, refreshes,
+		recheck_at`
 	sqlCountRefresh   = `UPDATE sessions SET refreshes = refreshes + 1 WHERE uid = $1`
 	sqlBeginRefreshes = `UPDATE sessions SET refresh_uid = $2, refreshes = 0 WHERE uid = $1`
 	sqlUseSession     = `UPDATE sessions SET used_at = $2, idle_until = $3
@@ -98,7 +100,8 @@ const (
 func scanSession(row rows.Scanner, s *Session) error {
 	return row.Scan(&s.UID, &s.OrgUID, &s.UserUID, &s.Generation, &s.Address, rows.Moment(&s.CreatedAt), rows.Moment(&s.AdvancedAt),
 		rows.Moment(&s.UsedAt), rows.Moment(&s.IdleUntil), rows.Moment(&s.MaxUntil), rows.Moment(&s.EndedAt), rows.Text(&s.EndReason),
-		&s.Email, &s.Role, &s.OrgName, rows.Moment(&s.DisabledAt), rows.Truth(&s.Console), rows.Text(&s.RefreshUID), &s.Refreshes)
+		&s.Email, &s.Role, &s.OrgName, rows.Moment(&s.DisabledAt), rows.Truth(&s.Console), rows.Text(&s.RefreshUID), &s.Refreshes,
+		rows.Moment(&s.RecheckAt))
 }
 
 // Sessions reads and changes sessions and consumed authorization tokens.
@@ -107,7 +110,7 @@ type Sessions struct{ *conn }
 // Insert adds a session that begins at CreatedAt.
 func (tx Sessions) Insert(ctx context.Context, s Session) error {
 	return tx.db.ChangeOne(ctx, sqlInsertSession, s.UID, s.OrgUID, s.UserUID, s.Generation, s.Address,
-		rows.Millis(s.CreatedAt), rows.Millis(s.IdleUntil), rows.Millis(s.MaxUntil))
+		rows.Millis(s.CreatedAt), rows.Millis(s.IdleUntil), rows.Millis(s.MaxUntil), rows.Millis(s.RecheckAt))
 }
 
 // Get looks a session up, with what is needed of its user and organization.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/changelist"
+	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
@@ -159,6 +160,7 @@ type Tx struct {
 	Changes    Changes
 	Channels   Channels
 	Contents   Contents
+	Identities identities.Identities
 	Keys       Keys
 	Orgs       Orgs
 	Outbox     Outbox
@@ -192,6 +194,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Changes:    Changes{c.changes, c},
 		Channels:   Channels{c},
 		Contents:   Contents{c},
+		Identities: identities.In(c.db, c.ring),
 		Keys:       Keys{c},
 		Orgs:       Orgs{c},
 		Outbox:     Outbox{c},

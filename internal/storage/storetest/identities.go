@@ -1,0 +1,170 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// providers stores one provider for each organization, and deletes it with it.
+func providers(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "acme"), mustOrg(t, db, "other")
+	of := func(org store.Org, issuer string) identities.Provider {
+		return identities.Provider{OrgUID: org.UID, Issuer: issuer, Secret: "s", ChangedAt: start, Settings: identities.Settings{
+			ClientID: "c", Scopes: []string{"openid"}, Claims: map[string]string{identities.ClaimEmail: "mail"}}}
+	}
+	first, second := of(org, "https://two"), of(other, "https://two")
+	second.Secret = ""
+	put := func(p identities.Provider) {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Identities.PutProvider(ctx, p) })
+	}
+	put(of(org, "https://one"))
+	put(first)
+	put(second)
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		one, err := tx.Identities.Provider(ctx, org.UID)
+		if diff := cmp.Diff(first, one); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		both, err := tx.Identities.ProvidersOf(ctx, "https://two")
+		if len(both) != 2 || err != nil {
+			t.Errorf("by issuer: %+v, %v", both, err)
+		}
+		return nil
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Identities.DeleteProvider(ctx, org.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Identities.DeleteProvider(ctx, org.UID)
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.Delete(ctx, other.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Identities.Provider(ctx, other.UID)
+		return err
+	})
+}
+
+// userIdentities stores who users are, and one of several callers asks the provider for all sessions.
+func userIdentities(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "acme")
+	ada := mustUser(t, db, org, "ada")
+	identity := identities.Identity{UID: uuid.NewString(), OrgUID: org.UID, UserUID: ada.UID, Issuer: "https://one", Subject: "7",
+		CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Identities.Insert(ctx, identity) })
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		same := identity
+		same.UID = uuid.NewString()
+		return tx.Identities.Insert(ctx, same)
+	})
+	due, later := start.Add(time.Hour), start.Add(2*time.Hour)
+	var sessions []store.Session
+	for _, sid := range []string{"a", "b"} {
+		session := store.Session{UID: uuid.NewString(), OrgUID: org.UID, UserUID: ada.UID, Generation: 1, CreatedAt: start,
+			IdleUntil: later, MaxUntil: later, RecheckAt: due}
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			if err := tx.Sessions.Insert(ctx, session); err != nil {
+				return err
+			}
+			return tx.Identities.Bind(ctx, identities.Session{SessionUID: session.UID, IdentityUID: identity.UID, SID: sid, IDToken: "t"})
+		})
+		sessions = append(sessions, session)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Identities.Verified(ctx, identity.UID, "r", due)
+	})
+	advance := func(at time.Time) error {
+		return db.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Sessions.Advance(t.Context(), sessions[0].UID, 1, at, later)
+			return err
+		})
+	}
+	if err := advance(due); err == nil {
+		t.Error("a session advanced before the provider was asked")
+	}
+	claims := 0
+	for range 2 {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			claimed, err := tx.Identities.Claim(ctx, identity.UID, due, due.Add(time.Minute))
+			if claimed {
+				claims++
+			}
+			return err
+		})
+	}
+	if err := advance(due); err != nil || claims != 1 {
+		t.Errorf("claimed %d times, %v", claims, err)
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		found, err := tx.Identities.BySubject(ctx, org.UID, "https://one", "7")
+		identity.Refresh, identity.RecheckAt = "r", due.Add(time.Minute)
+		if diff := cmp.Diff(identity, found); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		of, errO := tx.Identities.OfSession(ctx, sessions[1].UID)
+		all, errA := tx.Identities.OfUser(ctx, org.UID, ada.UID)
+		if of.UID != identity.UID || len(all) != 1 || errO != nil || errA != nil {
+			t.Errorf("%+v, %+v, %v, %v", of, all, errO, errA)
+		}
+		session, err := tx.Sessions.Get(ctx, sessions[1].UID)
+		if err != nil || !session.RecheckAt.Equal(identity.RecheckAt) {
+			t.Errorf("%+v, %v", session, err)
+		}
+		bound, err := tx.Identities.Session(ctx, sessions[1].UID)
+		if bound.IDToken != "t" || bound.SID != "b" || err != nil {
+			t.Errorf("%+v, %v", bound, err)
+		}
+		return nil
+	})
+	wantLive := func(sid string, at time.Time, want int) {
+		t.Helper()
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			live, err := tx.Identities.Live(ctx, identity.UID, sid, at)
+			if len(live) != want {
+				t.Errorf("%d sessions of %q live, want %d", len(live), sid, want)
+			}
+			return err
+		})
+	}
+	wantLive("", start, 2)
+	wantLive("b", start, 1)
+	wantLive("c", start, 0)
+	wantLive("", later, 0)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Sessions.End(ctx, sessions[0].UID, "x", start)
+		return err
+	})
+	wantLive("", start, 1)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Identities.DeleteOfUser(ctx, org.UID, ada.UID)
+	})
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Identities.OfSession(ctx, sessions[1].UID)
+		return err
+	})
+}
+
+// browserTexts are decrypted for their purpose and organization alone.
+func browserTexts(t *testing.T, db *store.DB) {
+	mustRead(t, db, func(_ context.Context, tx *store.Tx) error {
+		text, err := tx.Identities.Encrypt([]string{"a"}, "login", "one")
+		if err != nil {
+			return err
+		}
+		for _, row := range []struct {
+			purpose, org string
+			want         bool
+		}{{"login", "one", true}, {"login", "two", false}, {"other", "one", false}} {
+			var read []string
+			err := tx.Identities.Decrypt(text, &read, row.purpose, row.org)
+			if (err == nil) != row.want || len(read) == 1 != row.want {
+				t.Errorf("%s of %s: %v, %v", row.purpose, row.org, read, err)
+			}
+		}
+		return nil
+	})
+}
