@@ -58,6 +58,9 @@ var (
 	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
 	TrustCreate      = action("trust.create")  // a rule by which tokens of another issuer are accepted
 	TrustDelete      = action("trust.delete")
+	ProviderUpdate   = action("sso.update") // the identity provider of an organization
+	ProviderDelete   = action("sso.delete")
+	UserLink         = action("user.link") // who a user is at the identity provider
 	MasterRotate     = action("key.rotateMaster")
 	StoreBackup      = action("store.backup")
 )

@@ -23,6 +23,7 @@ type Authenticator struct {
 	changes     *changePoller
 	cache       *credentialCache
 	accepted    *acceptedTokens
+	identities  *identityCheck
 }
 
 // Presented are the credentials of a request, as sent in its headers.
@@ -199,7 +200,13 @@ func (a *Authenticator) AuthenticateConsole(ctx context.Context, reference secre
 // repeated while the session is used.
 func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
 	epoch, now := a.cache.Epoch(), a.now()
-	session, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) })
+	read := func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) }
+	session, err := store.Read(ctx, a.db, read)
+	if err == nil && checkSession(session, now) == "" && needsRecheck(session, now) {
+		if err = a.identities.recheck(ctx, session.UID); err == nil {
+			session, err = store.Read(ctx, a.db, read)
+		}
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
@@ -209,12 +216,16 @@ func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cache
 	if refused := checkSession(session, now); refused != "" {
 		return cacheEntry{}, unauthorized(string(refused))
 	}
+	latest := session.MaxUntil
+	if !session.RecheckAt.IsZero() {
+		latest = earlier(latest, session.RecheckAt)
+	}
 	every := min(useRecordedEvery, a.sessionIdle/4)
 	if now.Sub(session.UsedAt) >= every {
 		session.IdleUntil = a.extendIdle(ctx, session, now)
 	}
 	return cacheEntry{epoch: epoch, principal: principalOf(session, audit.MethodConsole),
-		expires: earlier(now.Add(every), earlier(session.IdleUntil, session.MaxUntil))}, nil
+		expires: earlier(now.Add(every), earlier(session.IdleUntil, latest))}, nil
 }
 
 // extendIdle returns the new idle end of a session. An error must not refuse a live session, so then the end stays.

@@ -80,16 +80,33 @@ func (s *Sessions) advanceCounting(ctx context.Context, origin audit.Origin, uid
 	return session, err
 }
 
-// renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
+// renew makes a decision about a session, if need be after its identity provider was asked about the user.
+func (s *Sessions) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod,
+	decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
+	session, err := s.renewOnce(ctx, origin, uid, method, decide)
+	if errors.Is(err, errRecheck) {
+		if err = s.identities.recheck(ctx, uid); err == nil {
+			session, err = s.renewOnce(ctx, origin, uid, method, decide)
+		}
+	}
+	return session, fault.Wrap("renew a session", err)
+}
+
+var errRecheck = errors.New("the identity provider must be asked first")
+
+// renewOnce makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
 // commit, since the end of a session must be stored although the request fails. A session that is not in the store has
 // no user to name.
-func (s *Sessions) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod,
+func (s *Sessions) renewOnce(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod,
 	decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
 	var session store.Session
 	var decision refreshDecision
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		now := s.now()
-		if session, decision, err = decide(tx, now); err != nil {
+		if session, decision, err = decide(tx, now); err == nil && decision == recheck {
+			err = errRecheck
+		}
+		if err != nil {
 			return err
 		}
 		record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
@@ -107,7 +124,7 @@ func (s *Sessions) renew(ctx context.Context, origin audit.Origin, uid string, m
 	if err == nil && decision.refuses() {
 		return session, refreshRefused(string(decision))
 	}
-	return session, fault.Wrap("renew a session", err)
+	return session, err
 }
 
 // recordRefresh records the refresh of a session, whose row the transaction has changed: refreshes of an hour share a record.
@@ -190,6 +207,9 @@ func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expir
 	}
 	if refused := checkSession(session, now); refused != "" {
 		return session, none, refused, nil
+	}
+	if needsRecheck(session, now) {
+		return session, none, recheck, nil
 	}
 	first := store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(),
 		NextKID: s.keys.keySet().signing.kid, ExpiresAt: c.expiresAt()}

@@ -15,12 +15,18 @@ type refreshDecision string
 const (
 	advance refreshDecision = "advance" // the newest token: consume it and issue the next one
 	retry   refreshDecision = "retry"   // a legitimate retry: issue the same successor again
+	recheck refreshDecision = "recheck" // ask the identity provider first
 )
 
 // endsSession reports whether the session ends: an old token was reused, or the store has lost a consumed one.
 func (d refreshDecision) endsSession() bool { return d == ReasonReused || d == ReasonAhead }
 
 func (d refreshDecision) refuses() bool { return d != advance && d != retry }
+
+// needsRecheck reports whether the identity provider is asked about the user before the session is renewed.
+func needsRecheck(s store.Session, now time.Time) bool {
+	return !s.RecheckAt.IsZero() && !now.Before(s.RecheckAt)
+}
 
 // checkSession returns why a session accepts no token at all, "" if it does.
 func checkSession(s store.Session, now time.Time) refreshDecision {
@@ -44,6 +50,8 @@ func decideRefresh(s store.Session, generation int64, now time.Time, grace time.
 		return refused
 	}
 	switch {
+	case generation == s.Generation && needsRecheck(s, now):
+		return recheck
 	case generation == s.Generation:
 		return advance
 	case generation > s.Generation:

@@ -123,7 +123,27 @@ type Service struct {
 	Passwords     *Passwords // for packages that create users
 	Sweeper       *Sweeper
 
-	changes *changePoller
+	changes    *changePoller
+	identities *identityCheck
+}
+
+// identityCheck asks the identity provider of a session about its user.
+type identityCheck struct {
+	ask func(ctx context.Context, session string) error
+}
+
+// recheck ends the session, or moves its RecheckAt to the future.
+func (c *identityCheck) recheck(ctx context.Context, session string) error {
+	if c.ask == nil {
+		return errors.New("this process asks no identity provider")
+	}
+	return c.ask(ctx, session)
+}
+
+// AskProvider sets how the identity provider of a session is asked about its user: ask ends the session of that uid, or moves its
+// RecheckAt to the future. It is called before the first request.
+func (s *Service) AskProvider(ask func(ctx context.Context, session string) error) {
+	s.identities.ask = ask
 }
 
 // New returns the service of an open store, and generates its keys at the first start.
@@ -135,18 +155,19 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	now, waitNow, cache, passwords := config.Now, config.WaitNow, newCredentialCache(), newPasswords(config)
 	keys := &Keys{db: db, now: now, sessionMax: config.SessionMax}
 	changes := newChangePoller(db, cache, keys.reload)
+	identities := &identityCheck{}
 	tokens := &tokens{issuer: config.Issuer, lifetime: config.TokenLifetime, now: now, keys: keys, changes: changes}
 	s := &Service{
 		Authenticator: &Authenticator{db: db, now: now, sessionIdle: config.SessionIdle, tokens: tokens, changes: changes, cache: cache,
-			accepted: &acceptedTokens{Set: fingerprints.New()}},
+			accepted: &acceptedTokens{Set: fingerprints.New()}, identities: identities},
 		Logins: &Logins{db: db, config: config, now: now, waitNow: waitNow, passwords: passwords, keys: keys, tokens: tokens,
 			history: cache.History, throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}},
-		Sessions:  &Sessions{db: db, config: config, now: now, keys: keys, tokens: tokens, history: cache.History},
+		Sessions:  &Sessions{db: db, config: config, now: now, keys: keys, tokens: tokens, history: cache.History, identities: identities},
 		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow, revocations: perminute.New(revocationsPerMinute)},
 		Keys:      keys,
 		Passwords: passwords,
 		Sweeper:   &Sweeper{db: db, now: now, waitNow: waitNow},
-		changes:   changes,
+		changes:   changes, identities: identities,
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ type Sessions struct {
 	keys    *Keys
 	tokens  *tokens
 	history *changehistory.History
+
+	identities *identityCheck
 }
 
 // Session describes a session. Current reports whether the caller's own token belongs to it.

@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
+	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -227,6 +228,7 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		Issuer: "https://issuer.example.com", Claims: trustrule.Conditions{"sub": "subject"}}); err != nil {
 		t.Fatal(err)
 	}
+	w.mustFillProvider(t, org, member.Email)
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
 	later := func() time.Time { return time.Now().Add(time.Hour) }
@@ -234,6 +236,16 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		t.Fatal(err)
 	}
 	return tokens
+}
+
+func (w *world) mustFillProvider(t *testing.T, org directory.Org, member string) {
+	t.Helper()
+	providers := directory.Providers{Directory: w.Directory}
+	if err := errors.Join(providers.Set(t.Context(), operator, origin, org.Name, directory.Provider{Issuer: "https://login.example.com",
+		Settings: identities.Settings{ClientID: "client"}}),
+		providers.Link(t.Context(), operator, origin, directory.UserRef{Org: org.Name, User: member}, "subject")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
@@ -42,7 +43,7 @@ func TestTokensOfPlatformsAreExchanged(t *testing.T) {
 			t.Errorf("%s: refresh token %v, expires at %v", name, tokens.Refresh != "", tokens.ExpiresAt)
 		}
 		p, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
-		if err != nil || p.Email != name || p.Role != auth.RoleMember || p.OrgUID != w.org.UID {
+		if err != nil || p.Email != name || p.Role != access.Member || p.OrgUID != w.org.UID {
 			t.Errorf("%s: the principal is %+v, %v", name, p, err)
 		}
 		records := w.newRecords(t)
@@ -74,7 +75,7 @@ func TestIssuedTokensEndWithTheirRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := auth.Principal{OrgUID: w.org.UID, Role: auth.RoleAdmin}
+	admin := auth.Principal{OrgUID: w.org.UID, Role: access.Admin}
 	if err := w.Delete(t.Context(), admin, origin, "", rule.UID); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestIssuedTokensEndWithTheirRule(t *testing.T) {
 // TestWorkloadsHaveNoKeysAndAreNoUsers checks that who has a token for 15 minutes cannot make a longer-lived credential of it.
 func TestWorkloadsHaveNoKeysAndAreNoUsers(t *testing.T) {
 	w := mustWorld(t)
-	rule := w.trust(t, directory.NewTrust{Name: "github", Issuer: github, Role: auth.RoleAdmin,
+	rule := w.trust(t, directory.NewTrust{Name: "github", Issuer: github, Role: access.Admin,
 		Claims: trustrule.Conditions{"repository": "acme/app"}})
 	tokens, err := w.exchange(t, sign(t, githubClaims()))
 	if err != nil {
@@ -105,7 +106,7 @@ func TestWorkloadsHaveNoKeysAndAreNoUsers(t *testing.T) {
 	if _, _, err := w.auth.APIKeys.Create(t.Context(), p, origin, key); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("an API key for itself: %v", err)
 	}
-	admin := auth.Principal{OrgUID: w.org.UID, OrgName: org, Role: auth.RoleAdmin, Email: "ada@example.com", UserUID: "another"}
+	admin := auth.Principal{OrgUID: w.org.UID, OrgName: org, Role: access.Admin, Email: "ada@example.com", UserUID: "another"}
 	key.User = rule.UID
 	if _, _, err := w.auth.APIKeys.Create(t.Context(), admin, origin, key); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("an API key for a workload: %v", err)
@@ -308,7 +309,7 @@ func TestClocksMayDiffer(t *testing.T) {
 func TestSeveralRulesMustBeNamed(t *testing.T) {
 	w := mustWorld(t)
 	w.trust(t, directory.NewTrust{Name: "one", Issuer: github, Claims: trustrule.Conditions{"repository": "acme/app"}})
-	w.trust(t, directory.NewTrust{Name: "two", Issuer: github, Claims: trustrule.Conditions{"repository": "acme/*"}, Role: auth.RoleAdmin})
+	w.trust(t, directory.NewTrust{Name: "two", Issuer: github, Claims: trustrule.Conditions{"repository": "acme/*"}, Role: access.Admin})
 	token := secret.String(sign(t, githubClaims()))
 	_, err := w.Exchange(t.Context(), origin, Exchange{Org: org, Token: token})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || len(f.Fields) != 1 || f.Fields[0].Field != "rule" {
@@ -319,7 +320,7 @@ func TestSeveralRulesMustBeNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
-	if p.Role != auth.RoleAdmin {
+	if p.Role != access.Admin {
 		t.Errorf("the role is %v, %v", p.Role, err)
 	}
 }

@@ -71,9 +71,8 @@ func (s *Service) Exchange(ctx context.Context, origin audit.Origin, e Exchange)
 	if problems := e.problems(); len(problems) > 0 {
 		return auth.Tokens{}, fault.InvalidFields(problems...)
 	}
-	if wait, reserved := s.limit.Reserve(origin.Source(), 0, s.config.WaitNow()); !reserved {
-		return auth.Tokens{}, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
-			Message: "Too many tokens were exchanged in the last minute. Retry after the time in Retry-After."}
+	if err := s.reserve(origin); err != nil {
+		return auth.Tokens{}, err
 	}
 	token, err := parse(e.Token)
 	if err != nil {
@@ -91,6 +90,15 @@ func (s *Service) Exchange(ctx context.Context, origin audit.Origin, e Exchange)
 		return auth.Tokens{}, err
 	}
 	return s.logIn(ctx, origin, org, rule, token)
+}
+
+// reserve returns a fault of kind Limited if a source exchanges too many tokens or codes.
+func (s *Service) reserve(origin audit.Origin) error {
+	if wait, reserved := s.limit.Reserve(origin.Source(), 0, s.config.WaitNow()); !reserved {
+		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
+			Message: "Too many tokens were exchanged in the last minute. Retry after the time in Retry-After."}
+	}
+	return nil
 }
 
 func (e Exchange) problems() []fault.Field {
@@ -187,8 +195,14 @@ func (s *Service) record(ctx context.Context, origin audit.Origin, org store.Org
 // logIn issues the token. A token of the issuer that was used before is refused in the same transaction, so that it is accepted once even
 // by several servers.
 func (s *Service) logIn(ctx context.Context, origin audit.Origin, org store.Org, rule trusts.Rule, token presented) (auth.Tokens, error) {
-	tokens, err := s.logins.LoginWorkload(ctx, origin, auth.Workload{UserUID: rule.UID, Org: org, Subject: token.subject,
-		Admit: func(tx *store.Tx) error { return useOnce(ctx, tx, rule, token) }})
+	tokens, err := s.logins.LoginWorkload(ctx, origin, auth.Vouched{Org: org, Method: audit.MethodOIDC, Target: token.subject,
+		User: func(tx *store.Tx) (store.User, error) {
+			user, err := tx.Users.Get(ctx, org.UID, rule.UID)
+			if err == nil {
+				err = useOnce(ctx, tx, rule, token)
+			}
+			return user, err
+		}})
 	if errors.Is(err, errUsed) {
 		if err := s.record(ctx, origin, org, token, reasonUsed); err != nil {
 			return auth.Tokens{}, err
@@ -219,7 +233,7 @@ func useOnce(ctx context.Context, tx *store.Tx, rule trusts.Rule, token presente
 }
 
 // refused is the response to a token that is not accepted.
-func refused(reason string) error {
+func refused(reason string) *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeAuthenticationFailed, Reason: reason, Message: messages[reason]}
 }
 
@@ -228,4 +242,12 @@ var messages = map[string]string{
 	ReasonExpired:   "The token has expired or is not valid yet. Request a new one from its issuer.",
 	ReasonNotTrusted: "No trust rule of this organization accepts the token. The audit log of the organization has the reason, such as a " +
 		"claim that differs.",
+	ReasonExpiredLogin: "The login has expired, or was begun in another window. Log in again.",
+	ReasonRefusedThere: "The identity provider refused the login.",
+	reasonEmailTaken: "A user with your email exists already. An administrator can link it to your account at the identity provider; the " +
+		"audit log has the subject.",
+	reasonNoEmail:      "The identity provider does not send your email. Ask your administrator: its client needs the scope email.",
+	reasonUnverified:   "The identity provider has not verified your email.",
+	reasonEmailDomain:  "Your email is not of a domain that your organization allows.",
+	reasonUserDisabled: "Your user is disabled. Ask an administrator of your organization.",
 }

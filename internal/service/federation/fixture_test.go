@@ -183,7 +183,9 @@ func (w *world) issuer(response http.ResponseWriter, r *http.Request) {
 	path, isConfiguration := strings.CutSuffix(r.URL.Path, "/.well-known/openid-configuration")
 	issuer := "https://" + r.Host + strings.TrimSuffix(path, "/jwks")
 	if isConfiguration {
-		write(response, map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"})
+		write(response, map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks", "authorization_endpoint": issuer + "/authorize",
+			"token_endpoint": issuer + "/token", "end_session_endpoint": issuer + "/logout",
+			"scopes_supported": []string{"openid", "email", "offline_access"}})
 		return
 	}
 	w.fetches[issuer]++

@@ -54,6 +54,7 @@ type issuers struct {
 // fetched is the outcome of the newest fetch, and the newest keys.
 type fetched struct {
 	keys   []jose.JSONWebKey
+	config configuration
 	readAt time.Time // of keys
 	tried  time.Time
 	err    error
@@ -83,6 +84,30 @@ func (s *issuers) keysFor(ctx context.Context, from issuer, kid string) ([]jose.
 	return found, nil
 }
 
+// configuration is what an issuer publishes of itself (OpenID Connect Discovery 1.0 section 3).
+type configuration struct {
+	Keys          string   `json:"jwks_uri"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	UserInfo      string   `json:"userinfo_endpoint"`
+	Logout        string   `json:"end_session_endpoint"`
+	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes        []string `json:"scopes_supported"`
+	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// configurationOf returns the configuration of an issuer, with the rules of keysFor.
+func (s *issuers) configurationOf(ctx context.Context, from issuer) (configuration, error) {
+	have := s.get(from)
+	if age := s.now().Sub(have.readAt); age >= keysFresh && (have.tried.IsZero() || s.now().Sub(have.tried) >= fetchPause) {
+		have = s.fetch(ctx, from)
+	}
+	if have.readAt.IsZero() || s.now().Sub(have.readAt) >= keysUsable {
+		return configuration{}, fmt.Errorf("%w: %w", errIssuer, have.err)
+	}
+	return have.config, nil
+}
+
 func (s *issuers) get(from issuer) fetched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +119,8 @@ func (s *issuers) fetch(ctx context.Context, from issuer) fetched {
 	result := s.fetches.DoChan(from.url+"\x00"+from.ca, func() (any, error) {
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 		defer cancel()
-		keys, err := s.read(bound, from)
-		return s.put(from, keys, err), nil
+		config, keys, err := s.read(bound, from)
+		return s.put(from, fetched{keys: keys, config: config, err: err}), nil
 	})
 	select {
 	case done := <-result:
@@ -105,14 +130,15 @@ func (s *issuers) fetch(ctx context.Context, from issuer) fetched {
 	}
 }
 
-func (s *issuers) put(from issuer, keys []jose.JSONWebKey, err error) fetched {
+func (s *issuers) put(from issuer, next fetched) fetched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	next := fetched{keys: keys, readAt: now, tried: now}
-	if err != nil {
+	if err := next.err; err != nil {
 		next = s.known[from]
 		next.tried, next.err = now, err
+	} else {
+		next.readAt, next.tried = now, now
 	}
 	if _, is := s.known[from]; !is && len(s.known) >= maxIssuers {
 		clear(s.known)
@@ -121,29 +147,32 @@ func (s *issuers) put(from issuer, keys []jose.JSONWebKey, err error) fetched {
 	return next
 }
 
-// read fetches the configuration of an issuer (OpenID Connect Discovery 1.0 section 4) and its keys.
-func (s *issuers) read(ctx context.Context, from issuer) ([]jose.JSONWebKey, error) {
-	dialer, err := s.trusting(from.ca)
+// read fetches the configuration of an issuer and its keys.
+func (s *issuers) read(ctx context.Context, from issuer) (config configuration, keys []jose.JSONWebKey, err error) {
+	client, dialer, err := s.client(from)
 	if err != nil {
-		return nil, err
+		return config, nil, err
 	}
-	client := &http.Client{Transport: dialer, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("redirects are not followed")
-	}}
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), from.url) // compares the issuer
+	if err == nil {
+		err = provider.Claims(&config)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read its configuration: %w", err)
+		return config, nil, fmt.Errorf("read its configuration: %w", err)
 	}
-	var at struct {
-		Keys string `json:"jwks_uri"`
+	if err := mayRefer(ctx, dialer.Guard(), from.url, config.Keys); err != nil {
+		return config, nil, fmt.Errorf("read its keys from jwks_uri: %w", err)
 	}
-	if err := provider.Claims(&at); err != nil {
-		return nil, fmt.Errorf("read its configuration: %w", err)
-	}
-	if err := mayRefer(ctx, dialer.Guard(), from.url, at.Keys); err != nil {
-		return nil, fmt.Errorf("read its keys: %w", err)
-	}
-	return readKeys(ctx, client, at.Keys)
+	keys, err = readKeys(ctx, client, config.Keys)
+	return config, keys, err
+}
+
+// client returns a client for requests to an issuer. It follows no redirects.
+func (s *issuers) client(from issuer) (*http.Client, outbound.Dialer, error) {
+	dialer, err := s.trusting(from.ca)
+	return &http.Client{Transport: dialer, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("redirects are not followed")
+	}}, dialer, err
 }
 
 // trusting returns the dialer of an issuer that has its own certificate authority.
@@ -164,13 +193,13 @@ func (s *issuers) trusting(ca string) (outbound.Dialer, error) {
 	return dialer, nil
 }
 
-// mayRefer returns an error unless an issuer may have its keys at that URL: over TLS, and not in a narrower zone of the network.
+// mayRefer returns an error unless an issuer may refer to that URL: over TLS, and not in a narrower zone of the network.
 func mayRefer(ctx context.Context, guard *egress.Guard, from, to string) error {
 	var targets [2]*egress.Target
 	for i, text := range []string{from, to} {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" {
-			return errors.New("jwks_uri must be a URL with https")
+			return errors.New("must be a URL with https")
 		}
 		origin, err := egress.ReadOrigin(&url.URL{Scheme: u.Scheme, Host: u.Host})
 		if err != nil {
@@ -188,15 +217,7 @@ func readKeys(ctx context.Context, client *http.Client, from string) ([]jose.JSO
 	if err != nil {
 		return nil, err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("read its keys: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the response is HTTP %d", response.StatusCode)
-	}
+	body, err := read(client, request)
 	if err != nil {
 		return nil, fmt.Errorf("read its keys: %w", err)
 	}
@@ -208,6 +229,20 @@ func readKeys(ctx context.Context, client *http.Client, from string) ([]jose.JSO
 		return nil, fmt.Errorf("read its keys: %d usable keys, want 1 to %d", len(set.Keys), maxKeys)
 	}
 	return set.Keys, nil
+}
+
+// read returns the body of a response with the status 200. Its size is limited by the client.
+func read(client *http.Client, request *http.Request) ([]byte, error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the response is HTTP %d", response.StatusCode)
+	}
+	return body, err
 }
 
 func withID(keys []jose.JSONWebKey, kid string) []jose.JSONWebKey {

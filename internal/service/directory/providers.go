@@ -1,0 +1,254 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/trustrule"
+	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Limits of the settings of an identity provider.
+const (
+	maxScopes   = 20
+	maxDomains  = 100
+	maxClientID = 512
+	maxSecret   = 4096
+)
+
+// Provider is the identity provider of an organization. Its secret is masked.
+type Provider struct {
+	OrgUID, Issuer string
+	identities.Settings
+	Secret    secret.String
+	ChangedAt time.Time // zero: there is none
+}
+
+// Providers manages the identity providers of organizations, and who their users are there.
+type Providers struct{ *Directory }
+
+// Problems lists the problems of a provider that can be found without the store, under issuer, clientId, clientSecret, name, scopes,
+// emailDomains, claims and ca.
+func (d Providers) Problems(p Provider) (problems []fault.Field) {
+	name := ""
+	if p.Name != "" {
+		name = auth.NameProblem(p.Name)
+	}
+	for _, field := range []struct{ name, problem string }{{"issuer", trustrule.IssuerProblem(p.Issuer)},
+		{"clientId", textProblem(p.ClientID, maxClientID)}, {"clientSecret", secretProblem(p.Secret)}, {"name", name},
+		{"scopes", scopesProblem(p.Scopes)}, {"emailDomains", domainsProblem(p.EmailDomains)}, {"claims", claimsProblem(p.Claims)},
+		{"ca", trustrule.CAProblem(p.CA)}} {
+		problems = append(problems, fault.FieldProblem(field.name, field.problem)...)
+	}
+	return problems
+}
+
+// textProblem returns the problem of a text that is sent in a URL.
+func textProblem(text string, limit int) string {
+	switch {
+	case text == "":
+		return "is required"
+	case len(text) > limit:
+		return fmt.Sprintf("must be at most %d bytes", limit)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "must have only printable ASCII characters"
+	}
+	return ""
+}
+
+func secretProblem(s secret.String) string {
+	if s == "" {
+		return ""
+	}
+	return textProblem(s.Reveal(), maxSecret)
+}
+
+func scopesProblem(scopes []string) string {
+	if len(scopes) > maxScopes {
+		return fmt.Sprintf("must have at most %d entries", maxScopes)
+	}
+	for _, scope := range scopes {
+		if problem := textProblem(scope, 200); problem != "" || strings.ContainsAny(scope, " \"\\") {
+			return "must be a list of scopes such as email, each without spaces"
+		}
+	}
+	return ""
+}
+
+func domainsProblem(domains []string) string {
+	if len(domains) > maxDomains {
+		return fmt.Sprintf("must have at most %d entries", maxDomains)
+	}
+	for _, domain := range domains {
+		if auth.EmailProblem("a@"+domain) != "" || !strings.Contains(domain, ".") {
+			return "must be a list of domains such as example.com"
+		}
+	}
+	return ""
+}
+
+func claimsProblem(claims map[string]string) string {
+	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName, identities.ClaimGroups}
+	for key, claim := range claims {
+		if !slices.Contains(known, key) || textProblem(claim, 200) != "" {
+			return "must have names of claims, by " + strings.Join(known, ", ")
+		}
+	}
+	return ""
+}
+
+// Provider returns the identity provider of the caller's organization, without an issuer if there is none. Only administrators may call it.
+//
+// Faults: Forbidden; NotFound for an operator's organization.
+func (d Providers) Provider(ctx context.Context, p auth.Principal, org string) (Provider, error) {
+	if err := p.May(access.ReadTrusts); err != nil {
+		return Provider{}, err
+	}
+	found, err := store.Read(ctx, d.db, func(tx *store.Tx) (identities.Provider, error) {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return identities.Provider{}, err
+		}
+		found, err := tx.Identities.Provider(ctx, orgUID)
+		if errors.Is(err, store.ErrNotFound) {
+			return identities.Provider{OrgUID: orgUID}, nil
+		}
+		return found, err
+	})
+	return visibleProvider(found), fault.Wrap("look up the identity provider", err)
+}
+
+// Set replaces the identity provider of the caller's organization. A secret that is empty or masked is the stored one, if the issuer stays:
+// it is never sent to another.
+//
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
+func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origin, org string, input Provider) error {
+	input.EmailDomains = canonicals(input.EmailDomains)
+	if problems := d.Problems(input); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.ProviderUpdate,
+		object: input.Issuer}, func(tx *store.Tx) (changeResult, error) {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return changeResult{}, err
+		}
+		next := identities.Provider{OrgUID: orgUID, Issuer: input.Issuer, Settings: input.Settings, Secret: input.Secret,
+			ChangedAt: d.now()}
+		if input.Secret == "" || input.Secret.Reveal() == secret.Mask {
+			stored, err := tx.Identities.Provider(ctx, orgUID)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return changeResult{}, err
+			}
+			if next.Secret = stored.Secret; stored.Secret != "" && stored.Issuer != input.Issuer ||
+				stored.Secret == "" && input.Secret != "" {
+				return changeResult{}, fault.InvalidFields(fault.Field{Field: "clientSecret",
+					Problem: "is required with another issuer: the stored one is not sent to it"})
+			}
+		}
+		return changeResult{orgUID: orgUID, uid: input.Issuer}, tx.Identities.PutProvider(ctx, next)
+	})
+}
+
+func canonicals(names []string) (list []string) {
+	for _, name := range names {
+		list = append(list, auth.Canonical(name))
+	}
+	return list
+}
+
+// Delete deletes the identity provider. Sessions that began there end at their next check.
+//
+// Faults: Forbidden; NotFound.
+func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, org string) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.DeleteTrusts, action: audit.ProviderDelete},
+		func(tx *store.Tx) (changeResult, error) {
+			orgUID, err := p.FindOrgUID(ctx, tx, org)
+			if err == nil {
+				err = providerNotFound(tx.Identities.DeleteProvider(ctx, orgUID))
+			}
+			return changeResult{orgUID: orgUID}, err
+		})
+}
+
+// Link stores who a user is at the identity provider, in place of what was stored; without a subject it removes that. It is how an
+// existing user, who may have a password, gets to log in there.
+//
+// Faults: Invalid with field subject; Forbidden; NotFound for the user or the provider.
+func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, subject string) error {
+	if subject != "" {
+		if problem := textProblem(subject, 255); problem != "" {
+			return fault.InvalidFields(fault.Field{Field: "subject", Problem: problem})
+		}
+	}
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.ChangeUsers, action: audit.UserLink, object: ref.User},
+		func(tx *store.Tx) (changeResult, error) {
+			org, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+			if err != nil {
+				return changeResult{}, err
+			}
+			result := changeResult{orgUID: org.UID, uid: user.UID}
+			if err := tx.Identities.DeleteOfUser(ctx, org.UID, user.UID); err != nil || subject == "" {
+				return result, err
+			}
+			provider, err := tx.Identities.Provider(ctx, org.UID)
+			if err != nil {
+				return result, providerNotFound(err)
+			}
+			err = tx.Identities.Insert(ctx, identities.Identity{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID,
+				Issuer: provider.Issuer, Subject: subject, CreatedAt: d.now()})
+			if errors.Is(err, store.ErrExists) {
+				err = fault.InvalidFields(fault.Field{Field: "subject", Problem: "belongs to another user of your organization"})
+			}
+			return result, err
+		})
+}
+
+// Identity returns who a user is at the identity provider, empty if that is not known: for administrators any user of the organization,
+// for others themselves.
+//
+// Faults: Forbidden; NotFound.
+func (d Providers) Identity(ctx context.Context, p auth.Principal, ref UserRef) (issuer, subject string, err error) {
+	if !p.Can(access.ReadUsers) && ref.User != p.UserUID {
+		return "", "", p.May(access.ReadUsers)
+	}
+	err = d.db.View(ctx, func(tx *store.Tx) error {
+		org, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+		if err != nil {
+			return err
+		}
+		list, err := tx.Identities.OfUser(ctx, org.UID, user.UID)
+		for _, one := range list {
+			issuer, subject = one.Issuer, one.Subject
+		}
+		return err
+	})
+	return issuer, subject, fault.Wrap("look up an identity", err)
+}
+
+func providerNotFound(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.ResourceNotFound("The organization has no identity provider.")
+	}
+	return err
+}
+
+func visibleProvider(p identities.Provider) Provider {
+	visible := Provider{OrgUID: p.OrgUID, Issuer: p.Issuer, Settings: p.Settings, ChangedAt: p.ChangedAt}
+	if p.Secret != "" {
+		visible.Secret = secret.Mask
+	}
+	return visible
+}

@@ -1,0 +1,118 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	// recheckPause is when a provider that does not respond is asked again. Until then sessions are renewed as before.
+	recheckPause = 5 * time.Minute
+
+	// endedByProvider is the reason for sessions that end because the provider does not vouch for their user any more.
+	endedByProvider = "endedByProvider"
+)
+
+// Recheck asks the provider of a session about its user: it ends all sessions of the person, or moves the time of the next check. It
+// implements the check of auth.Service.AskProvider.
+func (s *SSO) Recheck(ctx context.Context, session string) error {
+	identity, stored, claimed, err := s.claim(ctx, session)
+	if err != nil || !claimed {
+		return fault.Wrap("ask an identity provider", err)
+	}
+	token, gone, err := s.ask(ctx, identity, stored)
+	switch {
+	case gone:
+		return fault.Wrap("end sessions", s.endSessions(ctx, audit.Origin{}, identity, ""))
+	case err != nil:
+		if ctx.Err() == nil && s.service.config.Log != nil {
+			s.service.config.Log.Warn("identity provider not available", "org", stored.OrgUID, "issuer", stored.Issuer, "error", err)
+		}
+		return nil
+	}
+	err = s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { // the former refresh token may be consumed
+		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
+			return err
+		}
+		return tx.Identities.Verified(ctx, identity.UID, secret.String(token.RefreshToken), s.service.config.Now().Add(s.recheck))
+	})
+	return fault.Wrap("store what an identity provider returned", err)
+}
+
+// claim makes this call the one of several that asks the provider. A session whose identity was removed ends.
+func (s *SSO) claim(ctx context.Context, session string) (
+	identity identities.Identity, stored identities.Provider, claimed bool, err error) {
+	err = s.service.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.service.config.Now()
+		if identity, err = tx.Identities.OfSession(ctx, session); errors.Is(err, store.ErrNotFound) {
+			_, err = tx.Sessions.End(ctx, session, endedByProvider, now)
+			return err
+		}
+		if err == nil {
+			err = tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID)
+		}
+		if err == nil {
+			claimed, err = tx.Identities.Claim(ctx, identity.UID, now, now.Add(recheckPause))
+		}
+		if err == nil {
+			stored, err = tx.Identities.Provider(ctx, identity.OrgUID)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			err = nil // ask finds that it is gone
+		}
+		return err
+	})
+	return identity, stored, claimed, err
+}
+
+// ask reports whether the provider vouches for a person no longer, or was replaced. The error means that this cannot be known now.
+func (s *SSO) ask(ctx context.Context, identity identities.Identity, stored identities.Provider) (
+	token *oauth2.Token, gone bool, err error) {
+	if stored.Issuer != identity.Issuer || stored.Settings.Disabled || identity.Refresh == "" {
+		return nil, true, nil
+	}
+	p, err := s.provider(ctx, stored)
+	if err == nil {
+		token, err = p.refresh(ctx, identity.Refresh)
+	}
+	if err != nil {
+		return nil, errors.Is(err, errGone), err
+	}
+	if token.Extra("id_token") == nil {
+		return token, false, nil
+	}
+	claimed, reason, err := s.verify(ctx, p, token)
+	return token, err == nil && (reason != "" || claimed.subject != identity.Subject), err
+}
+
+// endSessions ends the live sessions of a person: those of one session of the provider, or all if sid is empty.
+func (s *SSO) endSessions(ctx context.Context, origin audit.Origin, identity identities.Identity, sid string) error {
+	return s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		now := s.service.config.Now()
+		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
+			return err
+		}
+		user, err := tx.Users.Get(ctx, identity.OrgUID, identity.UserUID)
+		if err != nil {
+			return err
+		}
+		sessions, err := tx.Identities.Live(ctx, identity.UID, sid, now)
+		for i := 0; i < len(sessions) && err == nil; i++ {
+			if _, err = tx.Sessions.End(ctx, sessions[i], endedByProvider, now); err == nil {
+				err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID,
+					ActorName: user.Email, Method: audit.MethodOIDC, Action: audit.SessionEnd, Object: sessions[i],
+					Target: identity.Subject, Outcome: audit.Succeeded, Reason: endedByProvider, Origin: origin})
+			}
+		}
+		return err
+	})
+}

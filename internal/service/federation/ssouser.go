@@ -1,0 +1,134 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/oauth2"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// refusal is the error of a login that the provider vouches for and that is refused here.
+type refusal string
+
+func (r refusal) Error() string { return "the login is refused: " + string(r) }
+
+// logIn creates the session of a person. Without a refresh token the provider cannot be asked, so then the session ends instead.
+func (s *SSO) logIn(ctx context.Context, origin audit.Origin, org store.Org, p *provider, claimed presented, token *oauth2.Token) (
+	reference secret.String, ends time.Time, err error) {
+	now := s.service.config.Now()
+	next, refresh := now.Add(s.recheck), secret.String(token.RefreshToken)
+	v := auth.Vouched{Org: org, Method: audit.MethodOIDC, Target: claimed.subject, RecheckAt: next}
+	if refresh == "" {
+		v.Until, v.RecheckAt = next, time.Time{}
+	}
+	var identity identities.Identity
+	v.User = func(tx *store.Tx) (user store.User, err error) {
+		if identity, user, err = s.userOf(ctx, tx, origin, p, claimed); err == nil && !user.DisabledAt.IsZero() {
+			err = refusal(reasonUserDisabled)
+		}
+		return user, err
+	}
+	v.Stored = func(tx *store.Tx, session string) error {
+		sid, _ := claimed.claims["sid"].(string)
+		err := tx.Identities.Bind(ctx, identities.Session{SessionUID: session, IdentityUID: identity.UID, SID: sid,
+			IDToken: secret.String(claimed.raw)})
+		if err != nil || refresh == "" {
+			return err
+		}
+		return tx.Identities.Verified(ctx, identity.UID, refresh, next)
+	}
+	reference, ends, err = s.service.logins.LoginVouchedConsole(ctx, origin, v)
+	if errors.Is(err, store.ErrExists) { // created by a concurrent login
+		return "", ends, fault.Busy("Your user is being created by another request. Try again.", time.Second)
+	}
+	return reference, ends, err
+}
+
+// userOf returns the user that a person is, by issuer and subject. A person who is not known becomes a new user. An email never leads to
+// an existing user: another one may own it at the provider, or claim to.
+func (s *SSO) userOf(ctx context.Context, tx *store.Tx, origin audit.Origin, p *provider, claimed presented) (
+	identity identities.Identity, user store.User, err error) {
+	identity, err = tx.Identities.BySubject(ctx, p.OrgUID, p.Issuer, claimed.subject)
+	if err == nil {
+		user, err = tx.Users.Get(ctx, p.OrgUID, identity.UserUID)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return identity, user, err
+	}
+	user, reason := s.newUser(p, claimed)
+	if reason != "" {
+		return identity, user, refusal(reason)
+	}
+	if _, err = tx.Users.ByEmail(ctx, p.OrgUID, user.Canonical); err == nil {
+		err = refusal(reasonEmailTaken)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return identity, user, err
+	}
+	identity = identities.Identity{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: user.UID, Issuer: p.Issuer, Subject: claimed.subject,
+		CreatedAt: user.CreatedAt}
+	if err = tx.Users.Insert(ctx, user); err == nil {
+		err = tx.Identities.Insert(ctx, identity)
+	}
+	if err == nil {
+		err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: user.CreatedAt, OrgUID: p.OrgUID, ActorUID: user.UID,
+			ActorName: user.Email, Method: audit.MethodOIDC, Action: audit.UserCreate, Object: user.UID, Outcome: audit.Succeeded,
+			Origin: origin})
+	}
+	return identity, user, err
+}
+
+// newUser returns the user of a person who is not known yet, or why there is none.
+func (s *SSO) newUser(p *provider, claimed presented) (user store.User, reason string) {
+	text := func(key string) string {
+		value, _ := claimed.claims[p.Settings.Claim(key)].(string)
+		return strings.TrimSpace(value)
+	}
+	email := text(identities.ClaimEmail)
+	verified, given := isVerified(claimed.claims["email_verified"])
+	verified = verified || !given && p.Settings.EmailsVerified
+	_, domain, _ := strings.Cut(auth.Canonical(email), "@")
+	switch restricted := len(p.Settings.EmailDomains) > 0; {
+	case auth.EmailProblem(email) != "":
+		return user, reasonNoEmail
+	case !verified && (given || restricted):
+		return user, reasonUnverified
+	case restricted && !slices.Contains(p.Settings.EmailDomains, domain):
+		return user, reasonEmailDomain
+	}
+	now := s.service.config.Now()
+	return store.User{UID: uuid.NewString(), OrgUID: p.OrgUID, Email: email, Canonical: auth.Canonical(email),
+		FirstName: name(text(identities.ClaimFirstName)), LastName: name(text(identities.ClaimLastName)), Role: string(access.Member),
+		PasswordChangedAt: now, CreatedAt: now}, ""
+}
+
+// name returns a name that can be stored.
+func name(text string) string {
+	if auth.NameProblem(text) != "" {
+		return ""
+	}
+	return text
+}
+
+// isVerified reads the claim email_verified, which some providers send as a text.
+func isVerified(claim any) (verified, given bool) {
+	switch value := claim.(type) {
+	case nil:
+		return false, false
+	case bool:
+		return value, true
+	}
+	return claim == "true", true
+}
