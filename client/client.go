@@ -68,6 +68,7 @@ type Client struct {
 	Audits     Audits
 	Sessions   Sessions
 	Trusts     Trusts
+	SSO        SSO
 
 	base      *url.URL
 	headers   http.Header // of all requests
@@ -99,7 +100,7 @@ func New(server string, config Config) (*Client, error) {
 	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, maxList: config.MaxList, transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
-	c.Alerts, c.Audits, c.Sessions, c.Trusts = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}
+	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}
 	return c, nil
 }
 

@@ -56,6 +56,7 @@ func branches(program manage.Program) []branch {
 		{"user", ofAccess, access.User},
 		{"apikey", ofAccess, access.APIKey},
 		{"trust", ofAccess, access.Trust},
+		{"sso", ofAccess, access.SSO},
 		{"session", ofAccess, own.Session},
 		{"audit", ofAccess, func() *cobra.Command { return withVerify(access.Audit()) }},
 		{hashCommand, "", newHashPasswords},

@@ -57,6 +57,7 @@ type Config struct {
 	RefreshGrace                time.Duration
 	SessionIdle                 time.Duration
 	SessionMax                  time.Duration
+	SSORecheck                  time.Duration
 	RefreshAcceptsAuthorization bool
 	LoginWorkers                int
 	LoginQueue                  int
@@ -149,6 +150,8 @@ func newSettings() *settings {
 		"how long a session lasts without a refresh")
 	flagvalue.Duration(f, &c.SessionMax, "session-max", 30*flagvalue.Day, time.Minute, flagvalue.Longest, "",
 		"how long a session lasts at most")
+	flagvalue.Duration(f, &c.SSORecheck, "sso-recheck", time.Hour, time.Second, flagvalue.Day, "",
+		"how often the identity provider is asked whether the user of a session may still log in")
 	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true,
 		"accept an authorization token at the refresh path, once")
 	flagvalue.Number(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -70,6 +71,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 		if err != nil {
 			return nil, err
 		}
+		s.SSO = federation.NewSSO(s.Federation, l.PublicURL, 0)
 		p, err := localPrincipal(ctx, db, org, anyOrg)
 		return s.Local(p), err
 	}()

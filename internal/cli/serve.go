@@ -136,10 +136,13 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
+	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	s, err := newServer(db, authService, checker, c, log)
 	if err != nil {
 		return err
 	}
+	s.SSO = federation.NewSSO(s.Federation, cmp.Or(c.PublicURL, address), c.SSORecheck)
+	authService.AskProvider(s.SSO.Recheck)
 	files, err := newFileReader(log)
 	if err != nil {
 		return err
@@ -164,7 +167,6 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
-	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, certificate.TrustFile(), c.Console)
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
@@ -231,8 +233,8 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
-	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch,
-		ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
+	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks,
+		Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
 		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,
 		Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
 }

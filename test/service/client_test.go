@@ -82,6 +82,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 	called := map[string]bool{}
 	for _, one := range slices.Concat(s.projectCalls(), s.userCalls(), s.registryCalls(), s.alertCalls(), s.otherCalls(),
 		s.trustCalls(newPlatform(t)),
+		s.ssoCalls(),
 		s.deletions(), s.sessionCalls()) {
 		called[one.method], s.method = true, one.method
 		one.call(t.Context())

@@ -442,3 +442,23 @@ func (s *clientStory) trustCalls(p *platform) []clientCall {
 		{"Trusts.Delete", func(ctx context.Context) { s.must(s.Trusts.Delete(ctx, uid)) }},
 	}
 }
+
+func (s *clientStory) ssoCalls() []clientCall {
+	spec := api.SSOSpec{Issuer: "https://login.example.com", ClientID: "regwarden", ClientSecret: "secret of the client"}
+	return []clientCall{
+		{"SSO.Set", func(ctx context.Context) { s.must(s.SSO.Set(ctx, spec)) }},
+		{"SSO.Get", func(ctx context.Context) {
+			got, err := s.SSO.Get(ctx)
+			s.must(err)
+			s.want(got.Spec.Issuer, spec.Issuer)
+			s.want(got.Spec.ClientSecret.Reveal(), secret.Mask)
+		}},
+		{"SSO.Link", func(ctx context.Context) { s.must(s.SSO.Link(ctx, instance.Email, "ada-7")) }},
+		{"SSO.Identity", func(ctx context.Context) {
+			got, err := s.SSO.Identity(ctx, instance.Email)
+			s.must(err)
+			s.want(*got, api.UserIdentity{Issuer: spec.Issuer, Subject: "ada-7"})
+		}},
+		{"SSO.Delete", func(ctx context.Context) { s.must(s.SSO.Delete(ctx)) }},
+	}
+}

@@ -118,6 +118,12 @@ var operations = []protectedOperation{
 		`"audience":"a","claims":{"sub":"x"}}}`, fields: []string{"metadata.name", "spec.audience", "spec.claims", "spec.issuer"}},
 	{method: "GET", path: "/v1/trustRules/" + noUID},
 	{method: "DELETE", path: "/v1/trustRules/" + noUID},
+	{method: "GET", path: "/v1/sso"},
+	{method: "PUT", path: "/v1/sso", body: `{"spec":{"issuer":"https://issuer.example.com","clientId":"a"}}`,
+		fields: []string{"spec.clientId", "spec.issuer"}},
+	{method: "DELETE", path: "/v1/sso"},
+	{method: "GET", path: "/v1/users/" + noUID + "/identity"},
+	{method: "PUT", path: "/v1/users/" + noUID + "/identity", body: `{"subject":"a"}`},
 	{method: "GET", path: "/v1/audits"},
 	{method: "GET", path: "/v1/audits/" + noUID},
 }

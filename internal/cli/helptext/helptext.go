@@ -24,7 +24,7 @@ var Sections = []struct{ Heading, Names string }{
 	{"Listeners and TLS", "listen console tls-cert tls-key tls-self-signed insecure-http public-url trusted-proxies metrics-listen " +
 		"debug-listen"},
 	{"Connections and memory", "max-connections max-connections-per-source request-memory response-memory"},
-	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max refresh-accepts-authorization"},
+	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max sso-recheck refresh-accepts-authorization"},
 	{"Logins", "login-workers login-queue login-wait login-free-failures login-max-wait login-isolation"},
 	{"Checks", "check-concurrency check-per-org check-per-minute check-timeout aws-account"},
 	{"Stored registries", "organization-registries organization-storage watch-interval watch-concurrency sync-interval"},

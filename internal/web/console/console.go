@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
@@ -26,9 +27,10 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Config has what the pages show. All fields but CountLogin, CountValidation, Reserve, Requests and Settings are required.
+// Config has what the pages show. All fields but SSO, CountLogin, CountValidation, Reserve, Requests and Settings are required.
 type Config struct {
 	Auth        *auth.Service
+	SSO         *federation.SSO // nil: no logins by identity providers
 	Directory   *directory.Directory
 	Registries  *registries.Service
 	Checks      *checks.Service
@@ -60,6 +62,7 @@ const (
 	pathOverview = "/console/"
 	pathLogin    = "/console/login"
 	pathLogout   = "/console/logout"
+	pathSSO      = "/console/sso"
 )
 
 // route is a page or an action.
@@ -76,7 +79,7 @@ type route struct {
 // routes lists all pages and actions. The navigation has the same order.
 func (s *Console) routes() []route {
 	changes := changeLog{s.Directory, s.Registries}
-	logins := loginHandlers{s.Auth, s.CountLogin, s.Now}
+	logins := loginHandlers{s.Auth, s.SSO, s.CountLogin, s.Now}
 	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
@@ -92,6 +95,8 @@ func (s *Console) routes() []route {
 	return []route{
 		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
+		{method: "GET", path: pathSSO, handle: logins.beginSSO, anonymous: true},
+		{method: "GET", path: pathSSO + "/{org}/callback", handle: logins.completeSSO, anonymous: true},
 		{method: "POST", path: pathLogout, handle: logins.logout},
 		{method: "POST", path: "/console/theme", handle: logins.setTheme, anonymous: true},
 

@@ -24,6 +24,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
@@ -71,7 +72,9 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
-	w.Console, err = New(Config{Auth: service, Directory: people, Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
+	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
+	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0), Directory: people,
+		Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
 		Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})

@@ -15,6 +15,7 @@ import (
 const (
 	sessionCookie = "regwarden-session"
 	themeCookie   = "regwarden-theme"
+	ssoCookie     = "regwarden-sso" // of a login that has begun at an identity provider
 	securePrefix  = "__Host-"
 )
 
@@ -25,6 +26,9 @@ func (c *call) setCookie(name, value string, end time.Time) {
 	}
 	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Expires: end, // #nosec G124 -- Secure is set when browsers use TLS
 		Secure: c.console.Secure, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if name == ssoCookie || name == securePrefix+ssoCookie {
+		cookie.SameSite = http.SameSiteLaxMode // the provider's site sends the browser back
+	}
 	if value == "" {
 		cookie.MaxAge = -1
 	}

@@ -45,6 +45,7 @@ type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
 	Federation     *federation.Service
+	SSO            *federation.SSO
 	Registries     *registries.Service
 	Checks         *checks.Service
 	Watch          *watch.Service
@@ -93,6 +94,7 @@ func (s *Server) routes() []route {
 	content := contentHandlers{s.ContentSync}
 	users := userHandlers{s.Directory, s.Auth}
 	trusts := trustHandlers{directory.Trusts{Directory: s.Directory}, s.Federation, s.Metrics}
+	sso := ssoHandlers{directory.Providers{Directory: s.Directory}, s.SSO}
 	sent := checkHandlers{ociKind, s.Checks, s.Directory, s.Metrics, s.ScanBytes}
 	sentECR := checkHandlers{ecrKind, s.Checks, s.Directory, s.Metrics, 0}
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
@@ -182,6 +184,8 @@ func (s *Server) routes() []route {
 		{method: "DELETE", path: api.PathUser, handle: users.deleteUser, requiresAuth: true},
 		{method: "PUT", path: api.PathUserPassword, handle: users.setUserPassword, requiresAuth: true},
 		{method: "PUT", path: api.PathUserState, handle: users.setUserState, requiresAuth: true},
+		{method: "GET", path: api.PathUserIdentity, handle: sso.getIdentity, requiresAuth: true},
+		{method: "PUT", path: api.PathUserIdentity, handle: sso.setIdentity, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathUserRoles, handle: users.getUserRoles, requiresAuth: true},
 		{method: "PUT", path: api.PathUserRoles, handle: users.setUserRoles, requiresAuth: true},
 		{method: "GET", path: api.PathUserProjects, handle: users.getUserProjects, requiresAuth: true},
@@ -206,6 +210,10 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathTrustRules, handle: trusts.createTrust, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathTrustRule, handle: trusts.getTrust, requiresAuth: true},
 		{method: "DELETE", path: api.PathTrustRule, handle: trusts.deleteTrust, requiresAuth: true, announced: true},
+
+		{method: "GET", path: api.PathSSO, handle: sso.getSSO, requiresAuth: true},
+		{method: "PUT", path: api.PathSSO, handle: sso.setSSO, requiresAuth: true, announced: true},
+		{method: "DELETE", path: api.PathSSO, handle: sso.deleteSSO, requiresAuth: true, announced: true},
 
 		{method: "GET", path: api.PathAudits, handle: records.listAudits, requiresAuth: true},
 		{method: "GET", path: api.PathAudit, handle: records.getAudit, requiresAuth: true},

@@ -1,0 +1,65 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/storage/identities"
+)
+
+// The login offers the provider of the organization that is known, asks for it otherwise, and has no trace of it without one.
+func TestLoginOffersProvider(t *testing.T) {
+	w := mustWorld(t, true)
+	page := func(query string) string { return w.send("GET", "/console/login"+query, "").Body.String() }
+	if strings.Contains(page("?company=Acme"), "ingle sign-on") {
+		t.Error("single sign-on is shown without a provider")
+	}
+	const name = "<b onclick=marker>Example</b>"
+	if err := (directory.Providers{Directory: w.Directory}).Set(t.Context(), auth.Operator(), audit.Origin{}, "Acme", directory.Provider{
+		Issuer: "https://login.example.com", Settings: identities.Settings{ClientID: "client", Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		query, want string
+		offered     bool
+	}{
+		{"", "Single sign-on", false},
+		{"?company=ACME", `href="/console/sso?next=%2Fconsole%2F&amp;org=Acme"`, true},
+		{"?company=acme&next=/console/projects", `next=%2Fconsole%2Fprojects&amp;org=Acme"`, true},
+		{"?company=acme&next=https://evil.example/", `next=%2Fconsole%2F&amp;org=Acme"`, true},
+		{"?company=Unknown", "This organization has no identity provider.", false},
+		{"?company=" + url.QueryEscape(`"><img src=x onerror=marker>`), "This organization has no identity provider.", false},
+	} {
+		got := page(row.query)
+		if !strings.Contains(got, row.want) || strings.Contains(got, "Log in with &lt;b") != row.offered || len(injected(got)) > 0 {
+			t.Errorf("%s: offered, want %v; %v\n%s", row.query, row.offered, injected(got), got)
+		}
+		if !strings.Contains(got, `name="password"`) {
+			t.Errorf("%s: no password can be entered", row.query)
+		}
+	}
+}
+
+// Refused logins lead to no other site, and delete the cookie of the login.
+func TestRefusedSSO(t *testing.T) {
+	for _, secure := range []bool{true, false} {
+		w := mustWorld(t, secure)
+		for _, target := range []string{"/console/sso?org=unknown", "/console/sso", "/console/sso/unknown/callback?code=a&state=b&iss=c",
+			"/console/sso/unknown/callback?error=%3Cb%20onclick=marker%3E"} {
+			got := w.send("GET", target, "", "Cookie", "regwarden-sso=abc; __Host-regwarden-sso=abc")
+			if got.Code != http.StatusUnauthorized && got.Code != http.StatusNotFound || got.Header().Get("Location") != "" ||
+				!strings.Contains(got.Body.String(), `role="alert"`) || len(injected(got.Body.String())) > 0 {
+				t.Errorf("%s: %d\n%s", target, got.Code, got.Body)
+			}
+			deleted := strings.Contains(got.Header().Get("Set-Cookie"), "regwarden-sso=; Path=/; Max-Age=0")
+			if deleted != strings.Contains(target, "callback") {
+				t.Errorf("%s sets %q", target, got.Header().Get("Set-Cookie"))
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package service_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/test/identityprovider"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// Administrators set the identity provider and link users; a member does not even see it, except who it is itself.
+func TestIdentityProvider(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	mateUID := admin.make("/v1/users", newUser("mate@acme.example"))
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	const path, issuer = "/v1/sso", "https://login.example.com"
+	put := func(issuer, secret string) string {
+		return instance.JSON(object{"spec": object{"issuer": issuer, "clientId": "regwarden", "clientSecret": secret}})
+	}
+
+	var none, stored api.SSO
+	admin.get(path, &none)
+	if callback := none.Status.CallbackURL; none.Spec.Issuer != "" || !strings.HasPrefix(callback, server.URL+"/console/sso/") {
+		t.Errorf("without a provider: %+v", none)
+	}
+	admin.refused("DELETE", path, "", 404, "ResourceNotFound")
+	admin.refused("PUT", "/v1/users/"+mateUID+"/identity", `{"subject":"7"}`, 404, "ResourceNotFound")
+	admin.do("PUT", path, put(issuer, "secret of the client")).Want(http.StatusNoContent)
+	admin.do("PUT", path, put(issuer, "********")).Want(http.StatusNoContent)
+	admin.refused("PUT", path, put("https://other.example.com", ""), 400, "InvalidRequest")
+	admin.get(path, &stored)
+	if stored.Spec.Issuer != issuer || stored.Spec.ClientSecret.Reveal() != "********" ||
+		stored.Status.CallbackURL != none.Status.CallbackURL {
+		t.Errorf("stored as %+v", stored)
+	}
+	mate.refused("GET", path, "", 403, "OperationForbidden")
+	mate.refused("PUT", path, put(issuer, ""), 403, "OperationForbidden")
+	mate.refused("DELETE", path, "", 403, "OperationForbidden")
+
+	admin.do("PUT", "/v1/users/"+mateUID+"/identity", `{"subject":"7"}`).Want(http.StatusNoContent)
+	var identity api.UserIdentity
+	mate.get("/v1/users/"+mateUID+"/identity", &identity)
+	if identity != (api.UserIdentity{Issuer: issuer, Subject: "7"}) {
+		t.Errorf("the identity is %+v", identity)
+	}
+	mate.refused("GET", "/v1/users/"+noUID+"/identity", "", 403, "OperationForbidden")
+	mate.refused("PUT", "/v1/users/"+mateUID+"/identity", `{"subject":"8"}`, 403, "OperationForbidden")
+	admin.refused("PUT", "/v1/users/"+noUID+"/identity", `{"subject":"8"}`, 404, "ResourceNotFound")
+	admin.do("DELETE", path, "").Want(http.StatusNoContent)
+}
+
+// browser is a client of a person: it has cookies, trusts the provider, and follows links.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+}
+
+func newBrowser(t *testing.T, p *identityprovider.Provider) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(p.CA))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &browser{t, &http.Client{Transport: transport, Jar: jar, Timeout: time.Minute}}
+}
+
+// get returns where a request ends, and the page there.
+func (b *browser) get(address string) (at *url.URL, page string) {
+	b.t.Helper()
+	response, err := b.client.Get(address)
+	return b.page(response, err)
+}
+
+func (b *browser) post(address string, form url.Values) (at *url.URL, page string) {
+	b.t.Helper()
+	response, err := b.client.PostForm(address, form)
+	return b.page(response, err)
+}
+
+func (b *browser) page(response *http.Response, err error) (*url.URL, string) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response.Request.URL, string(body)
+}
+
+// login logs in at the provider and returns the page after it.
+func (b *browser) login(server string, p *identityprovider.Provider) (at *url.URL, page string) {
+	b.t.Helper()
+	at, page = b.get(server + "/console/sso?org=acme")
+	if !strings.HasPrefix(at.String(), p.URL+"/login/") {
+		b.t.Fatalf("a login leads to %s\n%s", at, page)
+	}
+	return b.post(p.URL+"/login/username", url.Values{"id": {at.Query().Get("authRequestID")},
+		"username": {identityprovider.Username}, "password": {identityprovider.Password}})
+}
+
+// useProvider sets a provider of the organization, and registers the server there.
+func useProvider(t *testing.T, admin person, p *identityprovider.Provider) {
+	t.Helper()
+	admin.do("PUT", "/v1/sso", instance.JSON(object{"spec": object{"issuer": p.URL, "clientId": identityprovider.ClientID,
+		"clientSecret": identityprovider.ClientSecret, "ca": p.CA, "name": "Example"}})).Want(http.StatusNoContent)
+	var set api.SSO
+	admin.get("/v1/sso", &set)
+	p.Register(set.Status.CallbackURL, set.Status.LogoutURL)
+}
+
+var refreshTo = regexp.MustCompile(`http-equiv="refresh" content="0; url=([^"]+)"`)
+
+// A person logs in by a real provider and out there too, and is out once the provider does not vouch for it any more.
+func TestSingleSignOn(t *testing.T) {
+	t.Parallel()
+	p := identityprovider.Start(t)
+	server := instance.Start(t, instance.Options{Flags: []string{"--sso-recheck", "1s"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	b := newBrowser(t, p)
+	if _, page := b.get(server.URL + "/console/login"); strings.Contains(page, "Single sign-on") {
+		t.Error("single sign-on is shown without a provider")
+	}
+	useProvider(t, admin, p)
+	if _, page := b.get(server.URL + "/console/login?company=ACME"); !strings.Contains(page, "Log in with Example") {
+		t.Errorf("the login page is\n%s", page)
+	}
+	at, page := b.login(server.URL, p)
+	if !strings.HasPrefix(at.String(), server.URL+"/console/sso/") || !strings.Contains(page, `url=/console/"`) {
+		t.Fatalf("the login ends at %s\n%s", at, page)
+	}
+	if _, again := b.get(at.String()); !strings.Contains(again, "The login has expired") {
+		t.Errorf("the address of the callback, again:\n%s", again)
+	}
+	if _, page = b.get(server.URL + "/console/"); !strings.Contains(page, identityprovider.Email) {
+		t.Fatalf("the overview is\n%s", page)
+	}
+	var people struct{ Items []api.User }
+	admin.get("/v1/users", &people)
+	if len(people.Items) != 2 {
+		t.Errorf("the users are %+v", people.Items)
+	}
+
+	_, page = b.post(server.URL+"/console/logout", nil)
+	to := refreshTo.FindStringSubmatch(page)
+	if to == nil {
+		t.Fatalf("after the logout:\n%s", page)
+	}
+	if at, page = b.get(html.UnescapeString(to[1])); at.String() != server.URL+"/console/login" {
+		t.Errorf("the logout at the provider ends at %s\n%s", at, page)
+	}
+	if at, _ = b.get(server.URL + "/console/projects"); at.Path != "/console/login" {
+		t.Errorf("after the logout: %s", at)
+	}
+
+	if at, page = b.login(server.URL, p); !strings.HasPrefix(at.String(), server.URL) {
+		t.Fatalf("the second login ends at %s\n%s", at, page)
+	}
+	p.Remove()
+	instance.Await(t, "the end of the session", func() bool {
+		at, _ := b.get(server.URL + "/console/projects")
+		return at.Path == "/console/login"
+	})
+	if p.Asked() == 0 {
+		t.Error("the provider was not asked")
+	}
+	for _, secret := range []string{identityprovider.ClientSecret, "eyJ"} {
+		if strings.Contains(server.Log(), secret) {
+			t.Errorf("the log has %s", secret)
+		}
+	}
+}
