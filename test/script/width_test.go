@@ -49,7 +49,7 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 		has     string
 	}{
 		{80, append([]string{"registry", "list"}, in...), "harbor of the platform team"},
-		{80, append([]string{"registry", "list"}, in...), "…e-set-controller  helm  https://ghcr.…  unknown  -      -"},
+		{80, append([]string{"registry", "list"}, in...), "…ner-scale-set-controller  helm  unknown  -      -"},
 		{100, append([]string{"registry", "list", "--output", "wide"}, in...), "CERTIFICATE NOT AFTER"},
 		{60, append([]string{"registry", "show", "harbor of the platform team"}, in...), "harbor.platform"},
 		{80, []string{"serve", "--help"}, "Egress policy:"},
@@ -66,6 +66,30 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 				t.Errorf("%v: %d characters at %d columns: %q", tt.args, n, tt.columns, line)
 			}
 		}
+	}
+}
+
+// A list that is watched fits the screen, and says how many rows are not shown.
+func TestWatchFitsTheScreen(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		server.Admin(t, "", "registry", "create", name, "--endpoint", "https://harbor.example.com", "--org", instance.Org)
+	}
+	terminal := instance.OpenTerminal(t)
+	if err := unix.IoctlSetWinsize(int(terminal.Slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 7, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	list := instance.StartInTerminal(t, terminal, "registry", "list", "--watch", "--data-dir", server.DataDir, "--org", instance.Org)
+	terminal.AwaitText(t, "1 more: see --health, --name, --sort.")
+	terminal.AwaitText(t, "Ctrl-C ends this.")
+	if err := list.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = list.Wait() // with the exit code of a signal
+	screen := terminal.Shown()
+	screen = screen[strings.LastIndex(screen, "\x1b[2J"):]
+	if n := strings.Count(screen, "\n"); n > 7 || !strings.Contains(screen, "\nc ") || strings.Contains(screen, "\nd ") {
+		t.Errorf("%d rows: %q", n, screen)
 	}
 }
 

@@ -32,6 +32,15 @@ func PrinterTo(w io.Writer, noColor bool) *reporttext.Printer {
 	return printer
 }
 
+// Height returns how many rows a terminal has, 0 for what is not one.
+func Height(w io.Writer) int {
+	if !IsTerminal(w) {
+		return 0
+	}
+	_, height, _ := term.GetSize(int(w.(*os.File).Fd())) // 0 if it has no size
+	return height
+}
+
 func IsTerminal(stream any) bool {
 	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))

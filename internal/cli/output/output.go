@@ -52,18 +52,20 @@ type Column struct {
 	data bool // only in the formats json and yaml
 	keep bool // shortened after the others, and in its middle: paths differ at their end, names at their beginning
 	tail bool // shortened at its beginning
+	less bool // left out where columns to keep would be shortened
 }
 
 // Columns returns columns by their names, which may have marks at their end: "+" is not in the format text, "-" only in json and yaml,
-// "*" is shortened last and in its middle, and "<" at its beginning, such as a file with a line number.
+// "*" is shortened last and in its middle, "~" is left out before that, and "<" is shortened at its beginning, such as a file with a line
+// number.
 func Columns(names ...string) []Column {
 	all := make([]Column, len(names))
 	for i, name := range names {
 		c := &all[i]
-		c.name = strings.TrimRight(name, "+-*<")
+		c.name = strings.TrimRight(name, "+-*<~")
 		marks := name[len(c.name):]
 		c.wide, c.data = strings.Contains(marks, "+"), strings.Contains(marks, "-")
-		c.keep, c.tail = strings.Contains(marks, "*"), strings.Contains(marks, "<")
+		c.keep, c.tail, c.less = strings.Contains(marks, "*"), strings.Contains(marks, "<"), strings.Contains(marks, "~")
 	}
 	return all
 }
@@ -121,7 +123,7 @@ func (o *Writer) Record(columns []Column, row []any) error {
 func (o *Writer) text(out io.Writer, columns []Column, rows [][]any) error {
 	columns, lines := o.lines(columns, rows)
 	if width := command.PrinterTo(out, true).Width; width > 0 && o.Format != "wide" {
-		fit(columns, lines, width)
+		fit(withoutLess(columns, lines, width), lines, width)
 	} else if width > 0 && total(widthsOf(lines)) > width {
 		return blocks(out, lines)
 	}
@@ -227,6 +229,26 @@ func total(widths []int) int {
 		sum += width + columnGap
 	}
 	return sum
+}
+
+// withoutLess removes the columns that are worth less than whole texts in columns to keep, as far as the width requires it.
+func withoutLess(columns []Column, lines [][]string, width int) []Column {
+	for i, c := range slices.Backward(columns) {
+		widths := widthsOf(lines)
+		for j, other := range columns {
+			if !other.keep {
+				widths[j] = min(widths[j], minText)
+			}
+		}
+		if !c.less || total(widths) <= width {
+			continue
+		}
+		columns = slices.Delete(slices.Clone(columns), i, i+1)
+		for j := range lines {
+			lines[j] = slices.Delete(lines[j], i, i+1)
+		}
+	}
+	return columns
 }
 
 // fit shortens the longest cells of a table, so that a line has at most width characters: first long texts, then columns to keep, and

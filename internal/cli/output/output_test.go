@@ -105,6 +105,21 @@ func TestFitKeepsShortTexts(t *testing.T) {
 	}
 }
 
+// A column of less worth goes before names are shortened, which may differ in any part.
+func TestColumnsOfLessWorthAreLeftOut(t *testing.T) {
+	for width, want := range map[int]string{
+		80: "harbor-team-040-production|https://harbor.example.com|failing",
+		60: "harbor-team-040-production|https://harbor.example…|failing",
+		50: "harbor-team-040-production|failing",
+	} {
+		lines := [][]string{{"NAME", "ENDPOINT", "HEALTH"}, {"harbor-team-040-production", "https://harbor.example.com", "failing"}}
+		fit(withoutLess(Columns("name*", "endpoint~", "health"), lines, width), lines, width)
+		if got := strings.Join(lines[1], "|"); got != want {
+			t.Errorf("%d characters: %q, want %q", width, got, want)
+		}
+	}
+}
+
 // Ages have seconds, and the future is rounded.
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

@@ -31,8 +31,9 @@ func watch(c *manage.Call, filter client.RegistryFilter) error {
 		switch changed := first || !reflect.DeepEqual(rows, before); {
 		case terminal:
 			fmt.Fprint(out, "\x1b[H\x1b[2J") // ages change too
-			err = c.Output.Table(registryColumns(), rows)
-			fmt.Fprintf(out, "\n%s; Ctrl-C ends this.\n", time.Now().Format(time.TimeOnly))
+			shown, more := onScreen(rows, command.Height(out))
+			err = c.Output.Table(registryColumns(), shown)
+			fmt.Fprintf(out, "\n%s%s; Ctrl-C ends this.\n", more, time.Now().Format(time.TimeOnly))
 		case changed:
 			if !first {
 				fmt.Fprintln(out)
@@ -49,4 +50,16 @@ func watch(c *manage.Call, filter client.RegistryFilter) error {
 		case <-time.After(watchInterval):
 		}
 	}
+}
+
+// belowList is the number of rows of a terminal that the list has not: its heads, and what follows it with the cursor.
+const belowList = 4
+
+// onScreen returns the rows that a terminal of this height shows at once, and how to see the others: what scrolls away is not seen again.
+func onScreen(rows [][]any, height int) (shown [][]any, more string) {
+	room := max(1, height-belowList)
+	if height == 0 || len(rows) <= room {
+		return rows, ""
+	}
+	return rows[:room], fmt.Sprintf("%d more: see --health, --name, --sort. ", len(rows)-room)
 }
