@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,9 +15,11 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/scan"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // checkFlags are the flags of "regwarden check".
@@ -28,6 +31,7 @@ type checkFlags struct {
 	failOn command.FailOn
 
 	registry, org string // a stored definition
+	helper        string // name of a credential helper
 
 	from    string // the format of a file of another program
 	sources sourceFlags
@@ -86,6 +90,9 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.SortFlags = false
 	f.AddTo(flags)
 	flags.BoolVar(&f.Ambient, "ambient", false, "obtain the credentials with what the environment has for AWS, Google or Azure")
+	flags.StringVar(&f.helper, "credential-helper", "",
+		"credential helper of docker that has the credentials, such as docker-credential-pass")
+	f.AddRenewedTo(flags)
 	f.engine.addTo(flags, "environment; with --registry the server's")
 	f.depth.addTo(flags)
 	command.OutputFlag(cmd, &f.output)
@@ -111,6 +118,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	checker.Ambient = command.ProcessIdentity(f.Ambient)
+	if err := f.useHelper(cmd.Context()); err != nil {
+		return err
+	}
 	show := command.ReportOutput{Cmd: cmd, JSON: asJSON, Format: f.output, NoColor: f.engine.noColor, FailOn: f.failOn,
 		Activity: command.ActivityOn(os.Stderr)}
 	if err = f.depth.apply(checker, show.Activity); err != nil {
@@ -129,6 +139,19 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return command.AsUsage(errors.New("--org requires --registry"))
 	}
 	return f.runGiven(show, checker, args)
+}
+
+// useHelper has the credential helper asked that the user named.
+func (f *checkFlags) useHelper(ctx context.Context) error {
+	if f.helper == "" {
+		return nil
+	}
+	helpers := scan.Helpers{Allowed: []string{f.helper}}
+	if err := helpers.Check(); err != nil {
+		return command.AsUsage(fmt.Errorf("--credential-helper %w", err))
+	}
+	f.Helper = func(server string) (string, secret.String, error) { return helpers.Get(ctx, f.helper, server) }
+	return nil
 }
 
 // runStored checks a stored definition, with fields replaced by the flags. It is audited, as every use of stored secrets is, and evaluates

@@ -18,7 +18,8 @@ var fromFormats = []string{"docker-config", "docker-auth-config-env", "dockercfg
 
 // notWithFrom are the flags whose values --from finds in the file.
 var notWithFrom = []string{"endpoint", "base-path", "content", "reference", "auth-type", "username", "password-stdin", "token-stdin",
-	"registry", "org", "ambient", "aws-access-key", "aws-secret-key-stdin", "aws-ambient", "aws-role", "aws-external-id",
+	"registry", "org", "ambient", "credential-helper", "password-file", "token-file", "aws-access-key", "aws-secret-key-stdin",
+	"aws-ambient", "aws-role", "aws-external-id",
 	"gcp-service-account", "azure-tenant", "azure-client", "azure-client-secret-stdin", "github-app", "github-installation",
 	"github-private-key"}
 

@@ -46,6 +46,7 @@ type DefinitionFlags struct {
 	passCredentials             bool
 	Ambient                     bool // take the credentials of the environment; of commands that run as the user
 	cloud                       cloudFlags
+	renewed
 }
 
 // AddTo adds the flags to those of a command.
@@ -238,10 +239,23 @@ func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error
 	if err := f.cloud.overlay(a); err != nil {
 		return err
 	}
-	if f.Ambient && d.Endpoint != "" {
-		return UseAmbient(d)
+	if err := f.renewed.overlay(a); err != nil {
+		return err
+	}
+	if f.obtains() && d.Endpoint != "" {
+		return f.obtain(d)
 	}
 	return f.readSecrets(a, stdin)
+}
+
+// obtains reports whether the credentials are not in the flags: which they are depends on the registry.
+func (f *DefinitionFlags) obtains() bool { return f.Ambient || f.Helper != nil }
+
+func (f *DefinitionFlags) obtain(d *regcheck.Definition) error {
+	if f.Helper != nil {
+		return f.useHelper(d)
+	}
+	return UseAmbient(d)
 }
 
 // OverlayTLS replaces auth.tls by the flags.
@@ -329,7 +343,8 @@ func labelProblems(d api.OCIRegistryDefinition) (found []fault.Field) {
 }
 
 func AsUsage(err error) error {
-	if _, ended := errors.AsType[Interrupted](err); ended || err == nil {
+	_, ended := errors.AsType[Interrupted](err)
+	if _, helper := errors.AsType[helperError](err); ended || helper || err == nil {
 		return err
 	}
 	return UsageError{err}

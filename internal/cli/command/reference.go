@@ -79,9 +79,9 @@ func (f *DefinitionFlags) referenced(stdin io.Reader, references []string) (all 
 		} else if d.Endpoint, d.BaseContentPath, err = splitReference(reference); err != nil {
 			return nil, UsageError{err}
 		}
-		if f.Ambient {
+		if f.obtains() {
 			d.Auth = given
-			if err := UseAmbient(&d); err != nil {
+			if err := f.obtain(&d); err != nil {
 				return nil, err
 			}
 		}
