@@ -36,8 +36,10 @@ type Config struct {
 	TLSSelfSigned bool
 	InsecureHTTP  bool
 	MetricsListen string
-	DebugListen   string
-	Console       bool
+
+	MetricsRegistries int // up to which each has metrics of its own
+	DebugListen       string
+	Console           bool
 
 	MaxConnections          int
 	MaxConnectionsPerSource int
@@ -123,6 +125,8 @@ func newSettings() *settings {
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on addresses other than loopback")
 	f.BoolVar(&c.Console, "console", true, "serve pages for browsers at /console/")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
+	flagvalue.Number(f, &c.MetricsRegistries, "metrics-registries", 5000, 0, 1_000_000,
+		"stored registries up to which each has metrics of its own; 0: none has")
 	flagvalue.Number(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
 	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000,
 		"open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")

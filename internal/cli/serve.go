@@ -158,6 +158,9 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	linker := auditchain.NewLinker(db, log, time.Now)
 	counted.AuditChain(linker.Lag)
 	counted.Clock(clocks.behind)
+	if c.MetricsRegistries > 0 {
+		counted.Registries(s.Watch, c.MetricsRegistries)
+	}
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
 	s.Requests = budget.NewRequests(int64(c.RequestMemory) << 20)
 	if s.Console, err = settings.pages(s); err != nil {

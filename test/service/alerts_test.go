@@ -201,6 +201,14 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 			t.Errorf("health %+v, want %+v", got, want)
 		}
 	}
+	ofIt := `{kind="oci",organization="Acme",registry="watched"} `
+	for _, want := range []string{"regwarden_registry_healthy" + ofIt + "0", "regwarden_registry_last_check_timestamp_seconds" + ofIt,
+		`regwarden_registry_failure_info{code="RegistryAuthFailed",kind="oci",organization="Acme",reason="refused",registry="watched",` +
+			`stage="auth"} 1`, "regwarden_registry_series_omitted 0"} {
+		if text := server.Metrics(t); !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, text)
+		}
+	}
 	seen := registry.checked()
 	instance.Await(t, "it is checked again and again", func() bool { return registry.checked() > seen+6 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid"}) {
@@ -230,7 +238,11 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 		t.Errorf("%d changes were recorded, want 2", len(page.Items))
 	}
 	text := server.Metrics(t)
-	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`,
+	if strings.Contains(text, "regwarden_registry_failure_info") {
+		t.Error("the metrics have a failure of a healthy registry")
+	}
+	for _, want := range []string{"regwarden_registry_healthy" + ofIt + "1",
+		`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`,
 		`regwarden_watch_checks_total{outcome="notValid"}`,
 		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`,
 		`regwarden_queue_latency_seconds_bucket{queue="alerts",le="60"} 2`,

@@ -51,6 +51,26 @@ func TestMetrics(t *testing.T) {
 	admin.client.Do("GET", "/metrics", "").Want(http.StatusNotFound) // on its own listener alone
 }
 
+// TestMetricsOfManyRegistries has one registry more than may have metrics of their own, then one less.
+func TestMetricsOfManyRegistries(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0", "--metrics-registries", "2"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := ""
+	for _, name := range []string{"one", "two", "three"} {
+		uid = admin.make(registriesPath, newRegistry(name, spec(unusedEndpoint(t), object{"type": "noAuth"}, nil)))
+	}
+	instance.Await(t, "all are checked", func() bool { return strings.Contains(server.Metrics(t), `records{state="due"} 0`) })
+	if text := server.Metrics(t); !strings.Contains(text, "regwarden_registry_series_omitted 1") ||
+		strings.Contains(text, "regwarden_registry_last_check") {
+		t.Errorf("three registries, of at most two:\n%s", text)
+	}
+	admin.do("DELETE", at(uid), "").Want(http.StatusNoContent)
+	instance.Await(t, "metrics of the others", func() bool {
+		return strings.Count(server.Metrics(t), `regwarden_registry_healthy{kind="oci"`) == 2
+	})
+}
+
 // A start with port 0 prints every address, whatever the log level is.
 func TestFreePorts(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ var Sections = []struct{ Heading, Names string }{
 	{storeSection, "config data-dir database-url database-url-file allow-newer-database master-key-file master-key-command " +
 		"audit-retention audit-refreshes"},
 	{"Listeners and TLS", "listen console tls-cert tls-key tls-self-signed insecure-http public-url trusted-proxies metrics-listen " +
-		"debug-listen"},
+		"metrics-registries debug-listen"},
 	{"Connections and memory", "max-connections max-connections-per-source request-memory response-memory"},
 	{"Tokens and sessions", "default-org token-lifetime refresh-grace session-idle session-max sso-recheck refresh-accepts-authorization"},
 	{"Logins", "login-workers login-queue login-wait login-free-failures login-max-wait login-isolation"},

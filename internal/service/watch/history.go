@@ -101,3 +101,21 @@ func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, la
 	}
 	return due, late, nil
 }
+
+// RegistryHealth is the health of a registry with the names of the registry and its organization.
+type RegistryHealth = store.RegistryHealth
+
+// The words of RegistryHealth.Health for a registry whose newest check that counts has a result.
+const (
+	Healthy = store.Healthy
+	Failing = store.Failing
+)
+
+// HealthOfAll returns the health of the registries of all organizations, for the operator. It is not complete if there are more than limit.
+func (s *Service) HealthOfAll(ctx context.Context, limit int) (list []RegistryHealth, complete bool, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		list, err = tx.Watch.HealthOfAll(ctx, limit+1)
+		return err
+	})
+	return list, len(list) <= limit, err
+}

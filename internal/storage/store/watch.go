@@ -167,7 +167,11 @@ const (
 	sqlCheckRequest = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until
 		ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
-	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
+	sqlHealthOfAll     = `SELECT o.name, r.name, CASE WHEN r.kind = '' THEN 'oci' ELSE r.kind END,
+		w.since, w.valid, w.code, w.reason, w.stage,
+		w.last_at, w.certificate_not_after, w.credentials_not_after FROM registry_watch w
+		JOIN registries r ON r.uid = w.registry_uid AND r.org_uid = w.org_uid JOIN orgs o ON o.uid = w.org_uid LIMIT $1`
+	sqlCountWatch = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
 )
 
 func scanWatched(row rows.Scanner, w *Watched) error {
@@ -292,6 +296,21 @@ func (tx Watch) Count(ctx context.Context, due time.Time, atMost int) (int64, er
 // CountAhead counts the registries that are due only after that moment, up to atMost.
 func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountWatchAhead, rows.Millis(beyond), atMost)
+}
+
+// RegistryHealth is the health of a registry with the names of the registry and its organization.
+type RegistryHealth struct {
+	Org, Name, Kind string // Kind is oci, ecr or helm
+	Health          Health // without what is not in a metric
+}
+
+// HealthOfAll returns the health of the registries of all organizations, of at most that many.
+func (tx Watch) HealthOfAll(ctx context.Context, atMost int) ([]RegistryHealth, error) {
+	return rows.All(ctx, tx.db, func(row rows.Scanner, r *RegistryHealth) error {
+		h := &r.Health
+		return row.Scan(&r.Org, &r.Name, &r.Kind, rows.Moment(&h.Since), rows.Truth(&h.State.Valid), &h.State.Code, &h.State.Reason,
+			&h.State.Stage, rows.Moment(&h.LastAt), rows.Moment(&h.State.CertificateNotAfter), rows.Moment(&h.State.CredentialsNotAfter))
+	}, sqlHealthOfAll, atMost)
 }
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A

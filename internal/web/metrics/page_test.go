@@ -25,6 +25,7 @@ func TestPageOfMetricsIsComplete(t *testing.T) {
 	m.Connections(nil)
 	m.AuditChain(nil)
 	m.Clock(nil)
+	m.Registries(nil, 1)
 	labels := map[string][]string{}
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
