@@ -49,10 +49,15 @@ func clusterToken(subject, audience string) string {
 	return cloudtest.Cluster{Issuer: issuer, Key: key}.Token(subject, audience, time.Now().Add(time.Hour))
 }
 
+func awsVariables(id, secretKey string) map[string]string {
+	return map[string]string{"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secretKey}
+}
+
 func ambientRows() []ambientRow {
 	aws := regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{Ambient: true}}
 	google := regcheck.Auth{Type: regcheck.GCP, GCP: &regcheck.GCPKey{Ambient: true}}
 	azure := regcheck.Auth{Type: regcheck.Azure, Azure: &regcheck.AzureClient{Ambient: true}}
+	role2 := regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{Ambient: true, RoleARN: role + "2"}}
 	of := func(host string, auth regcheck.Auth, name string, reason regcheck.Reason, field, hint string) row {
 		return row{name, host, auth, regcheck.CodeCredentialSourceFailed, reason, field, hint}
 	}
@@ -63,6 +68,10 @@ func ambientRows() []ambientRow {
 	return []ambientRow{
 		{row: works, env: irsa, file: clusterToken(podName, "sts.amazonaws.com")},
 		{row: works, env: podAgent, file: "pod-token-of-the-agent"},
+		{row: works, env: awsVariables("AKIAREADER", "reader-secret-of-aws")},
+		{row: row{host: private, auth: role2}, env: awsVariables("AKIANOTHING", "nothing-secret-of-aws")},
+		{row: of(private, role2, "another role of the process", regcheck.ReasonRoleNotAssumed, "auth.aws.roleArn", "trust policy"),
+			env: awsVariables("AKIAREADER", "reader-secret-of-aws")},
 		{row: works, change: func(w *world) { w.Machine.InstanceRole = podRole }},
 		{row: fails("IRSA for another audience", regcheck.ReasonIdentityToken, "OpenID Connect provider"), env: irsa,
 			file: clusterToken(podName, "vault")},
@@ -94,6 +103,8 @@ func ambientRows() []ambientRow {
 
 		{row: row{host: acr, auth: azure}, change: func(w *world) { w.Machine.AzureIDs = []string{"puller"} }},
 		{row: row{host: acr, auth: azure}, env: appService, change: func(w *world) { w.Machine.AzureIDs = []string{"puller"} }},
+		{row: row{host: acr, auth: azure}, env: map[string]string{"AZURE_TENANT_ID": "contoso", "AZURE_CLIENT_ID": "puller",
+			"AZURE_CLIENT_SECRET": "puller-secret-of-azure"}},
 		{row: row{host: acr, auth: azure}, env: workload, file: clusterToken(podName, "api://AzureADTokenExchange")},
 		{row: of(acr, azure, "Azure without an identity", regcheck.ReasonIdentityMissing, "", "managed identity")},
 		{row: of(acr, azure, "Azure with two identities", regcheck.ReasonIdentityMissing, "auth.azure.clientId", "several"),

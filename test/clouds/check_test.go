@@ -7,14 +7,12 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -32,7 +30,22 @@ const (
 	private  = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
 	artifact = "europe-west1-docker.pkg.dev"
 	acr      = "corp.azurecr.io"
+
+	government = "123456789012.dkr.ecr.us-gov-west-1.amazonaws.com"
+	fips       = "123456789012.dkr.ecr-fips.us-gov-west-1.amazonaws.com"
+	frankfurt  = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
+	dualStack  = "123456789012.dkr-ecr.eu-west-1.on.aws"
+	registryOf = "eu.gcr.io" // Container Registry
+	residency  = "containers.corp.ghe.com"
 )
+
+// registryHosts are the registries of each cloud.
+var registryHosts = map[regcheck.AuthType][]string{
+	regcheck.ECR:    {private, "public.ecr.aws", government, fips, frankfurt, dualStack},
+	regcheck.GCP:    {artifact, registryOf},
+	regcheck.Azure:  {acr},
+	regcheck.GitHub: {"ghcr.io", residency},
+}
 
 // world is the clouds with a real registry behind each of their registry hosts, which accepts exactly what its cloud has issued.
 type world struct {
@@ -59,7 +72,7 @@ func (network) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 }
 
 func isRegistry(host string) bool {
-	return slices.Contains([]string{private, artifact, acr, "public.ecr.aws", "ghcr.io"}, strings.TrimSuffix(host, "."))
+	return regcheck.ObtainedBy(strings.TrimSuffix(host, ".")) != ""
 }
 
 // DialContext connects to loopback, whatever the address is. Metadata services have a listener of their own, without TLS.
@@ -95,22 +108,31 @@ func newWorld(t *testing.T) *world {
 			"AKIAREADER":  {Secret: "reader-secret-of-aws", Account: "123456789012", Actions: all},
 			"AKIANOTHING": {Secret: "nothing-secret-of-aws", Account: "123456789012"},
 			"AKIAFOREIGN": {Secret: "foreign-secret-of-aws", Account: "999999999999", Actions: all},
-		}, Roles: map[string]cloudtest.AWSRole{role: {Trusts: []string{"AKIANOTHING"}, External: "org-1", Account: "123456789012",
-			Actions: all}}},
+			"ASIASESSION": {Secret: "session-secret-of-aws", Session: "session-of-a-key", Account: "123456789012", Actions: all},
+			"ASIAEXPIRED": {Secret: "expired-secret-of-aws", Session: "session-of-a-key", Account: "123456789012", Actions: all,
+				Until: time.Now()},
+			"AKIAPRIVATE": {Secret: "private-secret-of-aws", Account: "123456789012", Actions: all[:1]},
+		}, Roles: map[string]cloudtest.AWSRole{
+			role:       {Trusts: []string{"AKIANOTHING"}, External: "org-1", Account: "123456789012", Actions: all},
+			role + "2": {Trusts: []string{"AKIANOTHING"}, Account: "123456789012", Actions: all},
+			role + "3": {Trusts: []string{"AKIANOTHING"}, Account: "123456789012"}}},
 		Google: &cloudtest.Google{Now: w.now, Down: w.down.Load, Accounts: map[string]cloudtest.GoogleAccount{
-			"pull@p.iam.gserviceaccount.com": {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}}}},
+			"pull@p.iam.gserviceaccount.com": {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}},
+			"off@p.iam.gserviceaccount.com":  {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}, Disabled: true}}},
 		Azure: &cloudtest.Azure{Now: w.now, Down: w.down.Load, Tenants: map[string]map[string]cloudtest.AzureClient{"contoso": {
 			"puller": {Secret: "puller-secret-of-azure"}, "old": {Secret: "old-secret-of-azure", Until: time.Now()},
-			"norole": {Secret: "norole-secret-of-azure", NoRole: true}}}},
+			"disabled": {Secret: "disabled-secret-of-azure", Disabled: true},
+			"norole":   {Secret: "norole-secret-of-azure", NoRole: true}}}},
 		GitHub: &cloudtest.GitHub{Now: w.now, Down: w.down.Load, Apps: map[string]cloudtest.GitHubApp{"7": {Key: &key.PublicKey,
-			Installations: map[string]cloudtest.GitHubInstallation{"70": {Permissions: map[string]string{"packages": "read"}}}}}},
+			Installations: map[string]cloudtest.GitHubInstallation{"70": {Permissions: map[string]string{"packages": "read"}},
+				"72": {Permissions: map[string]string{"contents": "read"}}, "73": {Suspended: true}}}}},
 	}
-	accepts := map[string]func(user, password string) bool{private: w.AWS.Accepts, "public.ecr.aws": w.AWS.Accepts,
-		artifact: w.Google.Accepts, acr: w.Azure.Accepts, "ghcr.io": w.GitHub.Accepts}
+	accepts := map[regcheck.AuthType]func(user, password string) bool{regcheck.ECR: w.AWS.Accepts, regcheck.GCP: w.Google.Accepts,
+		regcheck.Azure: w.Azure.Accepts, regcheck.GitHub: w.GitHub.Accepts}
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	front := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
-		accept := accepts[host]
+		accept := accepts[regcheck.ObtainedBy(host)]
 		ofRegistry := isRegistry(host) && strings.HasPrefix(r.URL.Path, "/v2/")
 		if w.replaced.Load() && !ofRegistry {
 			http.Error(rw, "<html>Captive portal</html>", http.StatusOK)
@@ -130,9 +152,11 @@ func newWorld(t *testing.T) *world {
 	})
 	ca := testca.New(t, "clouds")
 	hosts := []string{"api.ecr.eu-west-1.amazonaws.com", "sts.eu-west-1.amazonaws.com", "api.ecr-public.us-east-1.amazonaws.com",
-		"oauth2.googleapis.com", "sts.googleapis.com", "iamcredentials.googleapis.com", "login.microsoftonline.com", "api.github.com"}
-	for host := range maps.Keys(accepts) {
-		hosts = append(hosts, host)
+		"oauth2.googleapis.com", "sts.googleapis.com", "iamcredentials.googleapis.com", "login.microsoftonline.com", "api.github.com",
+		"api.corp.ghe.com", "api.ecr.us-gov-west-1.amazonaws.com", "ecr-fips.us-gov-west-1.amazonaws.com",
+		"api.ecr.eu-central-1.amazonaws.com", "sts.eu-central-1.amazonaws.com", "sts.us-east-1.amazonaws.com"}
+	for _, ofCloud := range registryHosts {
+		hosts = append(hosts, ofCloud...)
 	}
 	pair := ca.Issue(t, testca.Options{Hosts: hosts})
 	certificate, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
@@ -179,6 +203,18 @@ func awsRole(externalID string) regcheck.Auth {
 	return a
 }
 
+func awsRoleOf(suffix string) regcheck.Auth {
+	a := awsRole("")
+	a.AWS.RoleARN += suffix
+	return a
+}
+
+func awsSession(id, secretKey string) regcheck.Auth {
+	a := awsAuth(id, secretKey)
+	a.AWS.SessionToken = "session-of-a-key"
+	return a
+}
+
 func gcp(email, id string) regcheck.Auth {
 	file, _ := json.Marshal(map[string]string{"type": "service_account", "client_email": email, "private_key_id": id,
 		"private_key": pemKey(key)})
@@ -212,6 +248,31 @@ func rows() []row {
 			"auth.aws.roleArn", "trust policy"},
 		{"ECR, a role without a key", private, regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{RoleARN: role}},
 			regcheck.CodeCredentialSourceFailed, regcheck.ReasonAmbientNotAllowed, "auth.aws", "Give a key"},
+		{"ECR of a government", government, awsAuth("AKIAREADER", "reader-secret-of-aws"), "", "", "", ""},
+		{"ECR with FIPS", fips, awsAuth("AKIAREADER", "reader-secret-of-aws"), "", "", "", ""},
+		{"ECR with dual stack", dualStack, awsAuth("AKIAREADER", "reader-secret-of-aws"), "", "", "", ""},
+		{"ECR by a role of another region", frankfurt, awsRole("org-1"), "", "", "", ""},
+		{"ECR Public by a role", "public.ecr.aws", awsRole("org-1"), "", "", "", ""},
+		{"ECR by a role without an external id", private, awsRoleOf("2"), "", "", "", ""},
+		{"ECR with a temporary key", private, awsSession("ASIASESSION", "session-secret-of-aws"), "", "", "", ""},
+		{"ECR, temporary key has expired", private, awsSession("ASIAEXPIRED", "expired-secret-of-aws"),
+			regcheck.CodeCredentialSourceFailed, regcheck.ReasonKeyExpired, "auth.aws.sessionToken", "new"},
+		{"ECR, role without permission", private, awsRoleOf("3"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonNotAuthorized,
+			"auth.aws", "ecr:GetAuthorizationToken"},
+		{"ECR Public, not authorized", "public.ecr.aws", awsAuth("AKIAPRIVATE", "private-secret-of-aws"),
+			regcheck.CodeCredentialSourceFailed, regcheck.ReasonNotAuthorized, "auth.aws", "ecr-public:GetAuthorizationToken"},
+		{"Container Registry", registryOf, gcp("pull@p.iam.gserviceaccount.com", "k1"), "", "", "", ""},
+		{"Google, disabled account", artifact, gcp("off@p.iam.gserviceaccount.com", "k1"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyExpired, "auth.gcp.serviceAccount", ""},
+		{"Azure, no client", acr, azure("contoso", "typo", "puller-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonKeyUnknown, "auth.azure.clientId", ""},
+		{"Azure, disabled client", acr, azure("contoso", "disabled", "disabled-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonNotAuthorized, "auth.azure.clientId", "Enable the application"},
+		{"GitHub with data residency", residency, github("7", "70"), "", "", "", ""},
+		{"GitHub, no permission for packages", "ghcr.io", github("7", "72"), regcheck.CodeCredentialSourceFailed,
+			regcheck.ReasonNotAuthorized, "auth.github.appId", "Packages: read"},
+		{"GitHub, suspended", "ghcr.io", github("7", "73"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonNotAuthorized,
+			"auth.github.installationId", "Unsuspend"},
 		{"Google", artifact, gcp("pull@p.iam.gserviceaccount.com", "k1"), "", "", "", ""},
 		{"Google, no account", artifact, gcp("typo@p.iam.gserviceaccount.com", "k1"), regcheck.CodeCredentialSourceFailed,
 			regcheck.ReasonKeyUnknown, "auth.gcp.serviceAccount", "id"},
@@ -241,6 +302,23 @@ type row struct {
 	reason     regcheck.Reason
 	field      string
 	hint       string
+}
+
+// The tables have enough of what works and of what fails.
+func TestTablesAreLarge(t *testing.T) {
+	valid, all := 0, rows()
+	for _, row := range ambientRows() {
+		all = append(all, row.row)
+	}
+	for _, row := range all {
+		if row.code == "" {
+			valid++
+		}
+	}
+	t.Logf("%d rows, %d of them valid", len(all), valid)
+	if len(all) < 60 || valid < 25 || len(all)-valid < 30 {
+		t.Errorf("%d rows, %d of them valid", len(all), valid)
+	}
 }
 
 func TestChecksWithObtainedCredentials(t *testing.T) {

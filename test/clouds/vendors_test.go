@@ -64,7 +64,8 @@ func start(t *testing.T) (*cloudtest.Clouds, *http.Client) {
 	}
 	ca := testca.New(t, "clouds")
 	pair := ca.Issue(t, testca.Options{Hosts: []string{"api.ecr.eu-west-1.amazonaws.com", "api.ecr-public.us-east-1.amazonaws.com",
-		"sts.eu-west-1.amazonaws.com", "oauth2.googleapis.com", "login.microsoftonline.com"}})
+		"sts.eu-west-1.amazonaws.com", "oauth2.googleapis.com", "sts.googleapis.com", "iamcredentials.googleapis.com",
+		"login.microsoftonline.com"}})
 	certificate, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
 	if err != nil {
 		t.Fatal(err)
