@@ -63,16 +63,30 @@ func (u Users) SetActive(ctx context.Context, user string, active bool) error {
 	return u.c.put(ctx, api.PathUserState, api.UserState{IsActive: &active}, user)
 }
 
-// SetRole sets the role of a user in the organization.
-func (u Users) SetRole(ctx context.Context, user, role string) error {
-	return u.c.put(ctx, api.PathUserRoles, api.UserRoles{Roles: []string{role}}, user)
+// SetRole sets the roles of a user in the organization.
+func (u Users) SetRole(ctx context.Context, user string, roles ...string) error {
+	return u.c.put(ctx, api.PathUserRoles, api.UserRoles{Roles: append([]string{}, roles...)}, user)
 }
 
 // SetProjects makes a user a member of these projects, by uid or name, and of no others.
 func (u Users) SetProjects(ctx context.Context, user string, projects ...string) error {
-	body := api.UserProjects{Projects: make([]api.UserProject, len(projects))}
+	members := make([]api.UserProject, len(projects))
 	for i, project := range projects {
-		body.Projects[i] = api.UserProject{ProjectUID: project, Roles: []string{"member"}}
+		members[i] = api.UserProject{ProjectUID: project, Roles: []string{"member"}}
 	}
-	return u.c.put(ctx, api.PathUserProjects, body, user)
+	return u.SetProjectRoles(ctx, user, members...)
+}
+
+// SetProjectRoles gives a user roles in these projects, by uid or name, and in no others.
+func (u Users) SetProjectRoles(ctx context.Context, user string, projects ...api.UserProject) error {
+	return u.c.put(ctx, api.PathUserProjects, api.UserProjects{Projects: append([]api.UserProject{}, projects...)}, user)
+}
+
+// Projects returns the projects of a user with its roles in each.
+func (u Users) Projects(ctx context.Context, user string) ([]api.ProjectRoles, error) {
+	found, err := fetch[api.UserProjectRoles](ctx, u.c, request{path: api.PathUserProjects, args: []string{user}})
+	if err != nil {
+		return nil, err
+	}
+	return found.Projects, nil
 }

@@ -32,7 +32,6 @@ var withoutMethod = map[string]string{
 	"GET /v1/registries/metadata":           "Registries.List returns more",
 	"GET /v1/dashboard/projects/metadata":   "Projects.List returns more",
 	"GET /v1/users/{uid}/roles":             "Users.Get returns more",
-	"GET /v1/users/{uid}/projects":          "Users.Get returns more",
 	"PATCH /v1/apiKeys/{uid}":               "the same as PUT …/state",
 	"GET /v1/alerts/confirmations/{token}":  "a page for a browser",
 	"POST /v1/alerts/confirmations/{token}": "a page for a browser",

@@ -118,6 +118,15 @@ func (s *clientStory) userCalls() []clientCall {
 			s.must(s.Users.Update(ctx, s.user, api.UserUpdate{Metadata: api.PersonMetadata{Name: "Mate"}}))
 		}},
 		{"Users.SetRole", func(ctx context.Context) { s.must(s.Users.SetRole(ctx, email, "admin")) }},
+		{"Users.SetProjectRoles", func(ctx context.Context) {
+			s.must(s.Users.SetProjectRoles(ctx, email, api.UserProject{ProjectUID: "Charts", Roles: []string{"viewer"}}))
+		}},
+		{"Users.Projects", func(ctx context.Context) {
+			projects, err := s.Users.Projects(ctx, email)
+			s.must(err)
+			s.want(len(projects), 1)
+			s.want(projects[0].Roles[0].Name, "viewer")
+		}},
 		{"Users.SetProjects", func(ctx context.Context) { s.must(s.Users.SetProjects(ctx, email, "Charts")) }},
 		{"Users.SetPassword", func(ctx context.Context) { s.must(s.Users.SetPassword(ctx, s.user, matePassword+" again")) }},
 		{"Users.SetActive", func(ctx context.Context) { s.must(s.Users.SetActive(ctx, s.user, false)) }},
@@ -366,7 +375,7 @@ func (s *clientStory) otherCalls() []clientCall {
 				Until: time.Now().Add(time.Hour), PageSize: 1}
 			records, err := client.Collect(s.Audits.List(ctx, filter))
 			s.must(err)
-			s.want(len(records), 6) // of six changes
+			s.want(len(records), 7) // of seven changes
 			record = records[0].Metadata.UID
 		}},
 		{"Audits.Get", func(ctx context.Context) {

@@ -24,6 +24,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"POST /v1/registries/.*", "registry.create"},
 	{"PUT /v1/registries/.*", "registry.update"},
 	{"DELETE /v1/registries/.*", "registry.delete"},
+	{"GET /v1/registries/pack.*", byAnyone}, // always empty
 	{"GET /v1/registries/.*", "registry.get"},
 	{"(POST|PUT|DELETE) /v1/projects/.*/alerts/.*", "alert.update"},
 	{"GET /v1/projects/alerts", byAnyone},
@@ -45,6 +46,9 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/trustRules(/.*)?", "trust.list"},
 	{"POST /v1/trustRules", "trust.create"},
 	{"DELETE /v1/trustRules/.*", "trust.delete"},
+	{"GET /v1/sso", "trust.list"},
+	{"PUT /v1/sso", "trust.create"},
+	{"DELETE /v1/sso", "trust.delete"},
 	{"GET /v1/audits", byAnyone},
 	{"GET /v1/audits/.*", "audit.listAll"},
 	{"GET /v1/(service|clouds/.*)|POST /v1/auth/logout", byAnyone},
@@ -60,6 +64,7 @@ var rolePermissions = map[string][]string{
 	"viewer": {"registry.get", "project.listAll"},
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"project.listAll"},
+	"none":    {},
 	"auditor": {"registry.get", "project.listAll", "user.list", "trust.list", "audit.listAll"},
 }
 
@@ -81,6 +86,7 @@ func permissionOf(t *testing.T, op protectedOperation) string {
 // scene is what an organization has, for operations to be tried on.
 type scene struct{ registry, helm, project, channel, user, key, trust, audit string }
 
+// newScene stores registries in the project of the scene.
 func newScene(t *testing.T, admin person, name string) (s scene) {
 	t.Helper()
 	definition := spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)
@@ -88,6 +94,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 	var made struct{ UID string }
 	created.Into(&made)
 	s.project, s.audit = made.UID, created.Header.Get("AuditUid")
+	admin.credential = append(slices.Clone(admin.credential), "ProjectUid", s.project)
 	s.registry = admin.make(registriesPath, newRegistry("r-"+name, definition))
 	s.helm = admin.make("/v1/registries/helm", newRegistry("h-"+name, helmSpec))
 	s.channel = admin.make(channelsOf(s.project), hook("http://127.0.0.1:5000/"))
@@ -166,4 +173,96 @@ func refuses(t *testing.T, who string, got instance.Response, op protectedOperat
 	if got.Status != http.StatusForbidden && got.Status != http.StatusNotFound {
 		t.Errorf("%s may do %s %s: %d %s", who, op.method, op.path, got.Status, got.Body)
 	}
+}
+
+// projectPermissions are those of docs/roles.md in a project.
+var projectPermissions = map[string][]string{
+	"member":          {"registry.get", "registry.validate"},
+	"viewer":          {"registry.get"},
+	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync"},
+	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
+		"alert.update"},
+}
+
+// A user with a role in one project only may do what the role grants there, and neither sees nor changes anything of another project.
+func TestMatrixOfProjectRoles(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	for role, permissions := range projectPermissions {
+		own, other := newScene(t, admin, role), newScene(t, admin, "beyond-"+role)
+		uid := admin.make("/v1/users", newUser("in-"+role+"@acme.example"))
+		admin.do("PUT", "/v1/users/"+uid+"/projects",
+			`{"projects":[{"projectUid":"`+own.project+`","roles":["`+role+`"]}]}`).Want(http.StatusNoContent)
+		if role == "member" { // else the user is still a member of the organization
+			admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["none"]}`).Want(http.StatusNoContent)
+		}
+		caller, _ := loggedIn(t, server, "in-"+role+"@acme.example", instance.Org, matePassword)
+		var created struct{ APIKey string }
+		caller.do("POST", "/v1/apiKeys", newKey("mine", "", tomorrow())).Want(http.StatusCreated).Into(&created)
+		keyed := withKey(t, server, created.APIKey)
+		for _, op := range inOrder() {
+			needs, path := permissionOf(t, op), own.on(op.path)
+			if needs == "registry.create" {
+				refuses(t, role+" of a project, in none", caller.do(op.method, path, op.body), op)
+			}
+			caller.credential, keyed.credential = caller.credential[:2], keyed.credential[:2]
+			caller.credential = append(caller.credential, "ProjectUid", own.project)
+			keyed.credential = append(keyed.credential, "ProjectUid", own.project)
+			if beyond := other.on(op.path); beyond != op.path && needs != byAnyone {
+				refuses(t, role+" of another project", caller.do(op.method, beyond, op.body), op)
+				refuses(t, "a key of "+role+" of another project", keyed.do(op.method, beyond, op.body), op)
+			}
+			mine := needs == byAnyone || needs == "project.listAll" || slices.Contains(permissions, needs)
+			got := caller.do(op.method, path, op.body)
+			switch {
+			case !mine:
+				refuses(t, role+" of the project", got, op)
+			case got.Status == http.StatusForbidden || got.Status == http.StatusUnauthorized:
+				t.Errorf("%s of the project may not do %s %s: %d %s", role, op.method, op.path, got.Status, got.Body)
+			}
+			for _, hidden := range []string{other.registry, other.helm, other.project, other.channel, "r-beyond"} {
+				if strings.Contains(got.Body, hidden) {
+					t.Errorf("%s %s shows %s of another project: %s", op.method, op.path, hidden, got.Body)
+				}
+			}
+			caller.credential, keyed.credential = caller.credential[:2], keyed.credential[:2]
+		}
+	}
+}
+
+// A role that was given or taken counts for sessions and keys that exist.
+func TestChangedRolesCountAtOnce(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := admin.make("/v1/users", newUser("mate@acme.example", object{"roles": []string{"viewer", "auditor"}}))
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	create := func(name string, status int) {
+		t.Helper()
+		mate.do("POST", registriesPath, newRegistry(name, spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil))).Want(status)
+	}
+	create("a", http.StatusForbidden)
+	mate.do("GET", "/v1/users", "").Want(http.StatusOK)
+	admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["registry-editor"]}`).Want(http.StatusNoContent)
+	create("a", http.StatusCreated)
+	mate.do("GET", "/v1/users", "").Want(http.StatusForbidden)
+	admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["none"]}`).Want(http.StatusNoContent)
+	create("b", http.StatusForbidden)
+	mate.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusForbidden)
+
+	project := admin.project()
+	admin.do("PUT", "/v1/users/"+uid+"/projects", `{"projects":[{"projectUid":"`+project+`","roles":["registry-editor"]}]}`).
+		Want(http.StatusNoContent)
+	mate.credential = append(mate.credential, "ProjectUid", project)
+	create("b", http.StatusCreated)
+	var list items
+	if mate.get("/v1/registries/oci/summary", &list); !slices.Equal(list.names(), []string{"b"}) {
+		t.Errorf("the user sees %q", list.names())
+	}
+	admin.do("PUT", "/v1/users/"+uid+"/projects", `{"projects":[]}`).Want(http.StatusNoContent)
+	mate.credential = mate.credential[:2]
+	mate.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusForbidden)
+	admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":[]}`).Want(http.StatusNoContent) // as Terraform does: none stays none
+	mate.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusForbidden)
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// roleNames are the roles of the flag --role.
-const roleNames = "admin, member, viewer, registry-editor or auditor"
+// roleNames are the roles of the flag --role, and projectRoles those in a project.
+const (
+	roleNames    = "admin, member, viewer, registry-editor, auditor or none"
+	projectRoles = "admin, member, viewer or registry-editor"
+)
 
 // users has the commands for users.
 type users struct{ Commands }
@@ -86,7 +89,7 @@ func (u users) changeUser(name, short, done string, do func(*manage.Call, string
 
 func (u users) createUser() *cobra.Command {
 	var user api.NewUser
-	role, fromStdin := "", false
+	fromStdin := false
 	cmd := u.Command("create EMAIL", "Create a user; print its uid", emailArg, func(c *manage.Call, args []string) (err error) {
 		if user.Spec.EmailID, err = command.ArgOrFlag(c.Cmd, args, "email"); err != nil { // before a prompt
 			return err
@@ -94,7 +97,6 @@ func (u users) createUser() *cobra.Command {
 		if user.Spec.Password, err = newPassword(c.Cmd, u.PasswordRules, fromStdin); err != nil {
 			return err
 		}
-		user.Spec.Roles = []string{role}
 		uid, err := c.Client.Users.Create(c.Ctx, user)
 		if err != nil {
 			return err
@@ -103,7 +105,7 @@ func (u users) createUser() *cobra.Command {
 	}, manage.Changes)
 	cmd.Flags().StringVar(&user.Spec.EmailID, "email", "", "the same as EMAIL")
 	nameFlags(cmd, &user.Metadata.Name, &user.Spec.FirstName, &user.Spec.LastName)
-	cmd.Flags().StringVar(&role, "role", "member", "role of the user: "+roleNames)
+	cmd.Flags().StringSliceVar(&user.Spec.Roles, "role", []string{"member"}, "role of the user: "+roleNames+"; may be repeated")
 	passwordFlag(cmd, &fromStdin)
 	projectFlag(cmd, &user.Spec.Projects)
 	return cmd
@@ -129,12 +131,15 @@ func (u users) listUsers() *cobra.Command {
 		users, err := client.Collect(c.Client.Users.List(c.Ctx))
 		rows := make([][]any, len(users))
 		for i, u := range users {
-			rows[i] = []any{u.Spec.EmailID, u.Spec.Roles[0], userState(u), u.Metadata.CreationTimestamp, u.Status.LastSignIn,
+			rows[i] = []any{u.Spec.EmailID, roleOf(u), userState(u), u.Metadata.CreationTimestamp, u.Status.LastSignIn,
 				u.Metadata.UID}
 		}
 		return c.List(err, output.Columns("email", "role", "state", "created", "lastLogin", "uid+"), rows)
 	}, manage.Lists)
 }
+
+// roleOf returns the roles of a user in its organization.
+func roleOf(u api.User) string { return cmp.Or(strings.Join(u.Spec.Roles, ", "), "none") }
 
 func userState(u api.User) string {
 	if u.Status.IsActive {
@@ -149,13 +154,22 @@ func (u users) showUser() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		projects := make([]string, len(u.Spec.Projects))
-		for i, project := range u.Spec.Projects {
+		memberships, err := c.Client.Users.Projects(c.Ctx, u.Metadata.UID)
+		if err != nil {
+			return err
+		}
+		projects := make([]string, len(memberships))
+		for i, project := range memberships {
 			projects[i] = project.Name
+			for _, role := range project.Roles {
+				if role.Name != "member" {
+					projects[i] += ":" + role.Name
+				}
+			}
 		}
 		return c.Output.Record(output.Columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "created",
 			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u),
-			u.Spec.FirstName, u.Spec.LastName, u.Spec.Roles[0], userState(*u), projects, u.Metadata.CreationTimestamp, u.Status.LastSignIn,
+			u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects, u.Metadata.CreationTimestamp, u.Status.LastSignIn,
 			u.Metadata.UID})
 	}, manage.Lists)
 }
@@ -222,19 +236,19 @@ func newPassword(cmd *cobra.Command, rules string, fromStdin bool) (secret.Strin
 }
 
 func (u users) setRole() *cobra.Command {
-	role := ""
+	var roles []string
 	cmd := u.userCommand("role", "Set the role of a user", func(c *manage.Call, user string) error {
-		if role == "" { // the API takes it for member
+		if len(roles) == 0 { // the API takes it for member
 			return command.Usage(c.Cmd, errors.New("--role must be "+roleNames))
 		}
-		if err := c.Client.Users.SetRole(c.Ctx, user, role); err != nil {
+		if err := c.Client.Users.SetRole(c.Ctx, user, roles...); err != nil {
 			return err
 		}
-		c.Changed("Set the role of the user %s to %s.", user, role)
+		c.Changed("Set the role of the user %s to %s.", user, strings.Join(roles, ", "))
 		return nil
 	}, manage.Changes)
 	cmd.Use += " --role R"
-	cmd.Flags().StringVar(&role, "role", "", "role of the user: "+roleNames)
+	cmd.Flags().StringSliceVar(&roles, "role", nil, "role of the user: "+roleNames+"; may be repeated")
 	return cmd
 }
 
@@ -245,14 +259,28 @@ func (u users) setProjects() *cobra.Command {
 		if clearAll == (len(projects) > 0) {
 			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
 		}
-		if err := c.Client.Users.SetProjects(c.Ctx, user, projects...); err != nil {
+		if err := c.Client.Users.SetProjectRoles(c.Ctx, user, withRoles(projects)...); err != nil {
 			return err
 		}
 		c.Changed("Set the projects of the user %s to: %s.", user, cmp.Or(strings.Join(projects, ", "), "none"))
 		return nil
 	}, manage.Changes)
 	cmd.Use += " --project P"
-	projectFlag(cmd, &projects)
+	cmd.Flags().StringSliceVar(&projects, "project", nil,
+		"name of a project of the user, or NAME:ROLE with "+projectRoles+"; may be repeated")
 	cmd.Flags().BoolVar(&clearAll, "clear", false, "remove all memberships")
 	return cmd
+}
+
+// withRoles reads projects of the form NAME or NAME:ROLE. What follows a colon and is not a role is part of the name.
+func withRoles(given []string) []api.UserProject {
+	projects := make([]api.UserProject, len(given))
+	for i, project := range given {
+		projects[i] = api.UserProject{ProjectUID: project, Roles: []string{"member"}}
+		at := strings.LastIndex(project, ":")
+		if at > 0 && slices.Contains(strings.Fields(strings.ReplaceAll(projectRoles, ",", "")), project[at+1:]) {
+			projects[i] = api.UserProject{ProjectUID: project[:at], Roles: []string{project[at+1:]}}
+		}
+	}
+	return projects
 }

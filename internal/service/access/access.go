@@ -59,56 +59,101 @@ const (
 	RegistryEditor Role = "registry-editor"
 	Auditor        Role = "auditor"
 	Operator       Role = "operator"
+
+	None Role = "none" // grants nothing in the organization: the user has only what its roles in projects grant
 )
 
-// Definition is a role and what it grants in an organization.
+// Definition is a role and what it grants.
 type Definition struct {
 	Role        Role
 	Description string
+	InProjects  bool // can be given in single projects, where it grants those of its permissions that are about registries and alerts
 	Permissions []Permission
 }
 
 // BuiltIn lists the roles that every organization has. The operator is not listed: it has all permissions.
 var BuiltIn = []Definition{
-	{Admin, "Manages the organization: registries, alerts, projects, users and all that follows.", []Permission{
+	{Admin, "Manages the organization, or in a project its registries and alerts.", true, []Permission{
 		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries,
 		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
 		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
 		ConfigureAlerts, ReadSettings, ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles}},
-	{Member, "Checks definitions and sees the registries.", []Permission{ReadRegistries, ValidateRegistries}},
-	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", []Permission{
+	{Member, "Checks definitions and sees the registries.", true, []Permission{ReadRegistries, ValidateRegistries}},
+	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", true, []Permission{
 		ReadRegistries, ReadAllProjects}},
-	{RegistryEditor, "Manages registries and checks them. Sees all projects.", []Permission{
+	{RegistryEditor, "Manages registries and checks them. Sees all projects.", true, []Permission{
 		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries, ReadAllProjects}},
 	{Auditor, "Reads the audit log, and what it is about: registries, projects, users, API keys and trust rules. Changes nothing.",
-		[]Permission{ReadRegistries, ReadAllProjects, ReadAllAudits, ReadUsers, ReadAllAPIKeys, ReadTrusts, ReadRoles}},
+		false, []Permission{ReadRegistries, ReadAllProjects, ReadAllAudits, ReadUsers, ReadAllAPIKeys, ReadTrusts, ReadRoles}},
 }
 
-// Assignable lists the built-in roles that users and trust rules can have in an organization.
-func Assignable() []Role {
-	roles := make([]Role, len(BuiltIn))
-	for i, d := range BuiltIn {
-		roles[i] = d.Role
+// Assignable lists the built-in roles that users and trust rules can have in an organization, and None.
+func Assignable() []Role { return append(rolesOf(func(Definition) bool { return true }), None) }
+
+// InProjects lists the built-in roles that users can have in a project.
+func InProjects() []Role { return rolesOf(func(d Definition) bool { return d.InProjects }) }
+
+func rolesOf(include func(Definition) bool) (roles []Role) {
+	for _, d := range BuiltIn {
+		if include(d) {
+			roles = append(roles, d.Role)
+		}
 	}
 	return roles
 }
 
-// RoleProblem returns why a role cannot be given, "" if it can.
-func RoleProblem(role Role) string {
-	if slices.Contains(Assignable(), role) {
+// Problem returns why roles cannot be given, "" if they can: each must be one of those, and none may be given twice.
+func Problem(given Role, among []Role) string {
+	if given == None && slices.Contains(among, None) {
 		return ""
 	}
-	return "must be " + Choices("or")
+	all := given.All()
+	for i, role := range all {
+		if !slices.Contains(among, role) || slices.Contains(all[:i], role) {
+			return "must be " + Choices(among)
+		}
+	}
+	if len(all) == 0 || Of(all...) != given {
+		return "must be " + Choices(among)
+	}
+	return ""
 }
 
-// Choices returns the roles that can be given as a list for a sentence.
-func Choices(word string) string {
-	var names []string
-	for _, role := range Assignable() {
-		names = append(names, string(role))
+// Choices returns roles as a list for a sentence.
+func Choices(roles []Role) string {
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		names[i] = string(role)
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Of returns several roles as one.
+func Of[T ~string](roles ...T) Role {
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		names[i] = string(role)
+	}
+	return Role(strings.Join(names, " "))
+}
+
+// More is a word of a role as it is stored: the user also has roles in projects or by teams. It grants nothing itself.
+const More = "+"
+
+// All returns the single roles. There are none in None.
+func (r Role) All() (all []Role) {
+	for one := range strings.FieldsSeq(string(r)) {
+		if one != More && Role(one) != None {
+			all = append(all, Role(one))
+		}
+	}
+	return all
+}
+
+// Direct returns the roles without More.
+func (r Role) Direct() Role {
+	return Role(strings.TrimSuffix(strings.TrimSuffix(string(r), More), " "))
 }
 
 // Grants reports whether a role has a permission.

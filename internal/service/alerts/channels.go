@@ -283,7 +283,7 @@ func (s *Channels) change(ctx context.Context, p auth.Principal, origin audit.Or
 	change func(*store.Tx, []store.Channel, recorder) error) error {
 	record := p.AuditRecord(origin, action)
 	record.UID, record.At, record.Object = origin.RecordUID(), s.now(), object
-	if refusal := p.May(access.ConfigureAlerts); refusal != nil {
+	if refusal := p.MayIn(access.ConfigureAlerts, in.ProjectUID); refusal != nil {
 		return s.refuse(ctx, record, fault.CodeOperationForbidden, refusal)
 	}
 	if err := checkComponent(in.Component); err != nil {

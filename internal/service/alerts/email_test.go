@@ -167,7 +167,7 @@ func addUser(f *fixture, email, role string, member, disabled bool) {
 			return err
 		}
 		if member {
-			if err := tx.Projects.InsertMember(ctx, u.OrgUID, f.in.ProjectUID, u.UID); err != nil {
+			if err := tx.Projects.InsertMember(ctx, u.OrgUID, f.in.ProjectUID, u.UID, ""); err != nil {
 				return err
 			}
 		}

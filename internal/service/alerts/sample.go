@@ -43,7 +43,7 @@ type TestResult struct {
 func (s *Channels) Test(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string) (TestResult, error) {
 	record := p.AuditRecord(origin, audit.AlertTest)
 	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), s.now(), uid, audit.Started
-	if refusal := p.May(access.ConfigureAlerts); refusal != nil {
+	if refusal := p.MayIn(access.ConfigureAlerts, in.ProjectUID); refusal != nil {
 		return TestResult{}, s.refuse(ctx, record, fault.CodeOperationForbidden, refusal)
 	}
 	if err := checkComponent(in.Component); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/service/auth/fingerprints"
 	"github.com/regwarden/regwarden/secret"
@@ -33,10 +34,11 @@ type acceptedToken struct {
 	checked atomic.Uint64 // 1 more than the epoch of the history in which it was up to date; 0 for none
 }
 
-// newAcceptedToken returns nil for a token without data of its caller, as older versions issue them.
+// newAcceptedToken returns nil for a token without all data of its caller: its roles in projects are not in it, and older versions issue
+// tokens without any.
 func newAcceptedToken(id credentialID, c claims) *acceptedToken {
 	at := c.position()
-	if at == 0 {
+	if at == 0 || Role(c.Role).Includes(access.More) {
 		return nil
 	}
 	return &acceptedToken{id: id, at: at, cacheEntry: cacheEntry{expires: c.expiresAt(), principal: Principal{UserUID: c.Subject,

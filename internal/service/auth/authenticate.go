@@ -152,7 +152,9 @@ func (a *Authenticator) lookUpToken(ctx context.Context, id credentialID, token 
 // lookUpSession reads the session of a verified token.
 func (a *Authenticator) lookUpSession(ctx context.Context, c claims) (cacheEntry, error) {
 	epoch := a.cache.Epoch()
-	session, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
+	session, caller, err := a.readSession(ctx, audit.MethodToken, func(tx *store.Tx) (store.Session, error) {
+		return tx.Sessions.Get(ctx, c.Session)
+	})
 	switch {
 	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
 		return cacheEntry{}, unauthorized(ReasonUnknown)
@@ -165,7 +167,21 @@ func (a *Authenticator) lookUpSession(ctx context.Context, c claims) (cacheEntry
 	case !session.DisabledAt.IsZero():
 		return cacheEntry{}, unauthorized(ReasonInactive)
 	}
-	return cacheEntry{principal: principalOf(session, audit.MethodToken), expires: c.expiresAt(), epoch: epoch}, nil
+	return cacheEntry{principal: caller, expires: c.expiresAt(), epoch: epoch}, nil
+}
+
+// readSession reads a session and its caller.
+func (a *Authenticator) readSession(ctx context.Context, method audit.AuthMethod, read func(*store.Tx) (store.Session, error)) (
+	session store.Session, caller Principal, err error,
+) {
+	err = a.db.View(ctx, func(tx *store.Tx) error {
+		if session, err = read(tx); err != nil {
+			return err
+		}
+		caller, err = principalOf(session, method).withGrants(ctx, tx)
+		return err
+	})
+	return session, caller, err
 }
 
 func principalOf(session store.Session, method audit.AuthMethod) Principal {
@@ -201,10 +217,10 @@ func (a *Authenticator) AuthenticateConsole(ctx context.Context, reference secre
 func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
 	epoch, now := a.cache.Epoch(), a.now()
 	read := func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) }
-	session, err := store.Read(ctx, a.db, read)
+	session, caller, err := a.readSession(ctx, audit.MethodConsole, read)
 	if err == nil && checkSession(session, now) == "" && needsRecheck(session, now) {
 		if err = a.identities.recheck(ctx, session.UID); err == nil {
-			session, err = store.Read(ctx, a.db, read)
+			session, caller, err = a.readSession(ctx, audit.MethodConsole, read)
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
@@ -224,8 +240,7 @@ func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cache
 	if now.Sub(session.UsedAt) >= every {
 		session.IdleUntil = a.extendIdle(ctx, session, now)
 	}
-	return cacheEntry{epoch: epoch, principal: principalOf(session, audit.MethodConsole),
-		expires: earlier(now.Add(every), earlier(session.IdleUntil, latest))}, nil
+	return cacheEntry{epoch: epoch, principal: caller, expires: earlier(now.Add(every), earlier(session.IdleUntil, latest))}, nil
 }
 
 // extendIdle returns the new idle end of a session. An error must not refuse a live session, so then the end stays.
@@ -284,7 +299,16 @@ func (a *Authenticator) byAPIKey(ctx context.Context, key secret.String) (Princi
 
 func (a *Authenticator) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
 	epoch := a.cache.Epoch()
-	found, err := store.Read(ctx, a.db, func(tx *store.Tx) (store.APIKey, error) { return tx.APIKeys.ByHash(ctx, hash) })
+	var found store.APIKey
+	var caller Principal
+	err := a.db.View(ctx, func(tx *store.Tx) (err error) {
+		if found, err = tx.APIKeys.ByHash(ctx, hash); err != nil {
+			return err
+		}
+		caller, err = Principal{UserUID: found.UserUID, OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email,
+			Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}.withGrants(ctx, tx)
+		return err
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
@@ -294,9 +318,7 @@ func (a *Authenticator) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEnt
 	if reason := checkAPIKey(found, hash, a.now()); reason != "" {
 		return cacheEntry{}, unauthorized(reason)
 	}
-	return cacheEntry{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
-		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role),
-		APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
+	return cacheEntry{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: caller}, nil
 }
 
 // recordUse stores a key's last use. The time is only informational, so an error must not reject a valid key and is

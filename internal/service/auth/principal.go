@@ -28,7 +28,8 @@ const (
 type Principal struct {
 	UserUID, OrgUID, OrgName, Email string
 	Role                            Role
-	SessionUID, APIKeyUID           string // which one is set depends on the credential
+	Grants                          *access.Grants // in projects; nil for none
+	SessionUID, APIKeyUID           string         // which one is set depends on the credential
 	Method                          audit.AuthMethod
 }
 
@@ -52,6 +53,45 @@ func (p Principal) May(permission access.Permission) error {
 
 // Can reports whether May returns nil.
 func (p Principal) Can(permission access.Permission) bool { return p.Role.Grants(permission) }
+
+// CanIn reports whether the principal has a permission in a project, or in the whole organization. The empty project is what is in none.
+func (p Principal) CanIn(permission access.Permission, project string) bool {
+	return p.Can(permission) || p.Grants.In(project, permission)
+}
+
+// MayIn is May for a project.
+func (p Principal) MayIn(permission access.Permission, project string) error {
+	if p.CanIn(permission, project) {
+		return nil
+	}
+	return p.May(permission)
+}
+
+// CanAnywhere reports whether the principal has a permission in the organization or in one of its projects.
+func (p Principal) CanAnywhere(permission access.Permission) bool {
+	return p.Can(permission) || len(p.Grants.Where(permission)) > 0
+}
+
+// MayAnywhere is May for what belongs to no project.
+func (p Principal) MayAnywhere(permission access.Permission) error {
+	if p.CanAnywhere(permission) {
+		return nil
+	}
+	return p.May(permission)
+}
+
+// withGrants reads the roles in projects of a principal whose stored role says that there are some.
+func (p Principal) withGrants(ctx context.Context, tx *store.Tx) (Principal, error) {
+	if !p.Role.Includes(access.More) {
+		return p, nil
+	}
+	memberships, err := tx.Projects.Memberships(ctx, p.UserUID)
+	p.Role, p.Grants = cmp.Or(p.Role.Direct(), access.None), &access.Grants{Projects: map[string]access.Role{}}
+	for _, m := range memberships {
+		p.Grants.Projects[m.ProjectUID] = cmp.Or(access.Role(m.Roles), access.Member)
+	}
+	return p, err
+}
 
 // AuditRecord returns an audit record of the principal's action, without outcome.
 func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.Record {

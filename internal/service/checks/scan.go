@@ -59,7 +59,7 @@ func (s *Service) ScanLoad() (running, waiting int) { return s.scans.Load() }
 
 // admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
 func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest) (release func(), err error) {
-	if err := p.May(access.ValidateRegistries); err != nil {
+	if err := p.MayAnywhere(access.ValidateRegistries); err != nil {
 		return nil, err
 	}
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {

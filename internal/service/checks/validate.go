@@ -59,7 +59,7 @@ func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (plan 
 	if plan, err = s.parse(ctx, p, r); err != nil {
 		return nil, nil, err
 	}
-	if err := p.May(access.ValidateRegistries); err != nil {
+	if err := p.MayAnywhere(access.ValidateRegistries); err != nil {
 		return nil, nil, err
 	}
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {

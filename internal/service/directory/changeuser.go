@@ -1,8 +1,10 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -16,10 +18,17 @@ import (
 // UserRef identifies a user by uid or email, and for an operator also by organization.
 type UserRef struct{ Org, User string }
 
-// UserWithProjects is a user and the projects that it is a member of.
+// UserWithProjects is a user, the projects that it is a member of, and its roles in each by the project's uid.
 type UserWithProjects struct {
 	User
-	Projects []Project
+	Projects     []Project
+	ProjectRoles map[string]auth.Role
+}
+
+// ProjectRole is a project, by uid or name, and the roles of a user in it: of a member if they are empty.
+type ProjectRole struct {
+	Project string
+	Role    auth.Role
 }
 
 // User returns a user with its projects: for administrators any user of the organization, for others themselves.
@@ -37,7 +46,14 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 			return err
 		}
 		found = UserWithProjects{User: visibleUser(user)}
-		found.Projects, err = projectNames(ctx, tx, user)
+		if found.Projects, err = projectNames(ctx, tx, user); err != nil {
+			return err
+		}
+		memberships, err := tx.Projects.Memberships(ctx, user.UID)
+		found.ProjectRoles = map[string]auth.Role{}
+		for _, m := range memberships {
+			found.ProjectRoles[m.ProjectUID] = cmp.Or(auth.Role(m.Roles), auth.RoleMember)
+		}
 		return err
 	})
 	return found, fault.Wrap("look up a user", err)
@@ -100,13 +116,14 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 	})
 }
 
-// SetRole sets the role of a user of the organization. named is false if the client named no role and so chose member:
-// clients expect to read what they set. No user can change its own role, since an organization could lose its last
+// SetRole sets the roles of a user of the organization. named is false if the client named none and so chose member: clients expect to read
+// what they set. A user who has no role on purpose stays without one then. No user can change its own role, since an
+// organization could lose its last
 // administrator by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
-	if problems := fault.FieldProblem("role", access.RoleProblem(role)); len(problems) > 0 {
+	if problems := fault.FieldProblem("role", access.Problem(role, access.Assignable())); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
@@ -114,19 +131,33 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ChangeUsers),
 				Message: "You cannot change your own role. Ask another administrator of your organization."}
 		}
+		if !named && auth.Role(user.Role).Direct() == access.None {
+			role = access.None
+		}
 		if !role.Includes(auth.RoleAdmin) {
 			if err := keepAdmin(ctx, tx, p, user); err != nil {
 				return err
 			}
 		}
-		return tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(role), named)
+		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(role), named); err != nil {
+			return err
+		}
+		memberships, err := tx.Projects.Memberships(ctx, user.UID)
+		if err != nil || len(memberships) == 0 {
+			return err
+		}
+		user.Role, user.RoleNamed = string(role), named
+		return grant(ctx, tx, user, nil)
 	})
 }
 
-// SetProjects makes a user a member of exactly these projects, given by uid or name.
+// SetProjects gives a user roles in exactly these projects.
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
-func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []string) error {
+func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []ProjectRole) error {
+	if problems := projectRoleProblems(projects); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
 	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else the projects of concurrent calls would be combined
 			return err
@@ -134,8 +165,30 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 		if err := tx.Projects.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
 			return err
 		}
-		return insertMember(ctx, tx, user, projects)
+		if err := insertMember(ctx, tx, user, projects); err != nil {
+			return err
+		}
+		return tx.Changes.Note(ctx, user.UID)
 	})
+}
+
+// Members returns projects, by uid or name, for a member of them.
+func Members(projects []string) []ProjectRole {
+	members := make([]ProjectRole, len(projects))
+	for i, project := range projects {
+		members[i].Project = project
+	}
+	return members
+}
+
+func projectRoleProblems(projects []ProjectRole) (problems []fault.Field) {
+	for i, p := range projects {
+		if p.Role != "" {
+			problem := access.Problem(p.Role, access.InProjects())
+			problems = append(problems, fault.FieldProblem(fmt.Sprintf("projects[%d].roles", i), problem)...)
+		}
+	}
+	return problems
 }
 
 // SetPassword sets the password of another user of the organization and ends its sessions. Users change their own

@@ -69,7 +69,7 @@ func TestProjectsOfAUser(t *testing.T) {
 	for _, row := range []struct{ input, want []string }{
 		{[]string{blue.UID, "default", "Blue"}, []string{"Blue", "Default"}}, {[]string{"blue"}, []string{"Blue"}}, {nil, nil},
 	} {
-		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), row.input); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members(row.input)); err != nil {
 			t.Fatal(err)
 		}
 		user, err := w.User(t.Context(), member, ref(member.UserUID))
@@ -77,11 +77,13 @@ func TestProjectsOfAUser(t *testing.T) {
 			t.Errorf("set %q, got %q, %v", row.input, names(user.Projects), err)
 		}
 	}
-	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{"Blue", "x", "y"}), "projects[1]", "projects[2]")
+	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{"Blue", "x", "y"})),
+		"projects[1]", "projects[2]")
 	if user, err := w.User(t.Context(), admin, ref(member.UserUID)); err != nil || len(user.Projects) != 0 {
 		t.Errorf("half a change was stored: %q, %v", names(user.Projects), err)
 	}
-	wantCode(t, w.SetProjects(t.Context(), member, origin, ref(member.UserUID), []string{"Blue"}), fault.CodeOperationForbidden)
+	wantCode(t, w.SetProjects(t.Context(), member, origin, ref(member.UserUID), directory.Members([]string{"Blue"})),
+		fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref(admin.UserUID))
 	wantCode(t, err, fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref("unknown"))

@@ -22,7 +22,9 @@ func TestConcurrentSetProjects(t *testing.T) {
 		}
 	}
 	set := func(name string) func() error {
-		return func() error { return w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{name}) }
+		return func() error {
+			return w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{name}))
+		}
 	}
 	postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", set("red"), set("blue"), set("red"))
 	user, err := w.User(t.Context(), admin, ref(member.UserUID))
@@ -43,7 +45,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		}
 		var added, deleted error
 		add := func() error {
-			added = w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{project.UID})
+			added = w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{project.UID}))
 			return nil
 		}
 		remove := func() error { deleted = w.DeleteProject(t.Context(), admin, origin, project.UID, false); return nil }

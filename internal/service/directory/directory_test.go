@@ -78,7 +78,7 @@ func (w *world) mustOrg(t *testing.T, name string) directory.Org {
 func (w *world) mustUser(t *testing.T, org directory.Org, email string, role auth.Role, projects ...string) auth.Principal {
 	t.Helper()
 	user, err := w.CreateUser(t.Context(), operator, origin,
-		directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
+		directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: directory.Members(projects)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a", Password: "b", Role: "operator"})
 	wantFields(t, err, "emailId", "password", "role")
 	_, err = w.CreateUser(t.Context(), operator, origin,
-		directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
+		directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: directory.Members([]string{"x", "Default", "y"})})
 	wantFields(t, err, "projects[0]", "projects[2]")
 	w.mustOrg(t, "Other") // of the only one, an operator need not give the name
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Email: "a@b", Password: goodPassword})
@@ -293,7 +293,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	_, _, err := w.ListUsers(t.Context(), member, "", directory.User{})
 	wantCode(t, err, fault.CodeOperationForbidden)
 	user, err := w.CreateUser(t.Context(), admin, origin,
-		directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
+		directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: directory.Members([]string{"Default"})})
 	if err != nil || user.Role != auth.RoleMember || user.OrgUID != acme.UID {
 		t.Errorf("created %+v, %v", user, err)
 	}

@@ -55,7 +55,7 @@ type Trusts struct{ *Directory }
 func (d Trusts) Problems(t NewTrust) (problems []fault.Field) {
 	for _, field := range []struct{ name, problem string }{{"name", auth.NameProblem(t.Name)},
 		{"issuer", trustrule.IssuerProblem(t.Issuer)}, {"audience", trustrule.AudienceProblem(t.Audience)},
-		{"claims", t.Claims.Problem(t.Issuer)}, {"role", access.RoleProblem(cmp.Or(t.Role, auth.RoleMember))},
+		{"claims", t.Claims.Problem(t.Issuer)}, {"role", oneRoleProblem(cmp.Or(t.Role, auth.RoleMember))},
 		{"ca", trustrule.CAProblem(t.CA)}, {"keys", trustrule.KeysProblem(t.Keys)}} {
 		problems = append(problems, fault.FieldProblem(field.name, field.problem)...)
 	}
@@ -81,13 +81,21 @@ func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 			return changeResult{}, err
 		}
 		rule.OrgUID = org.UID
-		return changeResult{orgUID: org.UID, uid: uid}, auth.OrgNotFound(insertTrust(ctx, tx, rule, input.Projects))
+		return changeResult{orgUID: org.UID, uid: uid}, auth.OrgNotFound(insertTrust(ctx, tx, rule, Members(input.Projects)))
 	})
 	return visibleTrust(rule), err
 }
 
+// oneRoleProblem returns why a rule cannot have a role, "" if it can.
+func oneRoleProblem(role auth.Role) string {
+	if len(role.All()) > 1 {
+		return "must be one role"
+	}
+	return access.Problem(role, access.Assignable())
+}
+
 // insertTrust adds a rule and its user. The canonical name of the user has a space, so it is not an email.
-func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects []string) error {
+func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects []ProjectRole) error {
 	rules, err := tx.Trusts.OfOrg(ctx, rule.OrgUID)
 	if err != nil {
 		return err
@@ -172,6 +180,6 @@ func trustNotFound(err error) error {
 }
 
 func visibleTrust(r trusts.Rule) Trust {
-	return Trust{UID: r.UID, Name: r.Name, Issuer: r.Issuer, Audience: r.Audience, Claims: r.Claims, Role: auth.Role(r.Role), CA: r.CA,
-		Keys: r.Keys, Reusable: r.Reusable, CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt}
+	return Trust{UID: r.UID, Name: r.Name, Issuer: r.Issuer, Audience: r.Audience, Claims: r.Claims,
+		Role: auth.Role(r.Role).Direct(), CA: r.CA, Keys: r.Keys, Reusable: r.Reusable, CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt}
 }

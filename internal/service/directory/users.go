@@ -26,8 +26,8 @@ type NewUser struct {
 	PersonName
 	Password        secret.String
 	WithoutPassword bool      // every login fails until an administrator sets a password
-	Role            auth.Role // empty for member
-	Projects        []string  // uids or names of projects
+	Role            auth.Role // several are separated by spaces; empty for member
+	Projects        []ProjectRole
 }
 
 // CreateUser creates a user and its memberships.
@@ -76,10 +76,11 @@ func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field 
 	if !input.WithoutPassword {
 		problems = append(problems, d.passwords.Problems("password", input.Password, input.Email, org)...)
 	}
+	problems = append(problems, projectRoleProblems(input.Projects)...)
 	if input.Role == "" {
 		return problems
 	}
-	return append(problems, fault.FieldProblem("role", access.RoleProblem(input.Role))...)
+	return append(problems, fault.FieldProblem("role", access.Problem(input.Role, access.Assignable()))...)
 }
 
 func (n PersonName) problems() (all []fault.Field) {
@@ -99,7 +100,7 @@ func newUser(orgUID string, input NewUser, hash string, now time.Time) store.Use
 }
 
 // insertUser adds a user and makes it a member of projects.
-func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
+func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []ProjectRole) error {
 	if err := tx.Users.Insert(ctx, user); err != nil {
 		return userExists(err)
 	}
@@ -111,16 +112,18 @@ func userExists(err error) error {
 }
 
 // insertMember makes a user a member of projects, and reports all unknown projects at once.
-func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
-	if len(projects) == 0 {
+func insertMember(ctx context.Context, tx *store.Tx, user store.User, given []ProjectRole) error {
+	if len(given) == 0 {
 		return nil
 	}
-	uids, err := findProjects(ctx, tx, user.OrgUID, projects)
+	uids, err := findProjects(ctx, tx, user.OrgUID, given)
 	if err != nil {
 		return err
 	}
 	var problems []fault.Field
+	roles := map[string]auth.Role{}
 	for i, uid := range uids {
+		roles[uid] = given[i].Role
 		if uid == "" {
 			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "does not exist in your organization"})
 		}
@@ -130,7 +133,7 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	}
 	slices.Sort(uids) // a fixed order of locks, so that such transactions cannot deadlock
 	for _, uid := range uids {
-		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID)
+		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID, roleInProject(roles[uid]))
 		if errors.Is(err, store.ErrNotFound) {
 			return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
 		}
@@ -138,11 +141,36 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 			return err
 		}
 	}
-	return nil
+	return grant(ctx, tx, user, given)
+}
+
+// roleInProject returns a role as it is stored: nothing for that of members.
+func roleInProject(role auth.Role) string {
+	if role == auth.RoleMember {
+		return ""
+	}
+	return string(role)
+}
+
+// grant has the roles of a user in its projects read with each of its credentials. A member in a project has more rights there only if it
+// is not a member of the organization. A user who is a member since no role was named is none from then on.
+func grant(ctx context.Context, tx *store.Tx, user store.User, given []ProjectRole) error {
+	role := auth.Role(user.Role).Direct()
+	ordinary := role == auth.RoleMember || role.Includes(auth.RoleAdmin)
+	named := slices.ContainsFunc(given, func(p ProjectRole) bool { return roleInProject(p.Role) != "" })
+	if ordinary && !named {
+		return nil
+	}
+	if role == auth.RoleMember && !user.RoleNamed {
+		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(access.None), false); err != nil {
+			return err
+		}
+	}
+	return tx.Users.Grant(ctx, user.OrgUID, user.UID)
 }
 
 // findProjects returns the uids of projects given by uid or name, "" for each unknown one.
-func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []string) ([]string, error) {
+func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []ProjectRole) ([]string, error) {
 	byUID, byName := map[string]string{}, map[string]string{}
 	var last store.Project
 	for more := true; more; {
@@ -158,7 +186,7 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []str
 	}
 	uids := make([]string, len(wanted))
 	for i, one := range wanted {
-		uids[i] = cmp.Or(byUID[one], byName[auth.Canonical(one)])
+		uids[i] = cmp.Or(byUID[one.Project], byName[auth.Canonical(one.Project)])
 	}
 	return uids, nil
 }
@@ -208,6 +236,6 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 func visibleUser(u store.User) User {
 	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical,
 		PersonName: PersonName{u.Name, u.FirstName, u.LastName},
-		Role:       auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
+		Role:       auth.Role(u.Role).Direct(), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
 }

@@ -41,7 +41,8 @@ type RegistryInput struct {
 // Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
 // Forbidden, also at a quota of the organization; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
 func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input RegistryInput) (string, error) {
-	if err := s.allowed(ctx, p, origin, access.CreateRegistries, audit.RegistryCreate, input.Name); err != nil {
+	if err := s.recordRefusal(ctx, p, origin, audit.RegistryCreate, input.Name,
+		p.MayIn(access.CreateRegistries, input.ProjectUID)); err != nil {
 		return "", err
 	}
 	return s.create(ctx, p, origin, input, input.definitionProblems(maskProblems(input.Definition)))
@@ -96,7 +97,7 @@ const replaceAttempts = 4
 //
 // Faults: as Create; NotFound; Conflict with CodeRegistryChanged, or with CodeSecretUnreadable when a stored secret is needed.
 func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) error {
-	if err := s.allowed(ctx, p, origin, access.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
+	if err := s.allowedOn(ctx, p, origin, access.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
 		return err
 	}
 	for range replaceAttempts {
@@ -188,7 +189,7 @@ func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Princip
 //
 // Faults: Forbidden; NotFound.
 func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
-	if err := s.allowed(ctx, p, origin, access.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
+	if err := s.allowedOn(ctx, p, origin, access.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
 		return err
 	}
 	if err := CheckUID(uid); err != nil {

@@ -32,7 +32,7 @@ type Contact struct {
 // Faults: Forbidden, which is recorded; NotFound; those of schedule.
 func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin audit.Origin, r ContactRequest,
 	schedule func(*store.Tx, Contact) error) error {
-	if err := s.allowed(ctx, p, origin, r.Permission, r.Action, r.UID); err != nil {
+	if err := s.allowedOn(ctx, p, origin, r.Permission, r.Action, r.UID); err != nil {
 		return err
 	}
 	if err := CheckUID(r.UID); err != nil {

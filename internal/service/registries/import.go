@@ -50,7 +50,7 @@ type Imported struct {
 //
 // Faults: as Create, if nothing was stored.
 func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, input ImportInput) ([]Imported, error) {
-	if err := s.allowed(ctx, p, origin, access.CreateRegistries, audit.RegistryCreate, ""); err != nil {
+	if err := s.recordRefusal(ctx, p, origin, audit.RegistryCreate, "", p.MayIn(access.CreateRegistries, input.ProjectUID)); err != nil {
 		return nil, err
 	}
 	orgUID, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(ctx, tx, "") })
@@ -124,7 +124,17 @@ func (i *importer) stored(
 	ctx context.Context, find func(store.Registries, context.Context, string, store.RegistryIdentity) (string, error),
 	id store.RegistryIdentity,
 ) (string, error) {
-	name, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) { return find(tx.Registries, ctx, i.orgUID, id) })
+	name, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) {
+		name, err := find(tx.Registries, ctx, i.orgUID, id)
+		if err != nil || i.principal.Can(access.ReadRegistries) {
+			return name, err
+		}
+		r, err := tx.Registries.ByName(ctx, i.orgUID, auth.Canonical(name))
+		if err == nil && !i.principal.CanIn(access.ReadRegistries, r.ProjectUID) {
+			err = store.ErrNotFound
+		}
+		return name, err
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}

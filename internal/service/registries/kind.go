@@ -1,9 +1,11 @@
 package registries
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -37,12 +39,12 @@ func (k Kind) is(stored store.Registry) bool { return k == AnyKind || string(k) 
 
 // CheckKind returns the NotFound fault unless a registry of the caller's organization has a kind.
 func (s *Service) CheckKind(ctx context.Context, p auth.Principal, uid string, kind Kind) error {
-	if err := CheckUID(uid); err != nil {
+	if err := cmp.Or(p.MayAnywhere(access.ReadRegistries), CheckUID(uid)); err != nil {
 		return err
 	}
 	err := s.db.View(ctx, func(tx *store.Tx) error {
 		r, err := tx.Registries.GetPlain(ctx, p.OrgUID, uid)
-		if err == nil && !kind.is(r) {
+		if err == nil && (!kind.is(r) || !p.CanIn(access.ReadRegistries, r.ProjectUID)) {
 			err = store.ErrNotFound
 		}
 		return NotFound(err)

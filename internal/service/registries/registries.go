@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -43,6 +44,7 @@ func New(db *store.DB, limits Limits, now func() time.Time) *Service {
 // Registry is a stored registry definition as it may be shown: masks replace stored secrets.
 type Registry struct {
 	UID, OrgUID, Name                       string
+	ProjectUID                              string // empty for none
 	Kind                                    Kind
 	Version                                 int64 // counts its replacements, from 1
 	CreatedAt, UpdatedAt                    time.Time
@@ -64,14 +66,14 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 	if err := CheckUID(uid); err != nil {
 		return Registry{}, err
 	}
-	return s.get(ctx, func(tx *store.Tx) (store.Registry, error) { return tx.Registries.GetPlain(ctx, p.OrgUID, uid) })
+	return s.get(ctx, p, func(tx *store.Tx) (store.Registry, error) { return tx.Registries.GetPlain(ctx, p.OrgUID, uid) })
 }
 
 // Find looks a registry up by uid or name. An operator names the organization; others leave it empty.
 //
 // Faults: NotFound.
 func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID string) (Registry, error) {
-	return s.get(ctx, func(tx *store.Tx) (store.Registry, error) {
+	return s.get(ctx, p, func(tx *store.Tx) (store.Registry, error) {
 		in, err := p.Org(ctx, tx, org)
 		if err != nil {
 			return store.Registry{}, err
@@ -85,9 +87,15 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 }
 
 // get returns the registry that read returns, with its health and the state of its synchronization.
-func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry, error)) (found Registry, err error) {
+func (s *Service) get(ctx context.Context, p auth.Principal, read func(*store.Tx) (store.Registry, error)) (found Registry, err error) {
+	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
+		return found, err
+	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		r, err := read(tx)
+		if err == nil && !p.CanIn(access.ReadRegistries, r.ProjectUID) {
+			err = store.ErrNotFound
+		}
 		if err != nil {
 			return NotFound(err)
 		}
@@ -107,9 +115,17 @@ func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry,
 // take longer than reading. An operator names the organization; others leave it empty.
 func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary,
 	buffer []Summary) (list []Summary, more bool, err error) {
+	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
+		return nil, false, err
+	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
+			return err
+		}
+		if filter := within(p, store.RegistryFilter{OrgUID: orgUID}); filter.InProjects {
+			list, err = tx.Registries.Search(ctx, filter, store.RegistryCursor{Canonical: after.Canonical}, limitedPage+1)
+			more, list = len(list) > limitedPage, list[:min(len(list), limitedPage)]
 			return err
 		}
 		list, more, err = tx.Registries.OfOrg(ctx, orgUID, after, buffer)
@@ -117,6 +133,9 @@ func (s *Service) List(ctx context.Context, p auth.Principal, org string, after 
 	})
 	return list, more, fault.Wrap("list registries", err)
 }
+
+// limitedPage is the size of a page of List for callers who may read some registries only.
+const limitedPage = 100
 
 // CheckUID returns the NotFound fault for text that is not a uid. Public clients send names instead, which may be any text.
 func CheckUID(uid string) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -82,12 +83,15 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 	if problems := q.Problems(); len(problems) > 0 {
 		return page, fault.InvalidFields(problems...)
 	}
+	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
+		return page, err
+	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
 		}
-		page, err = search(ctx, tx, q.filter(orgUID), q)
+		page, err = search(ctx, tx, within(p, q.filter(orgUID)), q)
 		return err
 	})
 	return page, fault.Wrap("search registries", err)
@@ -130,21 +134,34 @@ func readCursor(text string) (after store.RegistryCursor, offset int, err error)
 // Expiring lists at most limit registries of the caller's organization, by name, whose certificate or credentials expire soon.
 func (s *Service) Expiring(ctx context.Context, p auth.Principal, limit int) (list []Summary, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		filter := within(p, store.RegistryFilter{OrgUID: p.OrgUID, ExpiresSoon: true})
+		if filter.InProjects {
+			list, err = tx.Registries.Search(ctx, filter, store.RegistryCursor{}, limit)
+			return err
+		}
 		list, err = tx.Registries.Expiring(ctx, p.OrgUID, limit)
 		return err
 	})
 	return list, fault.Wrap("list expiring registries", err)
 }
 
-// Names returns the names of registries of the caller's organization, by uid. Those of deleted registries are empty.
+// Names returns the names of registries of the caller's organization, by uid. Those of deleted registries, and of those that the caller may
+// not read, are empty.
 func (s *Service) Names(ctx context.Context, p auth.Principal, uids []string) (map[string]string, error) {
 	names := map[string]string{}
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+	err := s.db.View(ctx, func(tx *store.Tx) error {
 		for _, uid := range uids {
 			if _, known := names[uid]; known {
 				continue
 			}
-			if names[uid], err = tx.Registries.Name(ctx, p.OrgUID, uid); err != nil {
+			err := Visible(ctx, tx, p, p.OrgUID, uid)
+			if fault.KindOf(err) == fault.Forbidden {
+				continue
+			}
+			if err == nil {
+				names[uid], err = tx.Registries.Name(ctx, p.OrgUID, uid)
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}
@@ -157,13 +174,34 @@ func (s *Service) Names(ctx context.Context, p auth.Principal, uids []string) (m
 //
 // Faults: NotFound for an operator's organization.
 func (s *Service) CountHealth(ctx context.Context, p auth.Principal, org string) (counts HealthCounts, err error) {
+	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
+		return counts, err
+	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
+			return err
+		}
+		if filter := within(p, store.RegistryFilter{OrgUID: orgUID}); filter.InProjects {
+			counts, err = countWithin(ctx, tx, filter)
 			return err
 		}
 		counts, err = tx.Registries.CountHealth(ctx, orgUID)
 		return err
 	})
 	return counts, fault.Wrap("count registries by health", err)
+}
+
+// maxCounted bounds the count of registries for callers who may read some only.
+const maxCounted = 1_000_000
+
+// countWithin counts the registries of a filter by their health. The first expiries are not read.
+func countWithin(ctx context.Context, tx *store.Tx, filter store.RegistryFilter) (counts HealthCounts, err error) {
+	for health, n := range map[Health]*int64{Healthy: &counts.Healthy, Failing: &counts.Failing, Unknown: &counts.Unknown} {
+		filter.Health = health
+		if *n, err = tx.Registries.CountSearch(ctx, filter, maxCounted); err != nil {
+			return counts, err
+		}
+	}
+	return counts, nil
 }

@@ -41,10 +41,13 @@ func (s *Service) Parse(ctx context.Context, p auth.Principal, sent SentDefiniti
 		plan, problems := sent.parse()
 		return plan, problems, nil
 	}
-	if err := p.May(access.ValidateRegistries); err != nil {
+	if err := p.MayAnywhere(access.ValidateRegistries); err != nil {
 		return nil, nil, err
 	}
 	stored, err := s.read(ctx, p.OrgUID, sent.RegistryUID)
+	if err == nil && !p.CanIn(access.ValidateRegistries, stored.ProjectUID) {
+		err = NotFound(store.ErrNotFound)
+	}
 	if fault.KindOf(err) == fault.NotFound {
 		_, problems := sent.parse()
 		unknown := []fault.Field{{Field: "registryUid", Problem: "does not exist in your organization"}}

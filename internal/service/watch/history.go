@@ -41,7 +41,10 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 		if err != nil {
 			return err
 		}
-		if row, err = tx.Watch.Get(ctx, orgUID, uid); err != nil {
+		if err = registries.Visible(ctx, tx, p, orgUID, uid); err == nil {
+			row, err = tx.Watch.Get(ctx, orgUID, uid)
+		}
+		if err != nil {
 			return registries.NotFound(err)
 		}
 		entries, err = tx.Watch.History(ctx, orgUID, uid, after, limit)
@@ -61,6 +64,9 @@ func (s *Service) Timeline(ctx context.Context, p auth.Principal, uid string) ([
 		return nil, err
 	}
 	entries, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]HistoryEntry, error) {
+		if err := registries.Visible(ctx, tx, p, p.OrgUID, uid); err != nil {
+			return nil, registries.NotFound(err)
+		}
 		if _, err := tx.Watch.Get(ctx, p.OrgUID, uid); err != nil {
 			return nil, registries.NotFound(err)
 		}

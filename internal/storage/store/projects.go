@@ -41,9 +41,12 @@ const (
 	sqlRegistryUIDsOfProject = `SELECT uid FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
 	sqlDeleteChannelsOf      = `DELETE FROM alert_channels WHERE org_uid = $1 AND project_uid = $2`
 	sqlDeleteMembersOf       = `DELETE FROM project_members WHERE org_uid = $1 AND project_uid = $2`
+	sqlProjectOfRegistry     = `SELECT COALESCE(project_uid, '') FROM registries WHERE org_uid = $1 AND uid = $2`
 	sqlSetRegistryProject    = `UPDATE registries SET project_uid = $3 WHERE org_uid = $1 AND uid = $2`
-	sqlInsertMember          = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-	sqlDeleteMemberships     = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
+	sqlInsertMember          = `INSERT INTO project_members (org_uid, project_uid, user_uid, roles) VALUES ($1, $2, $3, $4)
+		ON CONFLICT DO NOTHING`
+	sqlMemberships       = `SELECT project_uid, roles FROM project_members WHERE user_uid = $1 ORDER BY project_uid`
+	sqlDeleteMemberships = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
 )
 
 func scanProject(row rows.Scanner, p *Project) error {
@@ -158,13 +161,27 @@ func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, proje
 	return tx.db.ChangeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
 }
 
+// OfRegistry returns the project that a registry was stored in, "" for none.
+func (tx Projects) OfRegistry(ctx context.Context, orgUID, registryUID string) (string, error) {
+	return rows.One(ctx, tx.db, rows.ScanText, sqlProjectOfRegistry, orgUID, registryUID)
+}
+
+// Membership is a user's in a project. Roles are separated by spaces; none means a member without more rights.
+type Membership struct{ ProjectUID, Roles string }
+
+// Memberships lists the projects of a user by uid.
+func (tx Projects) Memberships(ctx context.Context, userUID string) ([]Membership, error) {
+	return rows.All(ctx, tx.db, func(row rows.Scanner, m *Membership) error { return row.Scan(&m.ProjectUID, &m.Roles) }, sqlMemberships,
+		userUID)
+}
+
 // InsertMember makes a user a member of a project of the same organization, and locks the project. A second call is
 // not an error. It returns ErrNotFound when the project does not exist.
-func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
+func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID, roles string) error {
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
-	return tx.db.ChangeAny(ctx, sqlInsertMember, orgUID, projectUID, userUID)
+	return tx.db.ChangeAny(ctx, sqlInsertMember, orgUID, projectUID, userUID, roles)
 }
 
 // DeleteMemberships removes a user from all projects.

@@ -19,6 +19,7 @@ type Registry struct {
 	Version                      int64
 	CreatedAt, UpdatedAt         time.Time
 
+	ProjectUID                              string // read with the record; Projects.SetOfRegistry sets it
 	Kind                                    string // "", ecr or helm
 	Endpoint, ProviderType, Scope           string
 	SyncSupported, SpectroManifest, Private bool
@@ -55,7 +56,7 @@ const (
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type,
 		r.scope, r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled,
 		r.tls_skip_verify, r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate,
-		d.content_references, d.auth_settings, r.kind
+		d.content_references, d.auth_settings, r.kind, COALESCE(r.project_uid, '')
 		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid
 		WHERE r.org_uid = $1`
 
@@ -200,7 +201,7 @@ func scanRegistry(row rows.Scanner, r *Registry, ciphertext *[]byte) error {
 		rows.Truth(&r.HasToken),
 		rows.Truth(&r.HasKey),
 		ciphertext, jsontext.To(&r.Annotations), jsontext.To(&r.Labels), &r.CA, &r.Certificate, jsontext.To(&r.References),
-		jsontext.To(&r.AuthSettings), &r.Kind)
+		jsontext.To(&r.AuthSettings), &r.Kind, &r.ProjectUID)
 }
 
 // scanPlainRegistry reads a registry without its secrets.

@@ -31,6 +31,9 @@ type RegistryFilter struct {
 
 	ExpiresSoon bool      // certificate or credentials
 	Label       [2]string // key and value; only the key matters if the value is empty
+
+	InProjects bool     // only registries of Projects
+	Projects   []string // by uid
 }
 
 // RegistryCursor is the position of a registry in a list. The zero value precedes all.
@@ -49,7 +52,7 @@ const (
 	healthRank  = `CASE WHEN w.since IS NULL OR w.` + isUndecided + ` THEN 1 WHEN w.valid = 1 THEN 2 ELSE 0 END`
 	expiryKey   = `COALESCE(CASE WHEN w.credentials_not_after < w.certificate_not_after THEN w.credentials_not_after END,
 		w.certificate_not_after, w.credentials_not_after, 9223372036854775807)`
-	searchKey = `CASE CAST($11 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0)
+	searchKey = `CASE CAST($12 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0)
 		WHEN 'expiry' THEN ` + expiryKey + ` ELSE 0 END`
 	// CROSS JOIN makes SQLite read the rows of that health first. They are sorted for each page.
 	withHealth = ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
@@ -58,8 +61,9 @@ const (
 		` AND (CAST($9 AS BIGINT) = 0 OR w.expires_soon = 1 OR w.credentials_expire_soon = 1)
 		AND (CAST($10 AS TEXT) = '' OR EXISTS (
 			SELECT 1 FROM registry_details d WHERE d.org_uid = r.org_uid AND d.registry_uid = r.uid
-			AND REPLACE(d.labels, $10, '') <> d.labels))`
-	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($12 AS BIGINT), $2) ORDER BY ` +
+			AND REPLACE(d.labels, $10, '') <> d.labels))
+		AND (CAST($11 AS TEXT) = '' OR $11 LIKE '% ' || r.project_uid || ' %')`
+	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($13 AS BIGINT), $2) ORDER BY ` +
 		searchKey + `, r.canonical LIMIT $3`
 	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
 
@@ -120,7 +124,7 @@ func (tx Registries) CountSearch(ctx context.Context, f RegistryFilter, atMost i
 
 // byName reports whether only the name decides what matches.
 func (f RegistryFilter) byName() bool {
-	return f.Health == "" && !f.ExpiresSoon && f.Label == [2]string{}
+	return f.Health == "" && !f.ExpiresSoon && f.Label == [2]string{} && !f.InProjects
 }
 
 // pattern returns the pattern of LIKE for names that contain Name.
@@ -141,6 +145,14 @@ func (f RegistryFilter) labelText() string {
 	return member
 }
 
+// projectsText returns the projects between spaces, "" for all.
+func (f RegistryFilter) projectsText() string {
+	if !f.InProjects {
+		return ""
+	}
+	return " " + strings.Join(f.Projects, " ") + " "
+}
+
 // healthArgs returns the arguments of withHealth.
 func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 	valid, rank := [2]int64{0, 1}, [2]int64{0, 2}
@@ -151,7 +163,7 @@ func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 		valid = [2]int64{1, 1}
 	}
 	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1], rows.Flag(f.ExpiresSoon),
-		f.labelText()}
+		f.labelText(), f.projectsText()}
 }
 
 // Expiring lists at most limit registries of an organization, by name, whose certificate or credentials expire soon.

@@ -13,7 +13,7 @@ import (
 // zero while the user may log in.
 type User struct {
 	UID, OrgUID, Email, Canonical string
-	Role                          string // several are separated by spaces
+	Role                          string // several are separated by spaces; with " +" at the end if there are roles in projects
 	RoleNamed                     bool   // false: a member because no role was named
 	Name, FirstName, LastName     string // as clients set them; may be empty
 	PasswordHash                  string // PHC string; empty: no password was set yet
@@ -24,7 +24,7 @@ type User struct {
 
 const (
 	// The column role has admin or member alone, so that every version of the program knows who is an administrator.
-	roleOfUser  = `COALESCE(NULLIF(u.roles, ''), u.role)`
+	roleOfUser  = `COALESCE(NULLIF(u.roles, ''), u.role) || CASE u.granted WHEN 1 THEN ' +' ELSE '' END`
 	userColumns = `u.uid, u.org_uid, u.email, u.canonical, ` + roleOfUser + `, u.role_named, u.name, u.first_name, u.last_name,
 		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at, u.workload`
 
@@ -40,6 +40,7 @@ const (
 	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2
 		AND u.workload = 0 ORDER BY u.canonical LIMIT $3`
 	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4, roles = $5 WHERE org_uid = $1 AND uid = $2`
+	sqlGrant       = `UPDATE users SET granted = 1 WHERE org_uid = $1 AND uid = $2`
 	sqlRaiseFloor  = `UPDATE schema_floor SET least = $1 WHERE id = 1 AND least < $1`
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
@@ -74,6 +75,7 @@ func (tx Users) Insert(ctx context.Context, u User) error {
 // roleColumns returns the columns role and roles of User.Role. Programs that do not know the column roles cannot open the store from then
 // on.
 func (tx Users) roleColumns(ctx context.Context, given string) (role, roles string, err error) {
+	given = strings.TrimSuffix(given, " +")
 	if role = "member"; slices.Contains(strings.Fields(given), "admin") {
 		role = "admin"
 	}
@@ -83,8 +85,8 @@ func (tx Users) roleColumns(ctx context.Context, given string) (role, roles stri
 	return role, given, tx.db.ChangeAny(ctx, sqlRaiseFloor, rolesSchema)
 }
 
-// rolesSchema is the number of the migration that added the column roles.
-const rolesSchema = 33
+// rolesSchema is the number of the newest migration with columns for roles.
+const rolesSchema = 37
 
 // Update stores the names of a user, and its email unless that is empty, and notes the change for every process. The
 // canonical email being taken by another user is ErrExists.
@@ -142,6 +144,18 @@ func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named boo
 		return err
 	}
 	if err := tx.db.ChangeOne(ctx, sqlSetUserRole, orgUID, uid, column, rows.Flag(named), roles); err != nil {
+		return err
+	}
+	return tx.note(ctx, uid)
+}
+
+// Grant stores that a user has other roles than those in its organization, and notes the change for every process. Programs that do not
+// know such roles cannot open the store from then on.
+func (tx Users) Grant(ctx context.Context, orgUID, uid string) error {
+	if err := tx.db.ChangeAny(ctx, sqlRaiseFloor, rolesSchema); err != nil {
+		return err
+	}
+	if err := tx.db.ChangeOne(ctx, sqlGrant, orgUID, uid); err != nil {
 		return err
 	}
 	return tx.note(ctx, uid)

@@ -28,7 +28,7 @@ func pages(t *testing.T, db *store.DB) {
 				CreatedAt: start, ExpiresAt: start}
 			project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, CreatedAt: start}
 			for _, err := range []error{tx.Registries.Insert(ctx, r), tx.Users.Insert(ctx, user), tx.APIKeys.Insert(ctx, key),
-				tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, member.UID)} {
+				tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, member.UID, "")} {
 				if err != nil {
 					return err
 				}

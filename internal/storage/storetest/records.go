@@ -39,14 +39,16 @@ func projects(t *testing.T, db *store.DB) {
 	hidden := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "Hidden", Canonical: "hidden", CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Projects.Insert(ctx, seen), tx.Projects.Insert(ctx, hidden),
-			tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID), tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID))
+			tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID, ""), tx.Projects.InsertMember(ctx, org.UID, seen.UID, user.UID, ""))
 	})
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Projects.Insert(ctx, store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "SEEN", Canonical: "seen",
 			CreatedAt: start})
 	})
 	for _, wrong := range []string{org.UID, other.UID} {
-		err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Projects.InsertMember(t.Context(), wrong, seen.UID, foreign.UID) })
+		err := db.InTx(t.Context(), func(tx *store.Tx) error {
+			return tx.Projects.InsertMember(t.Context(), wrong, seen.UID, foreign.UID, "")
+		})
 		if err == nil {
 			t.Error("a project has a member of another organization")
 		}
@@ -210,7 +212,7 @@ func projectChanges(t *testing.T, db *store.DB) {
 
 	remove := func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Delete(ctx, org.UID, project.UID) }
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID),
+		return errors.Join(tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID, ""),
 			tx.Projects.SetOfRegistry(ctx, org.UID, registry.UID, project.UID))
 	})
 	wantError(t, db, store.ErrNotFound, remove)
@@ -238,7 +240,7 @@ func projectChanges(t *testing.T, db *store.DB) {
 			CreatedAt: project.CreatedAt}
 		return errors.Join(tx.Channels.Insert(ctx, channel), tx.Registries.Insert(ctx, contained),
 			tx.Projects.SetOfRegistry(ctx, org.UID, contained.UID, project.UID),
-			tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID))
+			tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID, ""))
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		if cleared, err := tx.Projects.Clear(ctx, other.UID, project.UID, 2); err != nil || len(cleared) != 0 {
@@ -259,7 +261,7 @@ func projectChanges(t *testing.T, db *store.DB) {
 		remove,
 		func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Lock(ctx, org.UID, project.UID) },
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID)
+			return tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID, "")
 		},
 		func(ctx context.Context, tx *store.Tx) error {
 			return tx.Channels.Insert(ctx, store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "c",
@@ -328,7 +330,7 @@ func userChanges(t *testing.T, db *store.DB) {
 	session := mustSession(t, db, user)
 	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID),
+		return errors.Join(tx.Projects.Insert(ctx, project), tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID, ""),
 			tx.APIKeys.Insert(ctx, store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k",
 				Hash: []byte("h"), CreatedAt: start, ExpiresAt: start}))
 	})
@@ -347,7 +349,7 @@ func userChanges(t *testing.T, db *store.DB) {
 	for _, late := range []func(context.Context, *store.Tx) error{
 		func(ctx context.Context, tx *store.Tx) error { return tx.Users.Delete(ctx, org.UID, user.UID) },
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID)
+			return tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID, "")
 		},
 		func(ctx context.Context, tx *store.Tx) error {
 			session.UID = uuid.NewString()

@@ -24,7 +24,8 @@ type Rule struct {
 
 const (
 	columns = `SELECT t.uid, t.org_uid, t.name, t.canonical, t.issuer, t.audience, t.claims, t.ca, t.jwks, t.reusable, t.created_at,
-		COALESCE(NULLIF(u.roles, ''), u.role), u.last_login_at FROM trust_rules t JOIN users u ON u.uid = t.uid`
+		COALESCE(NULLIF(u.roles, ''), u.role) || CASE u.granted WHEN 1 THEN ' +' ELSE '' END, u.last_login_at
+		FROM trust_rules t JOIN users u ON u.uid = t.uid`
 
 	sqlInsert = `INSERT INTO trust_rules (uid, org_uid, name, canonical, issuer, audience, claims, ca, jwks, reusable, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`

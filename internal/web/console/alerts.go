@@ -119,7 +119,7 @@ func (h alertHandlers) listAlerts(c *call) error {
 	page := alertsPage{Pages: pages, Empty: views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an " +
 		"administrator to add you to one."}}
 	for _, project := range projects {
-		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.Can(access.ConfigureAlerts)}
+		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.CanIn(access.ConfigureAlerts, project.UID)}
 		for _, channel := range all {
 			if channel.Scope.ProjectUID == project.UID {
 				shown.Channels = append(shown.Channels, channelView{channel})
@@ -151,7 +151,7 @@ func (h alertHandlers) newChannel(c *call) error {
 
 // newChannelPage returns the page of the form for a channel of the type that the path names.
 func (h alertHandlers) newChannelPage(c *call) (page channelPage, err error) {
-	if err := c.principal.May(access.ConfigureAlerts); err != nil {
+	if err := c.principal.MayIn(access.ConfigureAlerts, c.PathValue("project")); err != nil {
 		return page, err
 	}
 	project, err := h.directory.Project(c.Context(), c.principal, c.PathValue("project"))
@@ -210,7 +210,7 @@ func (h alertHandlers) channelPage(c *call) (page channelPage, err error) {
 		return page, err
 	}
 	page = channelPage{Project: project.Name, Channel: channelView{channel}}
-	if c.principal.Can(access.ConfigureAlerts) {
+	if c.principal.CanIn(access.ConfigureAlerts, project.UID) {
 		path := page.Channel.Path()
 		page.Form = forms.New("Save", path, channelFields(channel)...)
 		page.Test, page.Delete = forms.New("Send test", path+"/test"), forms.New("Delete channel", path+"/delete")

@@ -225,7 +225,7 @@ func (w *world) member(t *testing.T, address string, projects ...string) string 
 		t.Fatal(err)
 	}
 	if _, err := w.Directory.CreateUser(t.Context(), admin, audit.Origin{},
-		directory.NewUser{Email: address, Password: password, Projects: projects}); err != nil {
+		directory.NewUser{Email: address, Password: password, Projects: directory.Members(projects)}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.send("POST", pathLogin, url.Values{"org": {"Acme"}, "emailId": {address}, "password": {password}}.Encode())

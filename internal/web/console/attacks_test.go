@@ -94,7 +94,7 @@ func (a *attacked) fill(t *testing.T) {
 	ctx := t.Context()
 	project, err := a.Directory.CreateProject(ctx, a.principal, audit.Origin{}, directory.NewProject{Name: marked("project")})
 	user, err2 := a.Directory.CreateUser(ctx, a.principal, audit.Origin{},
-		directory.NewUser{Email: memberEmail, Password: memberPassword, Projects: []string{project.UID},
+		directory.NewUser{Email: memberEmail, Password: memberPassword, Projects: directory.Members([]string{project.UID}),
 			PersonName: directory.PersonName{FirstName: marked("first"), LastName: marked("last name")}})
 	key, _, err3 := a.Auth.APIKeys.Create(ctx, a.principal, audit.Origin{},
 		auth.NewAPIKey{Name: marked("key"), ExpiresAt: time.Now().Add(5 * 24 * time.Hour)})

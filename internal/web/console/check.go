@@ -6,7 +6,6 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -44,7 +43,7 @@ func checkForm() *forms.Form {
 }
 
 func checkPageOf(c *call, f *forms.Form, result *checkResult) checkPage {
-	return checkPage{f, result, c.principal.Can(access.CreateRegistries)}
+	return checkPage{f, result, mayCreate(c)}
 }
 
 // showCheck is GET /console/check.
@@ -94,7 +93,7 @@ func checkRefused(c *call, err error) error {
 // saveChecked is POST /console/check/save: it stores the definition of the form, checked or not.
 func (h checkHandlers) saveChecked(c *call) error {
 	uid, err := h.registries.Create(c.Context(), c.principal, c.origin,
-		registries.RegistryInput{Name: c.PostFormValue("name"), Definition: forms.ReadDefinition(c)})
+		registries.RegistryInput{Name: c.PostFormValue("name"), ProjectUID: projectOf(c), Definition: forms.ReadDefinition(c)})
 	if err != nil {
 		return checkRefused(c, err)
 	}

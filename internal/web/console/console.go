@@ -107,7 +107,8 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathCheck + "/save", handle: sent.saveChecked, maxBody: maxDefinition},
 		{method: "GET", path: pathCheck + "/{uid}", handle: sent.showReport},
 
-		{method: "GET", path: pathRegistries, handle: stored.listRegistries, label: "Registries", icon: "registries"},
+		{method: "GET", path: pathRegistries, handle: stored.listRegistries, label: "Registries", icon: "registries",
+			permission: access.ReadRegistries},
 		{method: "GET", path: pathNewRegistry, handle: stored.newRegistry},
 		{method: "POST", path: pathNewRegistry, handle: stored.createRegistry, maxBody: maxDefinition},
 		{method: "GET", path: pathRegistry, handle: stored.showRegistry},
@@ -288,7 +289,7 @@ func (s *Console) run(c *call, r route) (err error) {
 		return err
 	}
 	if r.permission != "" {
-		if err := c.principal.May(r.permission); err != nil {
+		if err := c.principal.MayAnywhere(r.permission); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func (c *call) layout(title string, data any) views.Layout {
 		return v
 	}
 	for _, r := range c.console.nav {
-		if r.permission == "" || c.principal.Can(r.permission) {
+		if r.permission == "" || c.principal.CanAnywhere(r.permission) {
 			target := strings.TrimSuffix(r.path, "{$}")
 			v.Nav = append(v.Nav, views.NavEntry{Label: r.label, Path: target, Icon: r.icon, Current: isWithin(c.URL.Path, target)})
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -108,8 +109,10 @@ type overviewHandlers struct {
 // overview is GET /console/. It reads only what it shows.
 func (h overviewHandlers) overview(c *call) (err error) {
 	page := overviewPage{Empty: noRegistries(c.principal)}
-	if err := h.readHealth(c, &page); err != nil {
-		return err
+	if c.principal.CanAnywhere(access.ReadRegistries) {
+		if err := h.readHealth(c, &page); err != nil {
+			return err
+		}
 	}
 	keys, err := h.keys.Expiring(c.Context(), c.principal, soon, maxListed+1)
 	if err != nil {

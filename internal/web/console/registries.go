@@ -53,7 +53,8 @@ func (h registryHandlers) listRegistries(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := registriesPage{Sort: query.Sort, Filter: registryFilter(query, counts), MayAdd: c.principal.Can(access.CreateRegistries)}
+	page := registriesPage{Sort: query.Sort, Filter: registryFilter(query, counts),
+		MayAdd: c.principal.CanAnywhere(access.CreateRegistries)}
 	query.Sort = cmp.Or(query.Sort, registries.SortByHealth)
 	page.Columns = registryColumns(c, query.Sort)
 	if page.Page, err = h.registries.Search(c.Context(), c.principal, "", query); err != nil {
@@ -70,7 +71,7 @@ func (h registryHandlers) listRegistries(c *call) error {
 // noRegistries is shown in an organization without registries.
 func noRegistries(p auth.Principal) views.Empty {
 	none := views.Empty{Text: "Your organization has no registries yet. Registries that you store are checked on a schedule."}
-	if p.Can(access.CreateRegistries) {
+	if p.CanAnywhere(access.CreateRegistries) {
 		none.Path, none.Action = pathNewRegistry, "Add a registry"
 	} else {
 		none.Text += " An administrator can add one."

@@ -62,8 +62,9 @@ func (h registryHandlers) showRegistry(c *call) error {
 	}
 	p := c.principal
 	page := registryPage{Registry: found, Path: registryPath(found.UID), Sync: contentsync.StatusOf(found.SyncSupported, found.Sync),
-		MayCheck: p.Can(access.ValidateRegistries), MaySync: p.Can(access.SyncRegistries) && found.SyncSupported,
-		MayChange: p.Can(access.ChangeRegistries), MayDelete: p.Can(access.DeleteRegistries)}
+		MayCheck:  p.CanIn(access.ValidateRegistries, found.ProjectUID),
+		MaySync:   p.CanIn(access.SyncRegistries, found.ProjectUID) && found.SyncSupported,
+		MayChange: p.CanIn(access.ChangeRegistries, found.ProjectUID), MayDelete: p.CanIn(access.DeleteRegistries, found.ProjectUID)}
 	page.Pending = c.query("notice") == noticeDue
 	history, err := h.watch.Timeline(c.Context(), c.principal, found.UID)
 	if err != nil {
@@ -208,10 +209,10 @@ func (h registryHandlers) showContent(c *call) error {
 
 // confirmDelete is GET /console/registries/{uid}/delete.
 func (h registryHandlers) confirmDelete(c *call) error {
-	if err := c.principal.May(access.DeleteRegistries); err != nil {
-		return err
-	}
 	found, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err == nil {
+		err = c.principal.MayIn(access.DeleteRegistries, found.ProjectUID)
+	}
 	if err != nil {
 		return err
 	}

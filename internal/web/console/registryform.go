@@ -14,12 +14,45 @@ import (
 // fieldVersion has the version of the registry that the form shows: an outdated form must not undo later changes.
 const fieldVersion = "version"
 
+// fieldProject has the project of a new registry. Only callers who may not store registries of no project have the field.
+const fieldProject = "project"
+
+// projectOf returns the project in which a new registry is stored: the one that the form names, or the only one in which the caller may.
+func projectOf(c *call) string {
+	if c.principal.Can(access.CreateRegistries) {
+		return ""
+	}
+	if projects := c.principal.Grants.Where(access.CreateRegistries); len(projects) == 1 {
+		return projects[0]
+	}
+	return c.PostFormValue(fieldProject)
+}
+
+// mayCreate reports whether the caller can store registries where no form asks for the project.
+func mayCreate(c *call) bool { return c.principal.CanIn(access.CreateRegistries, projectOf(c)) }
+
+// projectOptions returns the projects among which the caller has to choose that of a new registry, nil if there is no choice.
+func (h registryHandlers) projectOptions(c *call) (options []forms.Option, err error) {
+	if c.principal.Can(access.CreateRegistries) {
+		return nil, nil
+	}
+	for _, uid := range c.principal.Grants.Where(access.CreateRegistries) {
+		project, err := h.changes.directory.Project(c.Context(), c.principal, uid)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, forms.Options(uid, project.Name)...)
+	}
+	return options, nil
+}
+
 // noVersion is a version that no registry has.
 const noVersion = -1
 
 type registryFormPage struct {
-	Form *forms.Form
-	Back string // the page of the registry, or the list
+	Form   *forms.Form
+	Back   string // the page of the registry, or the list
+	Choice bool   // the form asks for the project
 }
 
 func registryForm(button, action string, r registries.Registry) *forms.Form {
@@ -32,7 +65,7 @@ func registryForm(button, action string, r registries.Registry) *forms.Form {
 
 // registryInput returns what the form sent, with the parts of the stored registry that the form does not have.
 func registryInput(c *call, stored registries.Registry) registries.RegistryInput {
-	input := registries.RegistryInput{Name: c.PostFormValue("name"), Definition: forms.ReadDefinition(c),
+	input := registries.RegistryInput{Name: c.PostFormValue("name"), ProjectUID: projectOf(c), Definition: forms.ReadDefinition(c),
 		SyncSupported: c.PostFormValue("isSyncSupported") == "true",
 		Annotations:   stored.Annotations, Labels: stored.Labels, Scope: stored.Scope, SpectroManifest: stored.SpectroManifest,
 		Private: stored.Private, Version: versionOf(c)}
@@ -69,7 +102,7 @@ func keepSession(sent, stored *regcheck.AWSKey) {
 
 // newRegistry is GET /console/registries/new.
 func (h registryHandlers) newRegistry(c *call) error {
-	if err := c.principal.May(access.CreateRegistries); err != nil {
+	if err := c.principal.MayAnywhere(access.CreateRegistries); err != nil {
 		return err
 	}
 	return h.showRegistryForm(c, registries.Registry{}, nil)
@@ -86,10 +119,10 @@ func (h registryHandlers) createRegistry(c *call) error {
 
 // editRegistry is GET /console/registries/{uid}/edit.
 func (h registryHandlers) editRegistry(c *call) error {
-	if err := c.principal.May(access.ChangeRegistries); err != nil {
-		return err
-	}
 	stored, err := h.registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err == nil {
+		err = c.principal.MayIn(access.ChangeRegistries, stored.ProjectUID)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,10 +143,14 @@ func (h registryHandlers) replaceRegistry(c *call) error {
 
 // showRegistryForm shows the form of a stored registry, or of a new one, and why it was refused.
 func (h registryHandlers) showRegistryForm(c *call, stored registries.Registry, err error) error {
-	title, page := "Add a registry", registryFormPage{registryForm("Add", pathNewRegistry, stored), pathRegistries}
+	title, page := "Add a registry", registryFormPage{Form: registryForm("Add", pathNewRegistry, stored), Back: pathRegistries}
 	if stored.UID != "" {
 		page.Back = registryPath(stored.UID)
 		title, page.Form = "Edit "+stored.Name, registryForm("Save", page.Back+"/edit", stored)
+	} else if projects, readErr := h.projectOptions(c); readErr != nil {
+		return readErr
+	} else if page.Choice = len(projects) > 0; page.Choice {
+		page.Form.Fields = append(page.Form.Fields, forms.Field{Name: fieldProject, Label: "Project", Type: "select", Options: projects})
 	}
 	if err == nil {
 		return c.show("registryform.html", title, page)

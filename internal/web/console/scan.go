@@ -16,7 +16,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -116,7 +115,7 @@ func scanPageOf(c *call) scanPage {
 			Hint: "Programs choose credentials by different rules."},
 		forms.Field{Name: fieldFormat, Label: "Format", Type: "select", Options: formats})
 	f.Multipart = true
-	return scanPage{Form: f, MaySave: c.principal.Can(access.CreateRegistries)}
+	return scanPage{Form: f, MaySave: mayCreate(c)}
 }
 
 // scanHandlers has the page that reads a file.
@@ -274,7 +273,7 @@ func (h scanHandlers) checkChosen(c *call, origin audit.Origin, chosen []*foundD
 
 // saveChosen stores definitions, and sets what became of each.
 func (h scanHandlers) saveChosen(c *call, origin audit.Origin, chosen []*foundDefinition) error {
-	input := registries.ImportInput{}
+	input := registries.ImportInput{ProjectUID: projectOf(c)}
 	for _, one := range chosen {
 		input.Definitions = append(input.Definitions, one.Definition)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,35 +60,51 @@ func userFields(u directory.User) []forms.Field {
 func roleField(role auth.Role) forms.Field {
 	var options []forms.Option
 	var explained []string
-	for _, d := range access.BuiltIn {
+	none := access.Definition{Role: access.None, Description: "Only what roles in projects grant."}
+	for _, d := range append(slices.Clone(access.BuiltIn), none) {
 		options = append(options, forms.Options(string(d.Role), string(d.Role))...)
 		explained = append(explained, string(d.Role)+": "+d.Description)
+	}
+	if !slices.Contains(access.Assignable(), role) { // several, which only the API and the command line give
+		options = append(options, forms.Options(string(role), strings.ReplaceAll(string(role), " ", ", "))...)
 	}
 	return forms.Field{Name: "role", Label: "Role", Type: "select", Value: string(role),
 		Hint: strings.Join(explained, " "), Options: options}
 }
 
-func projectsField(projects []directory.Project) forms.Field {
+func projectsField(projects []directory.Project, roles map[string]auth.Role) forms.Field {
 	names := make([]string, len(projects))
 	for i, p := range projects {
 		names[i] = p.Name
-	}
-	return forms.Field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(names, "\n"),
-		Hint: "Names of existing projects, one on each line. A member sees only these and their alerts."}
-}
-
-// sentProjects returns the names of projects that were entered.
-func sentProjects(c *call) (names []string) {
-	for line := range strings.Lines(c.PostFormValue("projects")) {
-		if line = strings.TrimSpace(line); line != "" {
-			names = append(names, line)
+		if role := roles[p.UID]; role != auth.RoleMember {
+			names[i] += ": " + string(role)
 		}
 	}
-	return names
+	return forms.Field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(names, "\n"),
+		Hint: "Names of existing projects, one on each line, with the role in it after a colon, as in Staging: viewer. " +
+			"Roles in projects: " + access.Choices(access.InProjects()) + ". A member sees only these projects and their alerts."}
+}
+
+// sentProjects returns the projects that were entered, with the roles in them.
+func sentProjects(c *call) (projects []directory.ProjectRole) {
+	for line := range strings.Lines(c.PostFormValue("projects")) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		sent := directory.ProjectRole{Project: line}
+		if at := strings.LastIndex(line, ":"); at > 0 {
+			role := access.Of(strings.Fields(line[at+1:])...)
+			if access.Problem(role, access.InProjects()) == "" { // else the colon is part of the name
+				sent = directory.ProjectRole{Project: strings.TrimSpace(line[:at]), Role: role}
+			}
+		}
+		projects = append(projects, sent)
+	}
+	return projects
 }
 
 // namedProjects returns a fault whose problems of single projects are one problem of the field that lists them.
-func namedProjects(err error, names []string) error {
+func namedProjects(err error, projects []directory.ProjectRole) error {
 	if fault.KindOf(err) != fault.Invalid {
 		return err
 	}
@@ -95,8 +112,8 @@ func namedProjects(err error, names []string) error {
 	var unknown []string
 	for _, p := range fault.Visible(err).Fields {
 		var i int
-		if n, _ := fmt.Sscanf(p.Field, "projects[%d]", &i); n == 1 && i < len(names) {
-			unknown = append(unknown, names[i])
+		if n, _ := fmt.Sscanf(p.Field, "projects[%d]", &i); n == 1 && i < len(projects) {
+			unknown = append(unknown, projects[i].Project)
 		} else {
 			problems = append(problems, p)
 		}
@@ -113,7 +130,7 @@ const titleNewUser = "Create a user"
 func newUserForm() *forms.Form {
 	password := forms.Field{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password",
 		Hint: auth.PasswordHint + " Without a password, the user cannot log in until an administrator sets one."}
-	return forms.New("Create", pathUsers+"/new", append(userFields(directory.User{}), roleField(auth.RoleMember), projectsField(nil),
+	return forms.New("Create", pathUsers+"/new", append(userFields(directory.User{}), roleField(auth.RoleMember), projectsField(nil, nil),
 		password)...)
 }
 
@@ -158,7 +175,7 @@ func (h userHandlers) userPage(c *call) (*userPage, error) {
 	page := &userPage{UserWithProjects: user, Self: user.UID == c.principal.UserUID}
 	page.Details = forms.New("Save", page.Path(), userFields(user.User)...)
 	page.Role = forms.New("Set the role", page.Path("role"), roleField(user.Role))
-	page.Projects = forms.New("Set the projects", page.Path("projects"), projectsField(user.Projects))
+	page.Projects = forms.New("Set the projects", page.Path("projects"), projectsField(user.Projects, user.ProjectRoles))
 	page.Password = forms.New("Set the password", page.Path("password"),
 		forms.Field{Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password",
 			Hint: auth.PasswordHint + " All sessions of the user end.", Required: true})

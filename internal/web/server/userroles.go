@@ -2,19 +2,34 @@ package server
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 )
 
-// Public clients use roles of a user in the organization, in projects, in workspaces and of resources. The service has
-// the roles admin and member in the organization, and member in a project.
+// Public clients use roles of a user in the organization, in projects, in workspaces and of resources. The service has those in the
+// organization and in projects.
 
-func roleRefs(role auth.Role) []api.Ref { return []api.Ref{{UID: string(role), Name: string(role)}} }
+func roleRefs(role auth.Role) []api.Ref {
+	refs := []api.Ref{}
+	for _, one := range role.All() {
+		refs = append(refs, api.Ref{UID: string(one), Name: string(one)})
+	}
+	return refs
+}
+
+// namesOfRoles returns the single roles.
+func namesOfRoles(role auth.Role) []string {
+	names := []string{}
+	for _, one := range role.All() {
+		names = append(names, string(one))
+	}
+	return names
+}
 
 func tenantRoles(u directory.User) []api.Ref {
 	if u.Role == auth.RoleMember && !u.RoleNamed {
@@ -33,12 +48,12 @@ func (h userHandlers) getUserRoles(c *call) (response, error) {
 func (h userHandlers) setUserRoles(c *call) (response, error) {
 	var body api.UserRoles
 	var role auth.Role
-	err := c.read(&body, func() (problems []fault.Field) {
+	err := c.read(&body, func() []fault.Field {
 		if body.Roles == nil {
-			return fault.FieldProblem("roles", "is required; an empty list makes the user a member")
+			return fault.FieldProblem("roles", "is required; an empty list makes the user a member, unless it has roles in projects only")
 		}
-		role, problems = roleOf("roles", body.Roles)
-		return problems
+		role = access.Of(body.Roles...)
+		return nil
 	})
 	if err != nil {
 		return response{}, err
@@ -52,7 +67,7 @@ func (h userHandlers) getUserProjects(c *call) (response, error) {
 	found, err := h.userOfPath(c)
 	projects := make([]api.ProjectRoles, len(found.Projects))
 	for i, p := range found.Projects {
-		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(auth.RoleMember)}
+		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(found.ProjectRoles[p.UID])}
 	}
 	return response{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
 }
@@ -60,7 +75,7 @@ func (h userHandlers) getUserProjects(c *call) (response, error) {
 // setUserProjects is PUT /v1/users/{uid}/projects.
 func (h userHandlers) setUserProjects(c *call) (response, error) {
 	var body api.UserProjects
-	var projects []string
+	var projects []directory.ProjectRole
 	err := c.read(&body, func() (problems []fault.Field) {
 		projects, problems = memberships(body.Projects)
 		return problems
@@ -73,19 +88,13 @@ func (h userHandlers) setUserProjects(c *call) (response, error) {
 
 // memberships returns the projects of a request. Public clients remove a user from all projects by null, and from one
 // by an empty list of roles.
-func memberships(sent []api.UserProject) (projects []string, problems []fault.Field) {
+func memberships(sent []api.UserProject) (projects []directory.ProjectRole, problems []fault.Field) {
 	if sent == nil {
 		return nil, fault.FieldProblem("projects", "is required; an empty list removes the user from all projects")
 	}
-	for i, p := range sent {
-		for j, role := range p.Roles {
-			if role != string(auth.RoleMember) {
-				problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d].roles[%d]", i, j),
-					Problem: "must be member, the only role in a project"})
-			}
-		}
+	for _, p := range sent {
 		if p.Roles == nil || len(p.Roles) > 0 {
-			projects = append(projects, p.ProjectUID)
+			projects = append(projects, directory.ProjectRole{Project: p.ProjectUID, Role: access.Of(p.Roles...)})
 		}
 	}
 	return projects, problems

@@ -25,7 +25,7 @@ type userHandlers struct {
 func (h userHandlers) userInfo(c *call) (response, error) {
 	p := c.principal
 	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID, Email: p.Email,
-		Role: string(p.Role)}}, nil
+		Role: string(p.Role.Direct())}}, nil
 }
 
 // listUsers is GET /v1/users. All users are on one page.
@@ -78,7 +78,7 @@ func (h userHandlers) userOfPath(c *call) (directory.UserWithProjects, error) {
 func user(u directory.User) api.User {
 	return api.User{
 		Metadata: userMetadata(u),
-		Spec:     api.UserSpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: []string{string(u.Role)}},
+		Spec:     api.UserSpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: namesOfRoles(u.Role)},
 		Status:   userStatus(u),
 	}
 }
@@ -96,13 +96,14 @@ func (h userHandlers) createUser(c *call) (response, error) {
 	var body api.NewUser
 	var input directory.NewUser
 	err := c.read(&body, func() []fault.Field {
-		role, problems := roleOf("spec.roles", body.Spec.Roles)
+		var problems []fault.Field
 		if len(body.Spec.Teams) > 0 {
 			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty; teams are not supported"})
 		}
 		input = directory.NewUser{
-			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role,
-			Projects:   body.Spec.Projects,
+			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "",
+			Role:       access.Of(body.Spec.Roles...),
+			Projects:   directory.Members(body.Spec.Projects),
 			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
 		}
 		return fault.Join(problems, userFields.in(h.directory.UserProblems(c.principal, input)))
@@ -112,18 +113,6 @@ func (h userHandlers) createUser(c *call) (response, error) {
 	}
 	created, err := h.directory.CreateUser(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.err(err)
-}
-
-// roleOf reads a list of at most one role, "" for none.
-func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
-	switch len(roles) {
-	case 0:
-		return "", nil
-	case 1:
-		return auth.Role(roles[0]), nil
-	default:
-		return "", fault.FieldProblem(field, "must contain at most one role: "+access.Choices("or"))
-	}
 }
 
 // user returns the user that the path names.

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// The pages, links and buttons are those of the role, and other pages are refused.
+func TestPagesAreThoseOfTheRole(t *testing.T) {
+	w := mustWorld(t, false)
+	p := w.admin(t)
+	project, err := w.Directory.CreateProject(t.Context(), p, audit.Origin{}, directory.NewProject{Name: "Staging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := func(name, project string) string {
+		uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{Name: name, ProjectUID: project,
+			Definition: regcheck.Definition{Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pathRegistries + "/" + uid
+	}
+	in, beyond := stored("In the project", project.UID), stored("Beyond", "")
+	type expected struct {
+		role, inProject auth.Role
+		pages           string // that are shown, of /console/ and its links
+		add, edit, sees bool   // a registry; sees: one of no project
+	}
+	for _, want := range []expected{
+		{"viewer", "", "registries alerts api-keys projects audit sessions", false, false, true},
+		{"registry-editor", "", "check registries scan alerts api-keys projects audit sessions", true, true, true},
+		{"auditor", "", "registries alerts api-keys projects users audit sessions", false, false, true},
+		{"none", "", "alerts api-keys projects audit sessions", false, false, false},
+		{"none", "viewer", "registries alerts api-keys projects audit sessions", false, false, false},
+		{"none", "registry-editor", "check registries scan alerts api-keys projects audit sessions", true, true, false},
+	} {
+		name := string(want.role) + "." + string(want.inProject)
+		user := directory.NewUser{Email: name + "@acme.example", Password: password, Role: want.role}
+		if want.inProject != "" {
+			user.Projects = []directory.ProjectRole{{Project: project.UID, Role: want.inProject}}
+		}
+		if _, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, user); err != nil {
+			t.Fatal(err)
+		}
+		got := w.send("POST", pathLogin, "org=Acme&emailId="+name+"%40acme.example&password="+
+			strings.ReplaceAll(string(password), " ", "+"))
+		cookie := got.Result().Cookies()[0].Name + "=" + got.Result().Cookies()[0].Value
+		shows := func(path string, wanted bool) string {
+			t.Helper()
+			got := w.send("GET", path, "", "Cookie", cookie)
+			if shown := got.Code == http.StatusOK; shown != wanted {
+				t.Errorf("%s %s: %d", name, path, got.Code)
+			}
+			return got.Body.String()
+		}
+		overview := shows(pathOverview, true)
+		for _, page := range []string{"check", "registries", "scan", "alerts", "api-keys", "projects", "users", "audit", "settings",
+			"sessions"} {
+			wanted := strings.Contains(" "+want.pages+" ", " "+page+" ")
+			if linked := strings.Contains(overview, `<li><a href="/console/`+page+`"`); linked != wanted {
+				t.Errorf("%s: a link to %s: %t", name, page, linked)
+			}
+			shows("/console/"+page, wanted)
+		}
+		shows(pathNewRegistry, want.add)
+		shows(pathUsers+"/new", false)
+		shows(pathProjects+"/new", false)
+		page := shows(in, want.sees || want.inProject != "")
+		if strings.Contains(page, in+"/edit") != want.edit || strings.Contains(page, in+"/delete") != want.edit {
+			t.Errorf("%s may edit: %t", name, !want.edit)
+		}
+		shows(in+"/edit", want.edit)
+		shows(in+"/delete", want.edit)
+		shows(beyond, want.sees)
+		shows(beyond+"/edit", want.edit && want.sees)
+		if strings.Contains(overview, "Beyond") && !want.sees {
+			t.Errorf("%s sees another registry in the overview", name)
+		}
+		if want.inProject == access.RegistryEditor { // a form that does not ask: there is one project only
+			form := "name=New&endpoint=https://n.example.com&authType=noAuth"
+			if got := w.send("POST", pathNewRegistry, form, "Cookie", cookie); got.Code != http.StatusSeeOther {
+				t.Errorf("%s stores a registry: %d %s", name, got.Code, got.Body)
+			}
+		}
+	}
+}
