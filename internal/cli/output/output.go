@@ -52,12 +52,12 @@ type Column struct {
 	data bool // only in the formats json and yaml
 	keep bool // shortened after the others, and in its middle: paths differ at their end, names at their beginning
 	tail bool // shortened at its beginning
-	less bool // left out where columns to keep would be shortened
+	less int  // left out where columns to keep would be shortened: 1 at all, 2 to less than minName
 }
 
 // Columns returns columns by their names, which may have marks at their end: "+" is not in the format text, "-" only in json and yaml,
-// "*" is shortened last and in its middle, "~" is left out before that, and "<" is shortened at its beginning, such as a file with a line
-// number.
+// "*" is shortened last and in its middle, "~" is left out before that and "~~" in narrow terminals only, and "<" is shortened at its
+// beginning, such as a file with a line number.
 func Columns(names ...string) []Column {
 	all := make([]Column, len(names))
 	for i, name := range names {
@@ -65,7 +65,7 @@ func Columns(names ...string) []Column {
 		c.name = strings.TrimRight(name, "+-*<~")
 		marks := name[len(c.name):]
 		c.wide, c.data = strings.Contains(marks, "+"), strings.Contains(marks, "-")
-		c.keep, c.tail, c.less = strings.Contains(marks, "*"), strings.Contains(marks, "<"), strings.Contains(marks, "~")
+		c.keep, c.tail, c.less = strings.Contains(marks, "*"), strings.Contains(marks, "<"), strings.Count(marks, "~")
 	}
 	return all
 }
@@ -233,22 +233,31 @@ func total(widths []int) int {
 
 // withoutLess removes the columns that are worth less than whole texts in columns to keep, as far as the width requires it.
 func withoutLess(columns []Column, lines [][]string, width int) []Column {
-	for i, c := range slices.Backward(columns) {
-		widths := widthsOf(lines)
-		for j, other := range columns {
-			if !other.keep {
-				widths[j] = min(widths[j], minText)
+	for level, longest := range []int{1: width, 2: minName} {
+		for i, c := range slices.Backward(columns) {
+			if c.less == 0 || c.less != level || least(columns, lines, longest) <= width {
+				continue
 			}
-		}
-		if !c.less || total(widths) <= width {
-			continue
-		}
-		columns = slices.Delete(slices.Clone(columns), i, i+1)
-		for j := range lines {
-			lines[j] = slices.Delete(lines[j], i, i+1)
+			columns = slices.Delete(slices.Clone(columns), i, i+1)
+			for j := range lines {
+				lines[j] = slices.Delete(lines[j], i, i+1)
+			}
 		}
 	}
 	return columns
+}
+
+// least returns the width of a table with shortened texts, and at most longest characters in columns to keep.
+func least(columns []Column, lines [][]string, longest int) int {
+	widths := widthsOf(lines)
+	for i, c := range columns {
+		if c.keep {
+			widths[i] = min(widths[i], longest)
+		} else {
+			widths[i] = min(widths[i], minText)
+		}
+	}
+	return total(widths)
 }
 
 // fit shortens the longest cells of a table, so that a line has at most width characters: first long texts, then columns to keep, and

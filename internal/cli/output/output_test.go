@@ -108,12 +108,15 @@ func TestFitKeepsShortTexts(t *testing.T) {
 // A column of less worth goes before names are shortened, which may differ in any part.
 func TestColumnsOfLessWorthAreLeftOut(t *testing.T) {
 	for width, want := range map[int]string{
-		80: "harbor-team-040-production|https://harbor.example.com|failing",
-		60: "harbor-team-040-production|https://harbor.example…|failing",
-		50: "harbor-team-040-production|failing",
+		80: "harbor-team-040-production|https://harbor.example.com|failing|1m ago",
+		59: "harbor-team-040-production|https://harbo…|failing|1m ago",
+		50: "harbor-team-040-production|failing|1m ago",
+		36: "harbor-team-040-production|failing",
+		28: "harbor-tea…production|fail…",
 	} {
-		lines := [][]string{{"NAME", "ENDPOINT", "HEALTH"}, {"harbor-team-040-production", "https://harbor.example.com", "failing"}}
-		fit(withoutLess(Columns("name*", "endpoint~", "health"), lines, width), lines, width)
+		lines := [][]string{{"NAME", "ENDPOINT", "HEALTH", "SINCE"},
+			{"harbor-team-040-production", "https://harbor.example.com", "failing", "1m ago"}}
+		fit(withoutLess(Columns("name*", "endpoint~", "health", "since~~"), lines, width), lines, width)
 		if got := strings.Join(lines[1], "|"); got != want {
 			t.Errorf("%d characters: %q, want %q", width, got, want)
 		}

@@ -77,7 +77,7 @@ func (p Commands) registryList() *cobra.Command {
 }
 
 func registryColumns() []output.Column {
-	return output.Columns("uid+", "name*", "type", "endpoint~", "health", "since", "problem", "code+", "hint+", "checked+", "sync+",
+	return output.Columns("uid+", "name*", "type~~", "endpoint~", "health", "since~~", "problem", "code+", "hint+", "checked+", "sync+",
 		"certificateNotAfter+", "credentialsNotAfter+", "state-")
 }
 
