@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"net"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ecr"
 
 	"github.com/regwarden/regwarden/internal/cloudtest"
 	"github.com/regwarden/regwarden/regcheck"
@@ -53,6 +56,7 @@ type world struct {
 	checker  *regcheck.Checker
 	down     atomic.Bool
 	network  network
+	ca       string       // PEM, of the certificate of all hosts
 	replaced atomic.Bool  // another server responds to the requests for providers
 	later    atomic.Int64 // how much the clock of all providers is ahead of the machine's, in nanoseconds
 }
@@ -171,7 +175,7 @@ func newWorld(t *testing.T) *world {
 	machine := httptest.NewServer(w.Clouds)
 	t.Cleanup(machine.Close)
 	n := network{server.Listener.Addr().String(), machine.Listener.Addr().String()}
-	w.network = n
+	w.network, w.ca = n, ca.PEM()
 	w.checker = &regcheck.Checker{Resolver: n, Dialer: n, Roots: ca.Pool(), Obtained: new(regcheck.CredentialCache)}
 	return w
 }
@@ -366,6 +370,34 @@ func TestObtainedCredentialsAreRemembered(t *testing.T) {
 	w.checker.Now = w.now
 	if fourth := w.check(t, private, auth); !fourth.Valid || w.AWS.Issued() != 3 {
 		t.Errorf("after 13 hours: valid %v, %d passwords issued: %s", fourth.Valid, w.AWS.Issued(), fourth.Message)
+	}
+}
+
+// A check with remembered credentials has the round trips of one whose definition has the password.
+func TestRememberedCredentialsCostNoRoundTrip(t *testing.T) {
+	w := newWorld(t)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(w.ca))
+	client := &http.Client{Transport: &http.Transport{DialContext: w.network.DialContext,
+		TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	t.Cleanup(client.CloseIdleConnections)
+	api := ecr.NewFromConfig(config(client, "eu-west-1", "AKIAREADER", "reader-secret-of-aws"))
+	issued, err := api.GetAuthorizationToken(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := base64.StdEncoding.DecodeString(*issued.AuthorizationData[0].AuthorizationToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, password, _ := strings.Cut(string(pair), ":")
+	basic := w.check(t, private, regcheck.Auth{Type: regcheck.Basic, Username: user, Password: secret.String(password)})
+	obtained := awsAuth("AKIAREADER", "reader-secret-of-aws")
+	first, second := w.check(t, private, obtained), w.check(t, private, obtained)
+	t.Logf("round trips: %d with the password, %d with remembered credentials, %d when they are obtained", basic.RoundTrips,
+		second.RoundTrips, first.RoundTrips)
+	if !basic.Valid || !second.Valid || second.RoundTrips != basic.RoundTrips {
+		t.Errorf("%d round trips, want %d as with the password", second.RoundTrips, basic.RoundTrips)
 	}
 }
 
