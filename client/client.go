@@ -69,6 +69,7 @@ type Client struct {
 	Sessions   Sessions
 	Trusts     Trusts
 	SSO        SSO
+	Roles      Roles
 
 	base      *url.URL
 	headers   http.Header // of all requests
@@ -100,7 +101,7 @@ func New(server string, config Config) (*Client, error) {
 	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, maxList: config.MaxList, transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
-	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}
+	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO, c.Roles = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}, Roles{c}
 	return c, nil
 }
 

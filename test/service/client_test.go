@@ -81,6 +81,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 	called := map[string]bool{}
 	for _, one := range slices.Concat(s.projectCalls(), s.userCalls(), s.registryCalls(), s.alertCalls(), s.otherCalls(),
 		s.trustCalls(newPlatform(t)),
+		s.roleCalls(),
 		s.ssoCalls(),
 		s.deletions(), s.sessionCalls()) {
 		called[one.method], s.method = true, one.method

@@ -452,6 +452,26 @@ func (s *clientStory) trustCalls(p *platform) []clientCall {
 	}
 }
 
+func (s *clientStory) roleCalls() []clientCall {
+	return []clientCall{
+		{"Roles.List", func(ctx context.Context) {
+			roles, err := client.Collect(s.Roles.List(ctx))
+			s.must(err)
+			s.want(roles[0].Metadata.Name, "admin")
+		}},
+		{"Roles.Get", func(ctx context.Context) {
+			role, err := s.Roles.Get(ctx, "viewer")
+			s.must(err)
+			s.want(role.Spec.Scope, "project")
+		}},
+		{"Roles.Permissions", func(ctx context.Context) {
+			all, err := s.Roles.Permissions(ctx)
+			s.must(err)
+			s.want(all[0].Name, "registry")
+		}},
+	}
+}
+
 func (s *clientStory) ssoCalls() []clientCall {
 	spec := api.SSOSpec{Issuer: "https://login.example.com", ClientID: "regwarden", ClientSecret: "secret of the client"}
 	return []clientCall{

@@ -46,6 +46,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/trustRules(/.*)?", "trust.list"},
 	{"POST /v1/trustRules", "trust.create"},
 	{"DELETE /v1/trustRules/.*", "trust.delete"},
+	{"GET /v1/(roles(/.*)?|permissions)", "role.list"},
 	{"GET /v1/sso", "trust.list"},
 	{"PUT /v1/sso", "trust.create"},
 	{"DELETE /v1/sso", "trust.delete"},
@@ -59,13 +60,13 @@ var rolePermissions = map[string][]string{
 	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
 		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "trust.list", "trust.create",
-		"trust.delete", "audit.listAll"},
+		"trust.delete", "audit.listAll", "role.list"},
 	"member": {"registry.get", "registry.validate"},
 	"viewer": {"registry.get", "project.listAll"},
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"project.listAll"},
 	"none":    {},
-	"auditor": {"registry.get", "project.listAll", "user.list", "trust.list", "audit.listAll"},
+	"auditor": {"registry.get", "project.listAll", "user.list", "trust.list", "audit.listAll", "role.list"},
 }
 
 func permissionOf(t *testing.T, op protectedOperation) string {
@@ -265,4 +266,49 @@ func TestChangedRolesCountAtOnce(t *testing.T) {
 	mate.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusForbidden)
 	admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":[]}`).Want(http.StatusNoContent) // as Terraform does: none stays none
 	mate.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusForbidden)
+}
+
+// The roles and permissions are those of this test, which has all but those of a few operations on what is not a user's own.
+func TestRolesAreListed(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	var roles struct {
+		Items []struct {
+			Metadata meta
+			Spec     struct {
+				Permissions []string
+				Scope       string
+			}
+		}
+	}
+	admin.get("/v1/roles", &roles)
+	if len(roles.Items) != len(rolePermissions)-1 { // none is no role
+		t.Errorf("%d roles", len(roles.Items))
+	}
+	for _, role := range roles.Items {
+		for _, permission := range rolePermissions[role.Metadata.UID] {
+			if !slices.Contains(role.Spec.Permissions, permission) {
+				t.Errorf("%s lacks %s", role.Metadata.Name, permission)
+			}
+		}
+		if _, is := projectPermissions[role.Metadata.UID]; is != (role.Spec.Scope == "project") {
+			t.Errorf("%s has the scope %s", role.Metadata.Name, role.Spec.Scope)
+		}
+		admin.do("GET", "/v1/roles/"+role.Metadata.UID, "").Want(http.StatusOK)
+	}
+	admin.refused("GET", "/v1/roles/owner", "", http.StatusNotFound, "ResourceNotFound")
+	var groups []struct {
+		Name, Scope string
+		Permissions []string
+	}
+	admin.get("/v1/permissions?scope=project", &groups)
+	var names []string
+	for _, group := range groups {
+		names = append(names, group.Permissions...)
+	}
+	slices.Sort(names)
+	if want := slices.Sorted(slices.Values(projectPermissions["admin"])); !slices.Equal(names, want) {
+		t.Errorf("permissions in projects: %q, want %q", names, want)
+	}
 }

@@ -206,6 +206,10 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathAPIKeyRevocation, handle: apiKeys.revokeAPIKey},
 		{method: "PUT", path: api.PathAPIKeyState, handle: apiKeys.setAPIKeyState, requiresAuth: true},
 
+		{method: "GET", path: api.PathRoles, handle: listRoles, requiresAuth: true},
+		{method: "GET", path: api.PathRole, handle: getRole, requiresAuth: true},
+		{method: "GET", path: api.PathPermissions, handle: listPermissions, requiresAuth: true},
+
 		{method: "GET", path: api.PathTrustRules, handle: trusts.listTrusts, requiresAuth: true},
 		{method: "POST", path: api.PathTrustRules, handle: trusts.createTrust, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathTrustRule, handle: trusts.getTrust, requiresAuth: true},

@@ -1,0 +1,30 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// Roles has the operations on roles and on the permissions that they grant.
+type Roles struct{ c *Client }
+
+// List returns all roles.
+func (r Roles) List(ctx context.Context) iter.Seq2[api.Role, error] {
+	return list(ctx, r.c, request{path: api.PathRoles}, func(page *api.Roles) []api.Role { return page.Items })
+}
+
+// Get returns a role by its uid.
+func (r Roles) Get(ctx context.Context, uid string) (*api.Role, error) {
+	return fetch[api.Role](ctx, r.c, request{path: api.PathRole, args: []string{uid}})
+}
+
+// Permissions returns the permissions that roles can grant, by what they are about.
+func (r Roles) Permissions(ctx context.Context) ([]api.Permissions, error) {
+	all, err := fetch[[]api.Permissions](ctx, r.c, request{path: api.PathPermissions})
+	if err != nil {
+		return nil, err
+	}
+	return *all, nil
+}
