@@ -25,6 +25,7 @@ const (
 	PathRefresh              = "/v1/auth/refresh/{token}"
 	PathLogout               = "/v1/auth/logout"
 	PathToken                = "/v1/auth/token" // #nosec G101 -- a path, not a credential
+	PathDevice               = "/v1/auth/device"
 	PathValidate             = "/v1/registries/oci/basic/validate"
 	PathDiagnose             = "/v1/registries/oci/basic/diagnose"
 	PathScan                 = "/v1/registries/oci/basic/scan"
@@ -169,6 +170,8 @@ type Error struct {
 	Message string          `json:"message"`
 	Details json.RawMessage `json:"details"` // always an object; for a 422 the validation report
 	Ref     string          `json:"ref"`     // request id, also in the service's log
+
+	OAuthError string `json:"error,omitempty"` // of POST PathToken for a device (RFC 6749 section 5.2)
 }
 
 func (e *Error) Error() string {

@@ -56,5 +56,6 @@ type IssuedToken struct {
 	AccessToken     string `json:"access_token"`
 	IssuedTokenType string `json:"issued_token_type"`
 	TokenType       string `json:"token_type"`
-	ExpiresIn       int64  `json:"expires_in"` // seconds
+	ExpiresIn       int64  `json:"expires_in"`              // seconds
+	RefreshToken    string `json:"refresh_token,omitempty"` // for a device
 }

@@ -147,7 +147,7 @@ var mayImport = map[string][]string{
 	"internal/service/trustrule": {},
 	"internal/service/access":    {},
 	"internal/service/federation": {"egress", "internal/audit", "internal/fault", "internal/lazyregexp", "internal/service/access",
-		"internal/service/auth", "internal/service/outbound",
+		"internal/service/auth", "internal/service/auth/randomkey", "internal/service/outbound",
 		"internal/service/perminute", "internal/service/trustrule", "internal/storage/identities", "internal/storage/store",
 		"internal/storage/trusts", "secret"},
 	"internal/storage/identities":         {"internal/storage/jsontext", "internal/storage/rows", "internal/storage/seal", "secret"},

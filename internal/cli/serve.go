@@ -142,6 +142,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	s.SSO = federation.NewSSO(s.Federation, cmp.Or(c.PublicURL, address), c.SSORecheck)
+	s.Devices = federation.NewDevices(s.Federation, cmp.Or(c.PublicURL, address))
 	authService.AskProvider(s.SSO.Recheck)
 	files, err := newFileReader(log)
 	if err != nil {
@@ -236,8 +237,9 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
-	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks,
-		Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
+	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Devices: s.Devices, Directory: s.Directory, Registries: s.Registries,
+		Checks: s.Checks,
+		Watch:  s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
 		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,
 		Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
 }

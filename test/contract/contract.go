@@ -245,6 +245,7 @@ type errorBody struct {
 	Message string          `json:"message"`
 	Details json.RawMessage `json:"details"`
 	Ref     string          `json:"ref"`
+	Error   *string         `json:"error"` // of a device
 }
 
 func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []string {

@@ -489,5 +489,16 @@ func (s *clientStory) ssoCalls() []clientCall {
 			s.want(*got, api.UserIdentity{Issuer: spec.Issuer, Subject: "ada-7"})
 		}},
 		{"SSO.Delete", func(ctx context.Context) { s.must(s.SSO.Delete(ctx)) }},
+		{"Devices.Begin", func(ctx context.Context) {
+			begun, err := s.Devices.Begin(ctx)
+			s.must(err)
+			s.want(begun.Interval, int64(5))
+		}},
+		{"Devices.Await", func(ctx context.Context) {
+			_, _, err := s.Devices.Await(ctx, &api.DeviceLogin{DeviceCode: "rwd_unknown", Interval: 1})
+			var refused *api.Error
+			s.want(errors.As(err, &refused), true)
+			s.want(refused.OAuthError, api.ErrorExpiredToken)
+		}},
 	}
 }

@@ -29,7 +29,7 @@ var neverSeen = []struct{ responses, why string }{
 	{`(POST /v1/orgs (201|409)|(PUT|DELETE) /v1/orgs/\{uid\} (204|409)|GET /v1/orgs/\{uid\}/contents 200)`,
 		"only the operator may do it, in process"},
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
-	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{` +
+	{`POST /v1/(auth/(logout|device)|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{` +
 		`uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{` +
 		`alertUid\}/test|users|users/summary|users/auth/tokens/revoke|apiKeys|apiKeys/revoke|trustRules|` +
 		`alerts/confirmations/\{token\}) 503`,

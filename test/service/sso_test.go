@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"html"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -187,4 +189,97 @@ func TestSingleSignOn(t *testing.T) {
 			t.Errorf("the log has %s", secret)
 		}
 	}
+}
+
+// The command line logs in without a password: a person who is logged in by the provider confirms it in a browser.
+func TestDeviceLogin(t *testing.T) {
+	t.Parallel()
+	p := identityprovider.Start(t)
+	server := instance.Start(t, instance.Options{Flags: []string{"--sso-recheck", "1s"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	useProvider(t, admin, p)
+	home, b := t.TempDir(), newBrowser(t, p)
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), instance.Binary(t), args...)
+		cmd.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home}
+		return cmd
+	}
+	login := run("login", server.URL, "--web")
+	stderr, err := login.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := login.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	var at, code string
+	for at == "" || code == "" {
+		if !lines.Scan() {
+			t.Fatalf("the command ended: %v", lines.Err())
+		}
+		if text, found := strings.CutPrefix(lines.Text(), "Open "); found {
+			at = text
+		}
+		if text, found := strings.CutPrefix(lines.Text(), "and enter the code "); found {
+			code = text
+		}
+	}
+	if at != server.URL+"/console/device" {
+		t.Errorf("the command leads to %s", at)
+	}
+	b.login(server.URL, p)
+	if _, page := b.get(at + "?code=" + code); !strings.Contains(page, `value="`+code+`"`) || strings.Contains(page, "127.0.0.1</strong>") {
+		t.Errorf("the page is\n%s", page)
+	}
+	if _, page := b.post(at, url.Values{"code": {"BBBB-BBBB"}}); !strings.Contains(page, "is not the code of a login that waits") {
+		t.Errorf("a wrong code:\n%s", page)
+	}
+	if _, page := b.post(at, url.Values{"code": {code}}); !strings.Contains(page, "<strong>127.0.0.1</strong>") {
+		t.Errorf("before it is confirmed:\n%s", page)
+	}
+	if _, page := b.post(at+"/confirm", url.Values{"code": {code}, "allow": {"true"}}); !strings.Contains(page, "is logged in now") {
+		t.Errorf("after it is confirmed:\n%s", page)
+	}
+	for lines.Scan() { // until it ends
+	}
+	if err := login.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("whoami").CombinedOutput(); err != nil || !strings.Contains(string(out), identityprovider.Email) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := run("project", "list").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// What the endpoints of a device return over HTTP.
+func TestDeviceLoginOverHTTP(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	c := server.Client(t)
+	var begun api.DeviceLogin
+	c.Do("POST", "/v1/auth/device", "client_id=x", formType...).Want(http.StatusOK).Into(&begun)
+	if begun.VerificationURIComplete != begun.VerificationURI+"?code="+begun.UserCode || begun.ExpiresIn != 600 || begun.Interval != 5 {
+		t.Errorf("%+v", begun)
+	}
+	for name, row := range map[string]struct{ code, want string }{"pending": {begun.DeviceCode, api.ErrorAuthorizationPending},
+		"unknown": {"rwd_x", api.ErrorExpiredToken}, "missing": {"", ""}} {
+		var refused api.Error
+		c.Do("POST", exchangePath, url.Values{api.ParamGrantType: {api.GrantDeviceCode}, api.ParamDeviceCode: {row.code}}.Encode(),
+			formType...).Want(http.StatusBadRequest).Into(&refused)
+		if refused.OAuthError != row.want {
+			t.Errorf("%s: %+v", name, refused)
+		}
+	}
+	c.Do("POST", "/v1/auth/device", "{}", "Content-Type", "application/json").Want(http.StatusUnsupportedMediaType)
+	c.Do("POST", "/v1/auth/device", "a=%zz", formType...).Want(http.StatusBadRequest)
+	c.Do("POST", "/v1/auth/device", "a="+strings.Repeat("a", 1<<17), formType...).Want(http.StatusRequestEntityTooLarge)
+	for range 20 {
+		if c.Do("POST", "/v1/auth/device", "client_id=x", formType...).Status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("logins are begun without a limit")
 }

@@ -28,7 +28,7 @@ type login struct {
 	manage.Call
 	org, email, ca, name    string
 	keyStdin, passwordStdin bool
-	insecureHTTP            bool
+	insecureHTTP, web       bool
 	workload                workload
 }
 
@@ -47,6 +47,7 @@ func (p Commands) Login() *cobra.Command {
 	flags.BoolVar(&l.passwordStdin, "password-stdin", false,
 		"read the password from standard input, without one trailing newline (default: prompt on a terminal)")
 	flags.BoolVar(&l.keyStdin, "api-key-stdin", false, "use an API key, read from standard input or at a prompt")
+	flags.BoolVar(&l.web, "web", false, "log in with a browser, on this or another machine: by password or single sign-on")
 	l.workload.addFlags(flags)
 	flags.StringVar(&l.ca, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
 	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server); an earlier one's URL, --email, "+
@@ -71,6 +72,9 @@ func (l *login) run(url string) error {
 	if err == nil && l.keyStdin && (l.email != "" || l.passwordStdin) {
 		err = command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
 	}
+	if err == nil && l.web && (l.keyStdin || l.email != "" || l.passwordStdin || l.org != "" || l.workload.sources() > 0) {
+		err = command.AsUsage(errors.New("--web cannot be combined with other credentials, --email and --org"))
+	}
 	if err == nil {
 		err = l.workload.check(l)
 	}
@@ -85,7 +89,7 @@ func (l *login) run(url string) error {
 		return err
 	}
 	to.CA = cmp.Or(to.CA, earlier.CA)
-	if !l.keyStdin && l.workload.sources() == 0 {
+	if !l.keyStdin && !l.web && l.workload.sources() == 0 {
 		l.email, l.org = cmp.Or(l.email, earlier.Email), cmp.Or(l.org, earlier.Org)
 	}
 	info, err := l.logIn(to)
@@ -143,6 +147,9 @@ func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
 	}
 	if _, ok := errors.AsType[*api.Error](err); !ok {
 		return nil, err
+	}
+	if l.web {
+		return l.logInByBrowser(to, config)
 	}
 	if l.workload.sources() > 0 {
 		return l.workload.logIn(l, to, config)

@@ -168,3 +168,70 @@ func browserTexts(t *testing.T, db *store.DB) {
 		return nil
 	})
 }
+
+// deviceLogins confirms one login, denies another, and forgets both with the session and after their end.
+func deviceLogins(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "acme"), "ada")
+	session := mustSession(t, db, user)
+	end := start.Add(time.Minute)
+	insert := func(code string) {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Identities.InsertDevice(ctx, identities.Device{Hash: []byte(code), UserCode: code, Address: "a", CreatedAt: start,
+				ExpiresAt: end})
+		})
+	}
+	confirm := func(code string, allow bool, at time.Time) error {
+		return db.InTx(t.Context(), func(tx *store.Tx) error {
+			return tx.Identities.ConfirmDevice(t.Context(), code, session.UID, allow, at)
+		})
+	}
+	insert("one")
+	insert("two")
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Identities.InsertDevice(ctx, identities.Device{Hash: []byte("x"), UserCode: "one", CreatedAt: start, ExpiresAt: end})
+	})
+	for _, row := range []struct {
+		code  string
+		allow bool
+		at    time.Time
+		want  bool
+	}{{"three", true, start, false}, {"one", true, end, false}, {"one", true, start, true}, {"one", true, start, false},
+		{"one", false, start, false}, {"two", false, start, true}, {"two", true, start, false}} {
+		if err := confirm(row.code, row.allow, row.at); (err == nil) != row.want {
+			t.Errorf("confirm %s, %v, after %v: %v", row.code, row.allow, row.at.Sub(start), err)
+		}
+	}
+	poll := func(code string, at time.Time) (d identities.Device, err error) {
+		err = db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+			d, err = tx.Identities.PollDevice(t.Context(), []byte(code), at)
+			return err
+		})
+		return d, err
+	}
+	first, err := poll("one", start)
+	want := identities.Device{Hash: []byte("one"), UserCode: "one", Address: "a", CreatedAt: start, ExpiresAt: end, SessionUID: session.UID}
+	if diff := cmp.Diff(want, first); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	second, err := poll("two", start)
+	again, errA := poll("two", end)
+	if !second.Denied || !second.PolledAt.IsZero() || !again.PolledAt.Equal(start) || err != nil || errA != nil {
+		t.Errorf("%+v, %+v, %v, %v", second, again, err, errA)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Delete(ctx, user.OrgUID, user.UID) })
+	if _, err := poll("one", start); err == nil {
+		t.Error("a login that was confirmed by a deleted session is known")
+	}
+	for _, after := range []time.Duration{0, time.Minute} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			n, err := tx.Identities.DeleteDevices(ctx, end.Add(after), 10)
+			if (n == 1) != (after > 0) {
+				t.Errorf("%d deleted after %v", n, after)
+			}
+			return err
+		})
+	}
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Identities.DeleteDevice(ctx, []byte("two"))
+	})
+}

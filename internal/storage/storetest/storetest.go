@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"tokens of other issuers are used once", usedTokens},
 		{"an organization has one identity provider", providers},
 		{"users are known at their provider, which is asked once for all sessions", userIdentities},
+		{"a login of a device is confirmed once", deviceLogins},
 		{"texts that a browser holds are read for their purpose", browserTexts},
 		{"service keys are encrypted and one of each purpose is in use", serviceKeys},
 		{"registries", registries},

@@ -331,7 +331,7 @@ const waits = "/console/registries/{uid}/check"
 
 // ofTheCaller are the actions that every user may do, since they affect the caller only, or store nothing.
 var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true,
-	"/console/scan":                true,
+	"/console/scan": true, pathDevice: true, pathDevice + "/confirm": true,
 	"/console/sessions/end-others": true, "/console/sessions/password": true}
 
 // forged is a form that every action accepts from those who may do it.

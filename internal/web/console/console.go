@@ -31,6 +31,7 @@ import (
 type Config struct {
 	Auth        *auth.Service
 	SSO         *federation.SSO // nil: no logins by identity providers
+	Devices     *federation.Devices
 	Directory   *directory.Directory
 	Registries  *registries.Service
 	Checks      *checks.Service
@@ -63,6 +64,7 @@ const (
 	pathLogin    = "/console/login"
 	pathLogout   = "/console/logout"
 	pathSSO      = "/console/sso"
+	pathDevice   = "/console/device"
 )
 
 // route is a page or an action.
@@ -80,6 +82,7 @@ type route struct {
 func (s *Console) routes() []route {
 	changes := changeLog{s.Directory, s.Registries}
 	logins := loginHandlers{s.Auth, s.SSO, s.CountLogin, s.Now}
+	devices := deviceHandlers{s.Devices}
 	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
@@ -97,6 +100,9 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
 		{method: "GET", path: pathSSO, handle: logins.beginSSO, anonymous: true},
 		{method: "GET", path: pathSSO + "/{org}/callback", handle: logins.completeSSO, anonymous: true},
+		{method: "GET", path: pathDevice, handle: devices.showDevice},
+		{method: "POST", path: pathDevice, handle: devices.findDevice},
+		{method: "POST", path: pathDevice + "/confirm", handle: devices.confirmDevice},
 		{method: "POST", path: pathLogout, handle: logins.logout},
 		{method: "POST", path: "/console/theme", handle: logins.setTheme, anonymous: true},
 

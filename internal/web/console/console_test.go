@@ -74,6 +74,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
 	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
 	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0), Directory: people,
+		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
 		Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
 		Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,

@@ -34,6 +34,9 @@ func isWithin(page, entry string) bool {
 
 // notices are the messages that a page may show after a redirect, by the name in its address.
 var notices = map[string]string{
+	"deviceAllowed": "The other program is logged in now. You can close this page.",
+	"deviceDenied":  "The other program is not logged in.",
+
 	"ended":        "Your session has ended. Log in again.",
 	"loggedOut":    "You are logged out.",
 	"notChanged":   "Your session has ended, so nothing was changed. Log in and try again.",

@@ -63,3 +63,41 @@ func TestRefusedSSO(t *testing.T) {
 		}
 	}
 }
+
+// A link with a code only fills the form; the next page shows the address of the program, and only its button confirms.
+func TestDevicePage(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	device, err := w.Devices.Begin(t.Context(), audit.Origin{Address: "192.0.2.7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := url.Values{"code": {device.UserCode}}.Encode()
+	redeemed := func() bool {
+		_, err := w.Devices.Redeem(t.Context(), audit.Origin{}, device.Code)
+		return err == nil
+	}
+	anonymous := w.send("GET", "/console/device?"+code, "").Header().Get("Location")
+	if !strings.HasPrefix(anonymous, "/console/login?next=%2Fconsole%2Fdevice%3Fcode") {
+		t.Errorf("without a session: to %s", anonymous)
+	}
+	if got := w.send("GET", "/console/device?"+code, "", "Cookie", cookie); got.Code != http.StatusOK || redeemed() {
+		t.Errorf("a link: %d\n%s", got.Code, got.Body)
+	}
+	got := w.send("POST", "/console/device", code, "Cookie", cookie)
+	if !strings.Contains(got.Body.String(), "<strong>192.0.2.7</strong>") || redeemed() {
+		t.Errorf("the code: %d\n%s", got.Code, got.Body)
+	}
+	got = w.send("POST", "/console/device/confirm", code+"&allow=true", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+	if got.Code != http.StatusForbidden || redeemed() {
+		t.Errorf("from another site: %d", got.Code)
+	}
+	got = w.send("POST", "/console/device/confirm", code+"&allow=true", "Cookie", cookie)
+	if got.Header().Get("Location") != "/console/?notice=deviceAllowed" || !redeemed() {
+		t.Errorf("confirmed: %d to %s", got.Code, got.Header().Get("Location"))
+	}
+	got = w.send("POST", "/console/device", code, "Cookie", cookie)
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "has expired") {
+		t.Errorf("again: %d\n%s", got.Code, got.Body)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
 	"github.com/regwarden/regwarden/regcheck"
@@ -265,6 +266,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	f := s.noteFault(w, r, err)
 	body.Status, body.Code, body.Message, body.Details = f.Status(), f.Code, f.Message, details(f)
+	if f.Code == federation.CodeDevice {
+		body.OAuthError = f.Reason
+	}
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", f.RetryAfterSeconds())
 	}

@@ -46,6 +46,7 @@ type Server struct {
 	Directory      *directory.Directory
 	Federation     *federation.Service
 	SSO            *federation.SSO
+	Devices        *federation.Devices
 	Registries     *registries.Service
 	Checks         *checks.Service
 	Watch          *watch.Service
@@ -93,7 +94,7 @@ func (s *Server) routes() []route {
 	watched := watchHandlers{s.Watch, s.Checks}
 	content := contentHandlers{s.ContentSync}
 	users := userHandlers{s.Directory, s.Auth}
-	trusts := trustHandlers{directory.Trusts{Directory: s.Directory}, s.Federation, s.Metrics}
+	trusts := trustHandlers{directory.Trusts{Directory: s.Directory}, s.Federation, s.Devices, s.Metrics}
 	sso := ssoHandlers{directory.Providers{Directory: s.Directory}, s.SSO}
 	sent := checkHandlers{ociKind, s.Checks, s.Directory, s.Metrics, s.ScanBytes}
 	sentECR := checkHandlers{ecrKind, s.Checks, s.Directory, s.Metrics, 0}
@@ -106,6 +107,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathRefresh, handle: logins.refresh},
 		{method: "POST", path: api.PathLogout, handle: logins.logout, requiresAuth: true},
 		{method: "POST", path: api.PathToken, handle: trusts.exchangeToken},
+		{method: "POST", path: api.PathDevice, handle: trusts.beginDevice},
 
 		{method: "POST", path: api.PathValidate, handle: sent.validate, requiresAuth: true, announced: true, recordsRefusals: true},
 		{method: "POST", path: api.PathDiagnose, handle: sent.diagnose, requiresAuth: true, announced: true, recordsRefusals: true},

@@ -24,6 +24,7 @@ var trustFields = fieldNames{"name": "metadata.name", "issuer": "spec.issuer", "
 type trustHandlers struct {
 	directory  directory.Trusts
 	federation *federation.Service
+	devices    *federation.Devices
 	metrics    *metrics.Metrics
 }
 
@@ -82,6 +83,9 @@ func (h trustHandlers) exchangeToken(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
+	if form.Get(api.ParamGrantType) == api.GrantDeviceCode {
+		return h.redeemDevice(c, form)
+	}
 	if err := invalid(exchangeProblems(form)); err != nil {
 		return response{}, err
 	}
@@ -90,13 +94,17 @@ func (h trustHandlers) exchangeToken(c *call) (response, error) {
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		h.metrics.Login(err)
 	}
-	return response{http.StatusOK, api.IssuedToken{AccessToken: tokens.Authorization.Reveal(), IssuedTokenType: api.TokenTypeAccess,
-		TokenType: "Bearer", ExpiresIn: int64(time.Until(tokens.ExpiresAt).Round(time.Second) / time.Second)}}, err
+	return response{http.StatusOK, issuedToken(tokens)}, err
+}
+
+func issuedToken(tokens auth.Tokens) api.IssuedToken {
+	return api.IssuedToken{AccessToken: tokens.Authorization.Reveal(), IssuedTokenType: api.TokenTypeAccess, TokenType: "Bearer",
+		ExpiresIn: int64(time.Until(tokens.ExpiresAt).Round(time.Second) / time.Second)}
 }
 
 func exchangeProblems(form url.Values) (problems []fault.Field) {
 	if form.Get(api.ParamGrantType) != api.GrantTokenExchange {
-		problems = fault.FieldProblem(api.ParamGrantType, "must be "+api.GrantTokenExchange)
+		problems = fault.FieldProblem(api.ParamGrantType, "must be one of "+api.GrantTokenExchange+", "+api.GrantDeviceCode)
 	}
 	if !slices.Contains([]string{api.TokenTypeJWT, api.TokenTypeID}, form.Get(api.ParamSubjectTokenType)) {
 		problems = append(problems, fault.Field{Field: api.ParamSubjectTokenType,
