@@ -35,3 +35,45 @@ func TestGrants(t *testing.T) {
 		}
 	}
 }
+
+// A role in a project counts there alone, and only for registries and alerts.
+func TestGrantsInProjects(t *testing.T) {
+	g := &Grants{Projects: map[string]Role{"a": RegistryEditor, "b": "viewer member", "c": Admin}}
+	for _, tt := range []struct {
+		project    string
+		permission Permission
+		want       bool
+	}{
+		{"a", CreateRegistries, true},
+		{"a", ReadAllProjects, false},
+		{"b", ValidateRegistries, true},
+		{"b", CreateRegistries, false},
+		{"c", ConfigureAlerts, true},
+		{"c", CreateUsers, false},
+		{"", ReadRegistries, false},
+		{"d", ReadRegistries, false},
+	} {
+		if got := g.In(tt.project, tt.permission); got != tt.want {
+			t.Errorf("%s in %q: %t", tt.permission, tt.project, got)
+		}
+	}
+	if got := g.Where(CreateRegistries); len(got) != 2 || got[0] != "a" || got[1] != "c" {
+		t.Errorf("create in %q", got)
+	}
+	if (*Grants)(nil).In("a", ReadRegistries) || (*Grants)(nil).Where(ReadRegistries) != nil {
+		t.Error("no grants grant something")
+	}
+}
+
+// Each role can be given once, and nothing that is not one: neither the mark of more roles nor a role with spaces.
+func TestProblem(t *testing.T) {
+	for given, valid := range map[Role]bool{"viewer": true, "viewer auditor": true, "none": true, "": false, "owner": false,
+		"viewer viewer": false, "viewer none": false, "viewer +": false, "+": false, " viewer": false, "operator": false} {
+		if got := Problem(given, Assignable()) == ""; got != valid {
+			t.Errorf("%q: %t", given, got)
+		}
+	}
+	if Problem(Auditor, InProjects()) == "" || Problem(None, InProjects()) == "" {
+		t.Error("given in a project")
+	}
+}
