@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/needs"
+	"github.com/regwarden/regwarden/test/identityprovider"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -46,11 +47,21 @@ type service struct {
 	Member   account  `json:"member"`
 	Registry registry `json:"registry"` // a real one, with a chart
 	Cloud    cloud    `json:"cloud"`
+	SSO      sso      `json:"sso"`
 
 	Page        string `json:"page"`        // file in pages, if no others are to be tested
 	Long        bool   `json:"long"`        // tests take longer and try more
 	Screenshots string `json:"screenshots"` // directory of the images, if they are to be made
 	Hostile     string `json:"hostile"`     // endpoint with markup in its certificate
+}
+
+// sso is another service, whose users log in at an identity provider.
+type sso struct {
+	URL      string `json:"url"`
+	Provider string `json:"provider"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Email    string `json:"email"`
 }
 
 type registry struct {
@@ -78,6 +89,7 @@ func TestConsole(t *testing.T) {
 			Env:   []string{"HTTPS_PROXY=" + s.Cloud.proxy, "NO_PROXY=127.0.0.1,localhost"},
 			Flags: []string{"--tls-self-signed", "--egress-proxy", "environment"}})
 		storeTested(t, server, s)
+		s.SSO = startSSO(t)
 		s.URL = server.URL
 	}
 
@@ -86,6 +98,23 @@ func TestConsole(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// startSSO starts a service and an identity provider at another site.
+func startSSO(t *testing.T) sso {
+	t.Helper()
+	p := identityprovider.StartAt(t, "localhost")
+	server := instance.Start(t, instance.Options{Insecure: true, Hosts: "127.0.0.1 localhost\n", Flags: []string{"--tls-self-signed"}})
+	admin := newAdmin(t, server)
+	admin.client.Do(http.MethodPut, "/v1/sso", instance.JSON(map[string]any{"spec": map[string]any{"issuer": p.URL, "name": "Example",
+		"clientId": identityprovider.ClientID, "clientSecret": identityprovider.ClientSecret, "ca": p.CA}}),
+		"Authorization", admin.token).Want(http.StatusNoContent)
+	var set struct {
+		Status struct{ CallbackURL, LogoutURL string }
+	}
+	admin.client.Do(http.MethodGet, "/v1/sso", "", "Authorization", admin.token).Want(http.StatusOK).Into(&set)
+	p.Register(set.Status.CallbackURL, set.Status.LogoutURL)
+	return sso{server.URL, p.URL, identityprovider.Username, identityprovider.Password, identityprovider.Email}
 }
 
 func start(t *testing.T, dataDir string, flags ...string) *instance.Server {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -44,6 +45,12 @@ type Provider struct {
 // Start starts a provider, which ends with the test.
 func Start(t *testing.T) *Provider {
 	t.Helper()
+	return StartAt(t, "127.0.0.1")
+}
+
+// StartAt is Start with 127.0.0.1 or localhost in the URL: to a browser these are different sites.
+func StartAt(t *testing.T, host string) *Provider {
+	t.Helper()
 	ca := testca.New(t, "identity provider")
 	p := &Provider{CA: ca.PEM()}
 	var handler http.Handler // needs the address
@@ -56,7 +63,7 @@ func Start(t *testing.T) *Provider {
 	})
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	p.URL = server.URL
+	p.URL = strings.Replace(server.URL, "127.0.0.1", host, 1)
 	handler = exampleop.SetupServer(p.URL, &clientStorage{storage.NewStorage(storage.NewUserStore(p.URL)), p}, nil, false,
 		op.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	return p
