@@ -69,10 +69,9 @@ func (s *registrySeries) collect(to chan<- prometheus.Metric, r watch.RegistryHe
 		}
 	}
 	state := r.Health.State
-	switch r.Health.Word() {
-	case watch.Healthy:
+	if word := r.Health.Word(); word == watch.Healthy {
 		send(s.healthy, 1)
-	case watch.Failing:
+	} else if word == watch.Failing {
 		send(s.healthy, 0)
 		send(s.failure, 1, state.Code, state.Reason, state.Stage)
 	}
