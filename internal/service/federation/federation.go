@@ -238,7 +238,7 @@ func refused(reason string) *fault.Error {
 }
 
 var messages = map[string]string{
-	ReasonMalformed: "subject_token must be a JWT with the claims iss, sub and exp, signed with an asymmetric algorithm.",
+	ReasonMalformed: "The token must be a JWT with the claims iss, sub and exp, signed with an asymmetric algorithm.",
 	ReasonExpired:   "The token has expired or is not valid yet. Request a new one from its issuer.",
 	ReasonNotTrusted: "No trust rule of this organization accepts the token. The audit log of the organization has the reason, such as a " +
 		"claim that differs.",
