@@ -52,7 +52,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "registry of another kind with the name of a path", method: "GET", path: of("image", "/ecr"), status: 404,
 			code: "ResourceNotFound"},
 		{name: "registry with the name of a path", method: "GET", path: of("image", "/basic"), status: 404, code: "ResourceNotFound"},
-		{name: "kind of resource that is not served", method: "GET", path: "/v1/roles", status: 404, code: "PathNotFound"},
+		{name: "kind of resource that is not served", method: "GET", path: "/v1/clusterprofiles", status: 404, code: "PathNotFound"},
 		{name: "resource of a kind that is not served", method: "DELETE", path: "/v1/teams/" + missing, status: 404, code: "PathNotFound"},
 		{name: "workspace roles", method: "PUT", path: "/v1/workspaces/users/" + missing + "/roles", body: `{"workspaces":[]}`, status: 405,
 			code: "MethodNotAllowed"},
