@@ -120,7 +120,7 @@ func (s scene) on(path string) string {
 
 // inOrder has the operations that delete at the end, and the one that ends the session last.
 func inOrder() []protectedOperation {
-	sorted := slices.Clone(operations)
+	sorted := append(slices.Clone(operations), protectedOperation{method: http.MethodPost, path: scan, body: `{"auths":{}}`})
 	slices.SortStableFunc(sorted, func(a, b protectedOperation) int { return rankOfOperation(a) - rankOfOperation(b) })
 	return sorted
 }
