@@ -40,6 +40,7 @@ func TestLoginPrompts(t *testing.T) {
 		{"Ctrl-C at the organization", nil, []step{email, password, {"Organization: ", "\x03"}}, 130, "interrupted"},
 		{"Ctrl-C at the API key", []string{"--api-key-stdin"}, []step{{"API key: ", "lanterns\x03"}}, 130, "interrupted"},
 		{"no email", nil, []step{{"Email: ", "\n"}}, 2, "nothing was entered"},
+		{"Ctrl-D at the email", nil, []step{{"Email: ", "\x04"}}, 2, "nothing was entered\r\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			terminal := instance.OpenTerminal(t)

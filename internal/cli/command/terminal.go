@@ -89,7 +89,7 @@ func Prompt(terminal io.Reader, prompt string) (string, error) {
 // Confirm asks a question on a terminal and reports whether yes was entered. Ctrl-D means no.
 func Confirm(terminal io.Reader, question string) (bool, error) {
 	entered, err := Prompt(terminal, question+" [y/N] ")
-	if errors.Is(err, errNothingEntered) || errors.Is(err, io.EOF) {
+	if errors.Is(err, errNothingEntered) {
 		return false, nil
 	}
 	return strings.EqualFold(entered, "y") || strings.EqualFold(entered, "yes"), err
@@ -118,7 +118,7 @@ func promptSecret(terminal io.Reader, prompt string) (secret.String, error) {
 // terminalError is the error of a prompt. Ctrl-D ends the input without an entry.
 func terminalError(err error) error {
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: %w", errNothingEntered, io.EOF)
+		return errNothingEntered
 	}
 	return fmt.Errorf("read from the terminal: %w", err)
 }
