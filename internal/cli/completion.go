@@ -26,6 +26,7 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 		"egress-proxy":         {proxyFromEnvironment, noProxy},
 		"egress-proxy-connect": {"address", "name"},
 		"format":               definitions.FormatNames(),
+		"kind":                 asStrings([]regcheck.Kind{regcheck.KindOCI, regcheck.KindChartRepository}),
 		"log-format":           {"text", "json"},
 		"log-level":            {"debug", "info", "warn", "error"},
 		"login-isolation":      {isolateProcess, isolateNothing},
