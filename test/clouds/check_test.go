@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -391,13 +392,25 @@ func TestRememberedCredentialsCostNoRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, password, _ := strings.Cut(string(pair), ":")
-	basic := w.check(t, private, regcheck.Auth{Type: regcheck.Basic, Username: user, Password: secret.String(password)})
+	fewest := func(auth regcheck.Auth) int { // requests that overlap on an idle machine need not on a busy one
+		least := math.MaxInt
+		for range 8 {
+			report := w.check(t, private, auth)
+			if !report.Valid {
+				t.Fatalf("%s: %s", report.Code, report.Message)
+			}
+			least = min(least, report.RoundTrips)
+		}
+		return least
+	}
+	basic := fewest(regcheck.Auth{Type: regcheck.Basic, Username: user, Password: secret.String(password)})
 	obtained := awsAuth("AKIAREADER", "reader-secret-of-aws")
-	first, second := w.check(t, private, obtained), w.check(t, private, obtained)
-	t.Logf("round trips: %d with the password, %d with remembered credentials, %d when they are obtained", basic.RoundTrips,
-		second.RoundTrips, first.RoundTrips)
-	if !basic.Valid || !second.Valid || second.RoundTrips != basic.RoundTrips {
-		t.Errorf("%d round trips, want %d as with the password", second.RoundTrips, basic.RoundTrips)
+	first := w.check(t, private, obtained)
+	remembered := fewest(obtained)
+	t.Logf("round trips: %d with the password, %d with remembered credentials, %d when they are obtained", basic, remembered,
+		first.RoundTrips)
+	if remembered != basic {
+		t.Errorf("%d round trips, want %d as with the password", remembered, basic)
 	}
 }
 
