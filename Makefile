@@ -48,15 +48,17 @@ test: ## Pass all tests; installs the Debian packages they need when it may, els
 	@test/all $(MAKE) --no-print-directory -j3 test-plain test-product test-system
 
 # Tests that compute much, which the race detector would make ten times slower: their files have the build tag !race. The packages of
-# definitions are only here, since they have neither goroutines nor locks; internal/cli/scan runs them in goroutines.
+# definitions are only here, since they have neither goroutines nor locks; internal/cli/scan runs them in goroutines. The matrix of
+# registries is here, too: other tests run its rows with the race detector, and test-long all of them.
 # In the other targets, those that take longest come first, so that none is left to run alone at the end; before the browser those of
 # databases that fail, which it would slow down.
 test-plain:
+	$(GO) test -vet=off -count=1 ./regcheck -run '^TestMatrix$$'
 	$(GO) test -timeout 20m -vet=off -count=1 ./internal/archtest ./internal/cli/scan ./definitions/...
 
 test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
-	packages=$$($(GO) list ./...) && $(race) -p 3 ./regcheck $$(echo "$$packages" | grep -vE "/definitions|/archtest")
+	packages=$$($(GO) list ./...) && $(race) -p 3 -skip '^TestMatrix$$' ./regcheck $$(echo "$$packages" | grep -vE "/definitions|/archtest")
 
 # The binary is linked once for all test packages.
 ifeq ($(linux),Linux)
@@ -70,6 +72,7 @@ test-system:
 endif
 
 test-long: deps ## Run the long forms of tests, for every night; takes a quarter of an hour
+	$(race) -timeout 60m ./regcheck -run '^TestMatrix$$'
 	$(race) -timeout 60m ./internal/service/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long
