@@ -153,7 +153,13 @@ func (w *Client) Reach(ctx context.Context, o egress.Origin) (*Peer, error) {
 func (w *Client) ReachVerified(ctx context.Context, o egress.Origin) (*Peer, error) {
 	if o != w.Home {
 		w.mu.Lock()
-		w.verified = append(w.verified, o)
+		if !slices.Contains(w.verified, o) {
+			if p := w.peers[o]; p != nil && w.SkipVerify { // a registry can lead there before: its connections are not verified
+				p.close()
+				delete(w.peers, o)
+			}
+			w.verified = append(w.verified, o)
+		}
 		w.mu.Unlock()
 	}
 	return w.Reach(ctx, o)
@@ -226,9 +232,9 @@ func (w *Client) Hop(ctx context.Context, from, to egress.Origin) (*Peer, error)
 	return next, nil
 }
 
-// tlsConfig returns the TLS configuration for an origin. Roots and skipVerify of the definition apply to all origins, as in
-// clients that use a definition. The client certificate is sent only to the origin of the endpoint, not to token services or
-// targets of redirects.
+// tlsConfig returns the TLS configuration for an origin. Roots of the definition apply to all origins, as in clients that use
+// a definition, and skipVerify to all but those of ReachVerified. The client certificate is sent only to the origin of the endpoint, not to
+// token services or targets of redirects.
 func (w *Client) tlsConfig(p *Peer, c *Conn) *tls.Config {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12,
