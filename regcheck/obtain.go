@@ -71,7 +71,7 @@ func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (g
 // withHintOf adds what is known of obtained credentials that the registry rejects.
 func (out outcome) withHintOf(got source.Credentials) outcome {
 	if f := out.failure; f != nil && (f.Entry.Code == CodeAccessDenied || f.Entry.Code == CodeAuthFailed) {
-		f.Hint += got.Hint()
+		f.Hint = got.Hint(f.Hint, f.Entry.Code == CodeAuthFailed)
 	}
 	return out
 }

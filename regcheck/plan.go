@@ -61,10 +61,12 @@ func (p *Plan) Registry() string { return p.base.String() }
 
 // secretField returns the field to correct if the registry rejects the credentials.
 func (p *Plan) secretField() string {
-	switch p.auth {
-	case Token:
+	switch {
+	case p.source != nil: // the credentials were obtained: the definition has no password
+		return "auth"
+	case p.auth == Token:
 		return "auth.token"
-	case Basic:
+	case p.auth == Basic:
 		return "auth.password"
 	default:
 		return "auth.type"
@@ -73,7 +75,7 @@ func (p *Plan) secretField() string {
 
 // userField returns the field to correct if the credentials are valid but have no permission.
 func (p *Plan) userField() string {
-	if p.auth == Basic {
+	if p.auth == Basic && p.source == nil {
 		return "auth.username"
 	}
 	return p.secretField()

@@ -58,6 +58,7 @@ type world struct {
 	down     atomic.Bool
 	network  network
 	ca       string       // PEM, of the certificate of all hosts
+	denied   atomic.Bool  // registries deny everything
 	replaced atomic.Bool  // another server responds to the requests for providers
 	later    atomic.Int64 // how much the clock of all providers is ahead of the machine's, in nanoseconds
 }
@@ -147,7 +148,7 @@ func newWorld(t *testing.T) *world {
 			w.ServeHTTP(rw, r)
 			return
 		}
-		if user, password, _ := r.BasicAuth(); !accept(user, password) {
+		if user, password, _ := r.BasicAuth(); !accept(user, password) || w.denied.Load() {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="https://`+host+`/",service="ecr.amazonaws.com"`)
 			http.Error(rw, "Not Authorized", http.StatusUnauthorized)
 			return
@@ -447,6 +448,16 @@ func TestOutages(t *testing.T) {
 					report.Message)
 			}
 		}
+	}
+}
+
+// A registry that rejects what was obtained has its field in auth: the definition has no password.
+func TestObtainedCredentialsAreRejected(t *testing.T) {
+	w := newWorld(t)
+	w.denied.Store(true)
+	report := w.check(t, private, awsAuth("AKIAREADER", "reader-secret-of-aws"))
+	if report.Code != regcheck.CodeAuthFailed || report.Field != "auth" || strings.Contains(report.Hint, "password") {
+		t.Errorf("%s, field %q: %s %s", report.Code, report.Field, report.Message, report.Hint)
 	}
 }
 

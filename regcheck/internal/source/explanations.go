@@ -34,7 +34,7 @@ func Explanations() []Explanation {
 				"and sts:AssumeRole in its own policy. The role must exist."},
 		{Reason: AmbientNotAllowed, Field: "auth",
 			Sentence: "The definition asks for the identity of {program}, which it may not use.",
-			Hint:     "Give a key in the definition, or let the operator of {program} allow its identity for this organization."},
+			Hint:     "Give a key in the definition, or ask the operator of {program} to allow its identity for this organization."},
 		{Reason: IdentityMissing,
 			Sentence: "The machine on which {program} runs has no identity at the cloud.",
 			Hint:     "Attach a role or identity to the machine or pod, or give a key in the definition."},

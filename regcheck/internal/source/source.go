@@ -70,12 +70,17 @@ func (c Credentials) Describe() message.Text {
 	return text
 }
 
-// Hint returns what to do if the registry rejects the credentials, in addition to what a check says in general.
-func (c Credentials) Hint() message.Text {
-	if c.Account == "" {
-		return ""
+// Hint returns what to do if the registry denies access with the credentials, or rejects them. usual is what a check says in general, which
+// for rejected ones is about a password in the definition.
+func (c Credentials) Hint(usual message.Text, rejected bool) message.Text {
+	if rejected && c.Issuer != "" {
+		usual = message.Of("%s issued these credentials for this check, so they have not expired. Allow the identity in {auth} to use the "+
+			"registry, and check that {endpoint} is the registry of its account and region.", c.Issuer)
 	}
-	return message.Of(" The key belongs to account %s: the policy of the repository must allow that account.", c.Account)
+	if c.Account == "" {
+		return usual
+	}
+	return usual + message.Of(" The key belongs to account %s: the policy of the repository must allow that account.", c.Account)
 }
 
 // Call sends one request and returns the response, of which at most a few KiB are read. It follows no redirect.
