@@ -146,7 +146,7 @@ func (z Azure) exchange(ctx context.Context, call Call, access secret.String, no
 	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden {
 		return Credentials{}, &Refusal{Reason: NotAuthorized, Field: "auth.azure.clientId",
 			Seen: message.Of("%s returned %d for the token of Entra ID: %s.", host, a.Status,
-				a.Show(string(a.Body[:min(len(a.Body), 200)]))),
+				a.excerpt()),
 			Hint: "Assign the application the role AcrPull on the registry " +
 				"(with repository permissions: Container Registry Repository Reader)."}
 	}
@@ -184,12 +184,12 @@ func refuseEntra(host string, a *Response, err error) error {
 		{"AADSTS53003", Refusal{Reason: NotAuthorized, Field: "auth.azure.clientId",
 			Hint: "Allow the application in the policies for conditional access."}},
 		{"AADSTS700024", Refusal{Reason: TokenRejected,
-			Hint: "Let the cluster renew the token, and correct the clock of the machine on which {program} runs."}},
+			Hint: "Check that the cluster renews the token, and correct the clock of the machine on which {program} runs."}},
 		{"AADSTS700211", notFederated}, {"AADSTS700212", notFederated}, {"AADSTS700213", notFederated}, {"AADSTS70021", notFederated},
 		{"AADSTS500011", Refusal{Reason: NotAuthorized, Field: "auth.azure.tenantId",
 			Hint: "Correct {auth.azure.tenantId}: the tenant has no registries."}},
 	} {
-		// A number must not be followed by a digit: AADSTS90002 is also the begin of AADSTS900023.
+		// A number must not be followed by a digit: AADSTS90002 is also the beginning of AADSTS900023.
 		_, after, found := strings.Cut(e.Description, known.number)
 		if found && (after == "" || after[0] < '0' || after[0] > '9') {
 			r := known.Refusal

@@ -42,6 +42,9 @@ func (c *Cache) Get(s Source, now time.Time) (got Credentials) {
 
 // Forget removes the credentials of a source, which a registry rejected.
 func (c *Cache) Forget(s Source) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.entries, keyOf(s))

@@ -88,7 +88,7 @@ func (g GitHub) Depends() []string {
 
 // Obtain implements Source.
 func (g GitHub) Obtain(ctx context.Context, call Call, now time.Time) (Credentials, error) {
-	// The begin is a minute earlier, as GitHub advises for clocks that differ; 10 minutes is the longest time that it accepts.
+	// iat is a minute earlier, as GitHub advises for clocks that differ; 10 minutes is the longest time that it accepts.
 	assertion, err := signedJWT(g.Key.signer, (&jose.SignerOptions{}).WithType("JWT"),
 		map[string]any{"iss": g.App, "iat": now.Add(-time.Minute).Unix(), "exp": now.Add(9 * time.Minute).Unix()})
 	if err != nil {

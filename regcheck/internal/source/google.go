@@ -128,7 +128,7 @@ func (g Google) Obtain(ctx context.Context, call Call, now time.Time) (Credentia
 	if err != nil {
 		return Credentials{}, g.refuse(a, err, now)
 	}
-	return Credentials{Username: "oauth2accesstoken", Password: token.Access, Expires: token.Expires, Issuer: googleHost}, nil
+	return googleCredentials(googleHost, token), nil
 }
 
 // refuse explains an error of Google's token endpoint. Its codes are those of OAuth; only the description distinguishes the causes.

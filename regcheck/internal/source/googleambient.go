@@ -35,7 +35,7 @@ func (googleMachine) Obtain(ctx context.Context, call Call, now time.Time) (Cred
 		return Credentials{}, &Refusal{Reason: IdentityMissing, Seen: seen, Hint: "Attach a service account to the machine."}
 	case a.Status == http.StatusForbidden:
 		return Credentials{}, &Refusal{Reason: NotAuthorized, Seen: seen,
-			Hint: "Let the Kubernetes service account use that of Google: roles/iam.workloadIdentityUser."}
+			Hint: "Grant the Kubernetes service account roles/iam.workloadIdentityUser on the service account of Google."}
 	}
 	token, err := readOAuthToken(metadata, a, now)
 	if err != nil {

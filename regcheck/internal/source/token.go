@@ -71,7 +71,7 @@ func withClaims(err error, token string) error {
 	return r
 }
 
-// shorten returns the begin of a text.
+// shorten returns the beginning of a text.
 func shorten(text string) string { return text[:min(len(text), 200)] }
 
 // unreachableLocal explains that a service of the machine does not respond: it usually has none.
@@ -83,5 +83,5 @@ func unreachableLocal(err error) error {
 	return err
 }
 
-// excerpt returns the begin of a body, cleaned.
+// excerpt returns the beginning of a body, cleaned.
 func (a *Response) excerpt() string { return a.Show(shorten(string(a.Body))) }
