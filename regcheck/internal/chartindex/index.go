@@ -279,12 +279,8 @@ func usable(item map[string]string) bool {
 func (c *collector) consider(v Version, deprecated bool) {
 	c.count(v)
 	for _, i := range c.wanted {
-		match := &c.Found[i]
-		if len(match.Versions) < maxNames {
-			match.Versions = append(match.Versions, v.Version)
-		}
 		if c.fits(i, v) {
-			match.Version = &v
+			c.Found[i].Version = &v
 		}
 	}
 	if newer(v, c.best) {
@@ -295,6 +291,11 @@ func (c *collector) consider(v Version, deprecated bool) {
 // count counts a version of the current chart, and lists it.
 func (c *collector) count(v Version) {
 	c.Versions++
+	for _, i := range c.wanted {
+		if match := &c.Found[i]; len(match.Versions) < maxNames {
+			match.Versions = append(match.Versions, strings.Clone(v.Version))
+		}
+	}
 	if len(c.All) < c.most {
 		c.All = append(c.All, Version{Chart: Chart{c.chart, strings.Clone(v.Version)}, Digest: strings.Clone(v.Digest)})
 	}

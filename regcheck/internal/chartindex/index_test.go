@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,9 +160,6 @@ func (g *generator) next() {
 
 // An index of 50 MiB is read in little memory.
 func TestReadLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 50 MiB")
-	}
 	source := &generator{left: 50 << 20}
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -201,6 +199,15 @@ func TestReadLists(t *testing.T) {
 				t.Errorf("%s: %v, %+v, want %d of %v", name, err, i.All, most, want)
 			}
 		}
+	}
+}
+
+// A version that is not there is compared with those that are, also where the index is no more examined completely.
+func TestVersionsOfAMissingOne(t *testing.T) {
+	c := &collector{want: []Chart{{"nginx", "9.9.9"}}, names: map[string]bool{}, Index: Index{Found: make([]Match, 1)}}
+	i, err := c.result((&stream{collector: c, parsed: maxParsed + 1}).read(bufio.NewReaderSize(strings.NewReader(entry), maxWhole+1)))
+	if err != nil || i.Found[0].Version != nil || !slices.Equal(i.Found[0].Versions, []string{"1.2.3", "2.0.0-rc.1"}) {
+		t.Errorf("%+v, %v", i, err)
 	}
 }
 
