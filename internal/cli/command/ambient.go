@@ -26,7 +26,7 @@ func ambient(endpoint string, getenv func(string) string) (*regcheck.Auth, error
 	case regcheck.ECR:
 		if id := getenv("AWS_ACCESS_KEY_ID"); id != "" {
 			a := &regcheck.AWSKey{AccessKey: id, SecretKey: secret.String(getenv("AWS_SECRET_ACCESS_KEY")),
-				SessionToken: secret.String(getenv("AWS_SESSION_TOKEN")), RoleARN: getenv("AWS_ROLE_ARN")}
+				SessionToken: secret.String(getenv("AWS_SESSION_TOKEN"))}
 			return &regcheck.Auth{Type: kind, AWS: a}, missing(getenv, "AWS_SECRET_ACCESS_KEY")
 		}
 		return &regcheck.Auth{Type: kind, AWS: &regcheck.AWSKey{Ambient: true}}, nil
@@ -42,8 +42,9 @@ func ambient(endpoint string, getenv func(string) string) (*regcheck.Auth, error
 // ambientVariables are where --ambient takes fields from.
 var ambientVariables = map[string]string{
 	"auth.aws.accessKey": "AWS_ACCESS_KEY_ID", "auth.aws.secretKey": "AWS_SECRET_ACCESS_KEY", "auth.aws.sessionToken": "AWS_SESSION_TOKEN",
-	"auth.aws.roleArn": "AWS_ROLE_ARN", "auth.gcp.serviceAccount": "GOOGLE_APPLICATION_CREDENTIALS",
-	"auth.azure.tenantId": "AZURE_TENANT_ID", "auth.azure.clientId": "AZURE_CLIENT_ID", "auth.azure.clientSecret": "AZURE_CLIENT_SECRET",
+	"auth.gcp.serviceAccount": "GOOGLE_APPLICATION_CREDENTIALS",
+	"auth.azure.tenantId":     "AZURE_TENANT_ID", "auth.azure.clientId": "AZURE_CLIENT_ID",
+	"auth.azure.clientSecret": "AZURE_CLIENT_SECRET",
 }
 
 // Named returns the function that says which flag, or variable of --ambient, sets a field. flag is that without --ambient.

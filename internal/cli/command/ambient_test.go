@@ -41,6 +41,9 @@ func TestAmbient(t *testing.T) {
 			t.Errorf("%s: %v, %v", row.endpoint, a, err)
 			continue
 		}
+		if a.AWS != nil && a.AWS.RoleARN != "" { // AWS_ROLE_ARN is for web identities
+			t.Errorf("%s: assumes the role %s", row.endpoint, a.AWS.RoleARN)
+		}
 		secrets := secretOf(a)
 		if secrets != row.secrets {
 			t.Errorf("%s: secrets %q", row.endpoint, secrets)
