@@ -93,7 +93,7 @@ func (p Commands) setSSO() *cobra.Command {
 	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil, "domain that the address of a new user must have; may be repeated")
 	flags.BoolVar(&given.EmailsVerified, "emails-verified", false,
 		"the provider verifies every address, although its tokens do not say so")
-	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName and groups; may be "+
+	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName and lastName; may be "+
 		"repeated")
 	flags.StringVar(&ca, "ca", "", "file of CA certificates (PEM) to trust for the provider in addition to the system's")
 	flags.BoolVar(&given.Disabled, "disabled", false, "allow no login by the provider")

@@ -100,7 +100,7 @@ func domainsProblem(domains []string) string {
 }
 
 func claimsProblem(claims map[string]string) string {
-	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName, identities.ClaimGroups}
+	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName}
 	for key, claim := range claims {
 		if !slices.Contains(known, key) || textProblem(claim, 200) != "" {
 			return "must have names of claims, by " + strings.Join(known, ", ")
@@ -109,7 +109,7 @@ func claimsProblem(claims map[string]string) string {
 	return ""
 }
 
-// Provider returns the identity provider of the caller's organization, without an issuer if there is none. Only administrators may call it.
+// Provider returns the identity provider of the caller's organization, without an issuer if there is none. It requires access.ReadTrusts.
 //
 // Faults: Forbidden; NotFound for an operator's organization.
 func (d Providers) Provider(ctx context.Context, p auth.Principal, org string) (Provider, error) {
@@ -152,10 +152,15 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return changeResult{}, err
 			}
-			if next.Secret = stored.Secret; stored.Secret != "" && stored.Issuer != input.Issuer ||
-				stored.Secret == "" && input.Secret != "" {
-				return changeResult{}, fault.InvalidFields(fault.Field{Field: "clientSecret",
-					Problem: "is required with another issuer: the stored one is not sent to it"})
+			problem := ""
+			switch next.Secret = stored.Secret; {
+			case stored.Secret != "" && stored.Issuer != input.Issuer:
+				problem = "is required with another issuer: the stored one is not sent to it"
+			case stored.Secret == "" && input.Secret != "":
+				problem = "is required: none is stored"
+			}
+			if problem != "" {
+				return changeResult{}, fault.InvalidFields(fault.Field{Field: "clientSecret", Problem: problem})
 			}
 		}
 		return changeResult{orgUID: orgUID, uid: input.Issuer}, tx.Identities.PutProvider(ctx, next)
@@ -216,7 +221,7 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 		})
 }
 
-// Identity returns who a user is at the identity provider, empty if that is not known: for administrators any user of the organization,
+// Identity returns who a user is at the identity provider, empty if that is not known: any user of the organization with access.ReadUsers,
 // for others themselves.
 //
 // Faults: Forbidden; NotFound.

@@ -29,21 +29,26 @@ func (s *SSO) Recheck(ctx context.Context, session string) error {
 	if err != nil || !claimed {
 		return fault.Wrap("ask an identity provider", err)
 	}
-	token, gone, err := s.ask(ctx, identity, stored)
+	// The provider may consume the refresh token although the client has left.
+	token, gone, err := s.ask(context.WithoutCancel(ctx), identity, stored)
+	next := s.recheck
 	switch {
 	case gone:
-		return fault.Wrap("end sessions", s.endSessions(ctx, audit.Origin{}, identity, ""))
+		return fault.Wrap("end sessions", s.endSessions(ctx, audit.Origin{}, identity))
 	case err != nil:
-		if ctx.Err() == nil && s.service.config.Log != nil {
+		if s.service.config.Log != nil {
 			s.service.config.Log.Warn("identity provider not available", "org", stored.OrgUID, "issuer", stored.Issuer, "error", err)
 		}
-		return nil
+		if token == nil {
+			return nil
+		}
+		next = recheckPause // the ID token could not be verified, but the new refresh token replaces the former one
 	}
 	err = s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { // the former refresh token may be consumed
 		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
 			return err
 		}
-		return tx.Identities.Verified(ctx, identity.UID, secret.String(token.RefreshToken), s.service.config.Now().Add(s.recheck))
+		return tx.Identities.Verified(ctx, identity.UID, secret.String(token.RefreshToken), s.service.config.Now().Add(next))
 	})
 	return fault.Wrap("store what an identity provider returned", err)
 }
@@ -94,8 +99,8 @@ func (s *SSO) ask(ctx context.Context, identity identities.Identity, stored iden
 	return token, err == nil && (reason != "" || claimed.subject != identity.Subject), err
 }
 
-// endSessions ends the live sessions of a person: those of one session of the provider, or all if sid is empty.
-func (s *SSO) endSessions(ctx context.Context, origin audit.Origin, identity identities.Identity, sid string) error {
+// endSessions ends the live sessions of a person.
+func (s *SSO) endSessions(ctx context.Context, origin audit.Origin, identity identities.Identity) error {
 	return s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		now := s.service.config.Now()
 		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
@@ -105,7 +110,7 @@ func (s *SSO) endSessions(ctx context.Context, origin audit.Origin, identity ide
 		if err != nil {
 			return err
 		}
-		sessions, err := tx.Identities.Live(ctx, identity.UID, sid, now)
+		sessions, err := tx.Identities.Live(ctx, identity.UID, now)
 		for i := 0; i < len(sessions) && err == nil; i++ {
 			if _, err = tx.Sessions.End(ctx, sessions[i], endedByProvider, now); err == nil {
 				err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID,

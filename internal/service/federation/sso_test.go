@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -43,11 +44,12 @@ type identityProvider struct {
 	nonce     string
 	challenge string
 	refreshes int
+	valid     map[string]bool // refresh tokens, each of which is accepted once
 }
 
 func mustProvider(t *testing.T, change func(*directory.Provider)) *identityProvider {
 	t.Helper()
-	p := &identityProvider{world: mustWorld(t)}
+	p := &identityProvider{world: mustWorld(t), valid: map[string]bool{}}
 	p.sso = NewSSO(p.Service, audience+"/", 0)
 	p.auth.AskProvider(p.sso.Recheck)
 	p.sign = func(claims map[string]any) string { return sign(t, claims) }
@@ -80,7 +82,10 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) bool {
 	case id != clientID || password != url.QueryEscape(clientSecret):
 		p.status, p.failure = http.StatusUnauthorized, "invalid_client"
 	case r.PostForm.Get("grant_type") == "refresh_token":
-		p.refreshes++
+		if p.refreshes++; !p.valid[r.PostForm.Get("refresh_token")] {
+			p.failure = "invalid_grant"
+		}
+		delete(p.valid, r.PostForm.Get("refresh_token"))
 	case base64.RawURLEncoding.EncodeToString(sum[:]) != p.challenge:
 		p.failure = "invalid_grant"
 	}
@@ -99,7 +104,8 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) bool {
 	}
 	body := map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": p.sign(claims)}
 	if !p.noRefresh {
-		body["refresh_token"] = "refresh token " + rand.Text()
+		refresh := "refresh token " + rand.Text()
+		body["refresh_token"], p.valid[refresh] = refresh, true
 	}
 	write(w, body)
 	return true
@@ -531,6 +537,49 @@ func TestProviderIsAskedEachHour(t *testing.T) {
 	if len(records) != 1 || records[0].Action != audit.SessionEnd || records[0].Reason != endedByProvider ||
 		records[0].ActorName != "ada@example.com" {
 		t.Errorf("recorded as %+v", records)
+	}
+}
+
+// TestRefreshTokenOfTheProviderIsNotLost has a browser leave while the provider responds, and then a provider whose keys cannot be read:
+// it has accepted the former refresh token, and gave another one.
+func TestRefreshTokenOfTheProviderIsNotLost(t *testing.T) {
+	p := mustProvider(t, nil)
+	done, err := p.login(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	p.set(func() {
+		p.serve = func(w http.ResponseWriter, r *http.Request) bool {
+			leave()
+			return p.token(w, r)
+		}
+	})
+	p.move(61 * time.Minute)
+	_, _ = p.auth.Authenticator.AuthenticateConsole(ctx, done.Reference) // the browser has left
+	p.set(func() { p.serve = p.token })
+	p.move(61 * time.Minute)
+	if _, err := p.principal(t, done); err != nil || p.refreshes != 2 {
+		t.Errorf("asked %d times, want 2; %v", p.refreshes, err)
+	}
+	p.set(func() {
+		p.sign = func(claims map[string]any) string { return signWith(t, keys()["new"], jose.RS256, "key-9", claims) }
+		p.serve = func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/jwks") {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return true
+			}
+			return p.token(w, r)
+		}
+	})
+	p.move(61 * time.Minute)
+	_, _ = p.principal(t, done) // whether it is refused or not
+	p.set(func() {
+		p.sign, p.serve = func(claims map[string]any) string { return sign(t, claims) }, p.token
+	})
+	p.move(recheckPause)
+	if _, err := p.principal(t, done); err != nil {
+		t.Errorf("after %d refreshes: %v", p.refreshes, err)
 	}
 }
 

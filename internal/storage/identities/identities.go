@@ -38,12 +38,11 @@ const (
 	ClaimEmail     = "email"
 	ClaimFirstName = "firstName"
 	ClaimLastName  = "lastName"
-	ClaimGroups    = "groups"
 )
 
 // Claim returns the name of the claim that has a value: the configured one, or that of OpenID Connect.
 func (s Settings) Claim(key string) string {
-	standard := map[string]string{ClaimEmail: "email", ClaimFirstName: "given_name", ClaimLastName: "family_name", ClaimGroups: "groups"}
+	standard := map[string]string{ClaimEmail: "email", ClaimFirstName: "given_name", ClaimLastName: "family_name"}
 	return cmp.Or(s.Claims[key], standard[key])
 }
 
@@ -69,7 +68,6 @@ const (
 		changed_at = excluded.changed_at`
 	providerColumns   = `SELECT org_uid, issuer, settings, client_secret, changed_at FROM identity_providers`
 	sqlProvider       = providerColumns + ` WHERE org_uid = $1`
-	sqlProviders      = providerColumns + ` WHERE issuer = $1 ORDER BY org_uid`
 	sqlAnyProvider    = `SELECT COUNT(*) FROM (SELECT 1 FROM identity_providers LIMIT 1) AS found`
 	sqlDeleteProvider = `DELETE FROM identity_providers WHERE org_uid = $1`
 
@@ -91,7 +89,7 @@ const (
 	sqlSession       = sessionColumns + ` WHERE session_uid = $1`
 	// Sessions that live at $2.
 	sqlLive = `SELECT x.session_uid FROM session_identities x JOIN sessions s ON s.uid = x.session_uid
-		WHERE x.identity_uid = $1 AND s.ended_at IS NULL AND s.idle_until > $2 AND s.max_until > $2 AND ($3 = '' OR x.sid = $3)
+		WHERE x.identity_uid = $1 AND s.ended_at IS NULL AND s.idle_until > $2 AND s.max_until > $2
 		ORDER BY x.session_uid`
 )
 
@@ -157,11 +155,6 @@ func (tx Identities) scanProvider(row rows.Scanner, p *Provider) error {
 // Provider returns the provider of an organization.
 func (tx Identities) Provider(ctx context.Context, orgUID string) (Provider, error) {
 	return rows.One(ctx, tx.db, tx.scanProvider, sqlProvider, orgUID)
-}
-
-// ProvidersOf returns the providers with that issuer.
-func (tx Identities) ProvidersOf(ctx context.Context, issuer string) ([]Provider, error) {
-	return rows.All(ctx, tx.db, tx.scanProvider, sqlProviders, issuer)
 }
 
 // AnyProvider reports whether any organization has a provider.
@@ -252,9 +245,9 @@ func (tx Identities) Session(ctx context.Context, uid string) (Session, error) {
 	}, sqlSession, uid)
 }
 
-// Live lists the uids of the live sessions of an identity: those of one session of the provider, or all if sid is empty.
-func (tx Identities) Live(ctx context.Context, identityUID, sid string, now time.Time) ([]string, error) {
-	return rows.All(ctx, tx.db, rows.ScanText, sqlLive, identityUID, rows.Millis(now), sid)
+// Live lists the uids of the live sessions of an identity.
+func (tx Identities) Live(ctx context.Context, identityUID string, now time.Time) ([]string, error) {
+	return rows.All(ctx, tx.db, rows.ScanText, sqlLive, identityUID, rows.Millis(now))
 }
 
 // Encrypt encrypts what a browser holds for a short time, as JSON. The purpose and the organization are part of what is authenticated.
