@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // changedFields returns the names of the fields in which a registry differs from what is stored, for the audit record. Secrets that could
@@ -18,9 +20,7 @@ func changedFields(old, now store.Registry) (fields []string) {
 		{"basePath", old.BasePath == now.BasePath},
 		{"baseContentPath", old.BaseContentPath == now.BaseContentPath}, {"references", slices.Equal(old.References, now.References)},
 		{"providerType", old.ProviderType == now.ProviderType}, {"auth.type", old.AuthType == now.AuthType},
-		{"auth.username", old.Username == now.Username}, {"auth.password", old.Secrets.Password == now.Secrets.Password},
-		{"auth.passCredentials", old.AuthSettings["passCredentials"] == now.AuthSettings["passCredentials"]},
-		{"auth.token", old.Secrets.Token == now.Secrets.Token}, {"auth.tls.enabled", old.TLSEnabled == now.TLSEnabled},
+		{"auth.username", old.Username == now.Username}, {"auth.tls.enabled", old.TLSEnabled == now.TLSEnabled},
 		{"auth.tls.ca", old.CA == now.CA}, {"auth.tls.certificate", old.Certificate == now.Certificate},
 		{"auth.tls.key", old.Secrets.Key == now.Secrets.Key}, {"auth.tls.insecureSkipVerify", old.TLSSkipVerify == now.TLSSkipVerify},
 		{"isSyncSupported", old.SyncSupported == now.SyncSupported}, {"isPrivate", old.Private == now.Private},
@@ -31,5 +31,34 @@ func changedFields(old, now store.Registry) (fields []string) {
 			fields = append(fields, field.name)
 		}
 	}
+	before, after := credentialFields(old), credentialFields(now)
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if before[name] != after[name] {
+			fields = append(fields, name)
+		}
+	}
 	return fields
+}
+
+// credentialFields returns the fields of the credentials of a registry with their values, without those that are empty.
+func credentialFields(r store.Registry) map[string]secret.String {
+	a := &regcheck.Auth{Type: regcheck.AuthType(r.AuthType)}
+	restore(a, r.AuthSettings, r.Secrets.Password, r.Secrets.Token)
+	fields := map[string]secret.String{}
+	for _, s := range secretsOf(a) {
+		if *s.value != "" {
+			fields[s.field] = *s.value
+		}
+	}
+	for name, value := range r.AuthSettings {
+		fields["auth."+memberOf[a.Type]+name] = secret.String(value)
+	}
+	return fields
+}
+
+// memberOf is the member of auth that has the settings of a type. Those of other types are in auth itself.
+var memberOf = map[regcheck.AuthType]string{
+	regcheck.ECR: "aws.", regcheck.GCP: "gcp.", regcheck.Azure: "azure.", regcheck.GitHub: "github.",
 }

@@ -1,6 +1,7 @@
 package registries
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,37 @@ func TestObtainedCredentialsIdentify(t *testing.T) {
 			t.Errorf("%v has the identity of %s", a, other)
 		}
 		seen[id] = string(a.Type)
+	}
+}
+
+// The record of an update has the names of the fields that it changed, also of what credentials are obtained with.
+func TestChangedFieldsOfCredentials(t *testing.T) {
+	types := obtainedTypes()
+	password := &regcheck.Auth{Type: regcheck.Basic, Username: "u", Password: "p"}
+	changed := func(a *regcheck.Auth, change func(*regcheck.Auth)) *regcheck.Auth {
+		a = cloned(a)
+		change(a)
+		return a
+	}
+	for _, row := range []struct {
+		name     string
+		old, now *regcheck.Auth
+		want     []string
+	}{
+		{"nothing", types[0], types[0], nil},
+		{"key of AWS", types[0], changed(types[0], func(a *regcheck.Auth) { a.AWS.AccessKey, a.AWS.SecretKey = "other", "other" }),
+			[]string{"auth.aws.accessKey", "auth.aws.secretKey"}},
+		{"role of AWS removed", types[0], changed(types[0], func(a *regcheck.Auth) { a.AWS.RoleARN = "" }), []string{"auth.aws.roleArn"}},
+		{"key of an app", types[len(types)-1], changed(types[len(types)-1], func(a *regcheck.Auth) { a.GitHub.PrivateKey = "other" }),
+			[]string{"auth.github.privateKey"}},
+		{"password", password, changed(password, func(a *regcheck.Auth) { a.Password = "other" }), []string{"auth.password"}},
+		{"who gets the password", password, changed(password, func(a *regcheck.Auth) { a.PassCredentials = true }),
+			[]string{"auth.passCredentials"}},
+		{"type", password, &regcheck.Auth{Type: regcheck.Token, Token: "t"},
+			[]string{"auth.type", "auth.username", "auth.password", "auth.token"}},
+	} {
+		if got := changedFields(storedWith(row.old).Registry, storedWith(row.now).Registry); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }
