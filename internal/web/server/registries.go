@@ -181,6 +181,9 @@ func (h registryHandlers) listRegistryNames(c *call) (response, error) {
 func (h registryHandlers) listHelm(c *call) (response, error) {
 	return h.listOfKind(c, func(r registries.Summary) (any, error) {
 		stored, err := h.registries.Get(c.Context(), c.principal, r.UID)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil, nil // deleted since
+		}
 		return h.show(stored), err
 	})
 }
@@ -203,8 +206,9 @@ func (h registryHandlers) listOfKind(c *call, show func(registries.Summary) (any
 			for _, r := range page {
 				one := shownSummary{Summary: r}
 				if r.Kind == string(h.kind) && err == nil {
-					one.shown, err = show(r)
-					tail.ListMeta.Count++
+					if one.shown, err = show(r); one.shown != nil {
+						tail.ListMeta.Count++
+					}
 				}
 				list = append(list, one)
 			}
