@@ -3,7 +3,6 @@ package access
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -79,9 +78,9 @@ func (p Commands) createTrust() *cobra.Command {
 				return err
 			}
 			if jwks != "" {
-				text, err := os.ReadFile(jwks) // #nosec G304 -- a file of the user
+				text, err := command.ReadFlagFile("jwks", jwks)
 				if err != nil {
-					return command.AsUsage(fmt.Errorf("--jwks: %w", err))
+					return command.AsUsage(err)
 				}
 				rule.Spec.JWKS = string(text)
 			}

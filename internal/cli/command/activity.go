@@ -78,7 +78,9 @@ func (a *Activity) Ended(stage regcheck.Stage) {
 		return
 	}
 	a.erase()
-	if next := slices.Index(stages, stage) + 1; next < len(stages) {
+	if stage == regcheck.StageCredentials { // which few definitions have
+		a.enter(regcheck.StageAuth)
+	} else if next := slices.Index(stages, stage) + 1; next < len(stages) {
 		a.enter(stages[next])
 	}
 }

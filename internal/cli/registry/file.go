@@ -69,13 +69,16 @@ func filesOf(name string) (files []string, err error) {
 
 // documentsOf reads the documents of one file.
 func documentsOf(stdin io.Reader, file string) (found []document, err error) {
-	data, dir := []byte(nil), filepath.Dir(file)
-	if file == "-" {
-		data, err = io.ReadAll(io.LimitReader(stdin, maxFile+1))
-		dir = "."
-	} else {
-		data, err = os.ReadFile(file) // #nosec G304 -- a file of the user
+	from, dir := stdin, filepath.Dir(file) // "." for standard input
+	if file != "-" {
+		opened, err := os.Open(file) // #nosec G304 -- a file of the user
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		from = opened
 	}
+	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		err = fmt.Errorf("%s is larger than %d MiB", file, maxFile>>20)
 	}
