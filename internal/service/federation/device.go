@@ -229,9 +229,9 @@ func (d *Devices) poll(ctx context.Context, hash []byte, now time.Time) (device 
 // vouched returns the login of a device by the session in which it was confirmed. That session must live at the time of the login.
 func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth.Vouched, err error) {
 	var identity identities.Identity
+	var session store.Session
 	err = d.service.db.View(ctx, func(tx *store.Tx) error {
-		session, err := tx.Sessions.Get(ctx, device.SessionUID)
-		if err != nil {
+		if session, err = tx.Sessions.Get(ctx, device.SessionUID); err != nil {
 			return err
 		}
 		v = auth.Vouched{Org: store.Org{UID: session.OrgUID, Name: session.OrgName}, Method: audit.MethodConsole, Target: device.Address,
@@ -246,17 +246,17 @@ func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth
 		return err
 	})
 	v.User = func(tx *store.Tx) (store.User, error) {
-		session, err := tx.Sessions.Get(ctx, device.SessionUID)
+		user, err := tx.Users.Get(ctx, session.OrgUID, session.UserUID) // first: if a password is set after this read, the login fails
+		if err == nil {
+			session, err = tx.Sessions.Get(ctx, device.SessionUID)
+		}
 		if err == nil && (!session.EndedAt.IsZero() || !d.service.config.Now().Before(session.MaxUntil)) {
 			err = auth.ErrNoLogin
 		}
 		if err == nil {
 			err = tx.Identities.DeleteDevice(ctx, device.Hash)
 		}
-		if err != nil {
-			return store.User{}, err
-		}
-		return tx.Users.Get(ctx, session.OrgUID, session.UserUID)
+		return user, err
 	}
 	if identity.UID != "" {
 		v.Stored = func(tx *store.Tx, session string) error {

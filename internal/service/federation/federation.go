@@ -1,5 +1,5 @@
-// Package federation logs in callers that another service vouches for: it exchanges tokens of trusted issuers, such as the platform of a
-// pipeline, for authorization tokens.
+// Package federation logs in callers without a password: it exchanges tokens of trusted issuers, such as the platform of a pipeline, logs
+// people in by the identity provider of their organization, and logs in programs that a person confirms in a browser.
 //
 // Package directory manages the rules by which an organization trusts an issuer, and auth has the sessions.
 package federation

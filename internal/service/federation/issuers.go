@@ -31,12 +31,12 @@ const (
 	keysFresh = time.Hour
 	// keysUsable is how long they are used while the issuer does not respond.
 	keysUsable = 24 * time.Hour
-	// fetchPause is the shortest time between two fetches: everybody can send a token with an unknown key.
+	// fetchPause is the shortest time between two fetches: anyone can send a token with an unknown key.
 	fetchPause = 30 * time.Second
 )
 
-// errIssuer is why the keys of an issuer are not known. The text is for the audit log and administrators.
-var errIssuer = errors.New("the keys of the issuer could not be read")
+// errIssuer is why an issuer cannot be asked. The text is for the log.
+var errIssuer = errors.New("the issuer cannot be used")
 
 // issuer is where the keys of a rule come from. Rules with other certificates share no keys, since their issuer may be another server.
 type issuer struct{ url, ca string }

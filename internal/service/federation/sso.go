@@ -30,7 +30,8 @@ const (
 	purposeLogin = "login"
 )
 
-// Reasons for a login that is refused, for audit records; the first two also for responses.
+// Reasons for a login that is refused. Audit records have all but the first; responses have those with a text in messages or ssoMessages,
+// and otherwise ReasonNotTrusted.
 const (
 	ReasonExpiredLogin  = "loginExpired" // or begun by another browser, or changed
 	ReasonRefusedThere  = "refusedByProvider"
@@ -278,7 +279,7 @@ func (s *SSO) refuse(ctx context.Context, origin audit.Origin, org store.Org, cl
 	return f
 }
 
-// ssoMessages are the messages of messages for people.
+// ssoMessages replace texts of messages, which are for programs, in responses to people.
 var ssoMessages = map[string]string{
 	ReasonMalformed: "The identity provider did not issue an ID token. Ask your administrator: its client needs the scope openid.",
 	ReasonExpired: "The ID token of the identity provider has expired or is not valid yet. The clock of the provider or of this service " +

@@ -22,11 +22,12 @@ const (
 	clockSkew = 5 * time.Minute
 )
 
-// Reasons for a refused token, for audit records. The response has no other than the first two, which depend on the token alone.
+// Reasons for a refused token. A response has one of the first three, of which the first two depend on the token alone. Audit records of
+// refused tokens have the others; those of logins by an identity provider also the first two.
 const (
 	ReasonMalformed  = "malformed"  // not a signed JWT with an issuer and an expiry, or of an algorithm that is not accepted
 	ReasonExpired    = "expired"    // or not yet valid
-	ReasonNotTrusted = "notTrusted" // any other: the response is the same for an unknown organization and a wrong claim
+	ReasonNotTrusted = "notTrusted" // in responses, for any other: the response is the same for an unknown organization and a wrong claim
 	reasonAudience   = "wrongAudience"
 	reasonSignature  = "wrongSignature"
 	reasonClaim      = "claim " // and the name of the first claim that does not meet its condition
