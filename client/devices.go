@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Devices logs in a program whose person confirms it in a browser (RFC 8628).
+// Devices logs in a program after a person confirms it in a browser (RFC 8628).
 type Devices struct{ c *Client }
 
 // Begin begins a login. The program shows the person UserCode and VerificationURI, and calls Await then.

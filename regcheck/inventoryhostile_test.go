@@ -114,9 +114,6 @@ func TestInventoryDialsFewHosts(t *testing.T) {
 
 // A short Retry-After is waited for, a long one interrupts the inventory.
 func TestInventoryRetriesAfterLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits as long as it is asked to")
-	}
 	g := regchecktest.Start(t, "listing-limits")
 	begin := time.Now()
 	l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{})

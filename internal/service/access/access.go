@@ -138,7 +138,7 @@ func Of[T ~string](roles ...T) Role {
 	return Role(strings.Join(names, " "))
 }
 
-// More is a word of a role as it is stored: the user also has roles in projects or by teams. It grants nothing itself.
+// More is a word of a role as it is stored: the user also has roles in projects. It grants nothing itself.
 const More = "+"
 
 // All returns the single roles. There are none in None.

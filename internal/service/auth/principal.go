@@ -72,7 +72,7 @@ func (p Principal) CanAnywhere(permission access.Permission) bool {
 	return p.Can(permission) || len(p.Grants.Where(permission)) > 0
 }
 
-// MayAnywhere is May for what belongs to no project.
+// MayAnywhere returns nil if CanAnywhere, or the fault of May.
 func (p Principal) MayAnywhere(permission access.Permission) error {
 	if p.CanAnywhere(permission) {
 		return nil

@@ -68,7 +68,7 @@ func (q AuditQuery) actions() []audit.Action {
 	return left
 }
 
-// Audits lists records of the caller's organization: for administrators all, for others those of their own actions. For
+// Audits lists records of the caller's organization: all with access.ReadAllAudits, for others those of their own actions. For
 // an operator who names no organization it lists the records of all organizations and those without one. The newest
 // record is the first; reports are left out.
 //
@@ -195,7 +195,7 @@ func readCursor(text string) (cursor, error) {
 }
 
 // Audit returns one record with its report. Everyone in the organization who knows the uid of a validation's record may
-// read it, since users share reports this way. Other records are for administrators and for the actor.
+// read it, since users share reports this way. Other records require access.ReadAllAudits, except for the actor.
 //
 // Faults: NotFound, also for records of other organizations.
 func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Record, error) {

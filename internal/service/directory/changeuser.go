@@ -31,7 +31,7 @@ type ProjectRole struct {
 	Role    auth.Role
 }
 
-// User returns a user with its projects: for administrators any user of the organization, for others themselves.
+// User returns a user with its projects: any user of the organization with access.ReadUsers, for others themselves.
 //
 // Faults: Forbidden; NotFound.
 func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
@@ -118,8 +118,7 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 
 // SetRole sets the roles of a user of the organization. named is false if the client named none and so chose member: clients expect to read
 // what they set. A user who has no role on purpose stays without one then. No user can change its own role, since an
-// organization could lose its last
-// administrator by mistake.
+// organization could lose its last administrator by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {

@@ -47,8 +47,8 @@ func (d *Directory) OrgContents(ctx context.Context, p auth.Principal, uid strin
 		return nil, err
 	}
 	return d.contents(ctx, func(tx *store.Tx) ([]kind, error) {
-		if orgs, err := tx.Orgs.List(ctx); err != nil || !slices.ContainsFunc(orgs, func(o store.Org) bool { return o.UID == uid }) {
-			return nil, errors.Join(err, auth.OrgNotFound(store.ErrNotFound))
+		if _, err := tx.Orgs.Get(ctx, uid); err != nil {
+			return nil, auth.OrgNotFound(err)
 		}
 		return kindsOfOrg(ctx, tx, uid)
 	})

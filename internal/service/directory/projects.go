@@ -80,7 +80,7 @@ func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin
 //
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
 func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
-	if cascade && p.May(access.DeleteProjects) == nil { // what is not allowed is recorded below
+	if cascade && p.Can(access.DeleteProjects) { // what is not allowed is recorded below
 		if err := d.clearProject(ctx, p, origin, uid); err != nil {
 			return fault.Wrap("delete what a project contains", err)
 		}

@@ -112,7 +112,7 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 	return existsAs(tx.Trusts.Insert(ctx, rule), CodeTrustExists, "The organization already has a trust rule with this name.")
 }
 
-// List lists the rules of the caller's organization by name, without their projects. Only administrators may call it.
+// List lists the rules of the caller's organization by name, without their projects. It requires access.ReadTrusts.
 func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []Trust, err error) {
 	if err := p.May(access.ReadTrusts); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []
 	return list, fault.Wrap("list trust rules", err)
 }
 
-// Get returns a rule with its projects. Only administrators may call it.
+// Get returns a rule with its projects. It requires access.ReadTrusts.
 //
 // Faults: Forbidden; NotFound.
 func (d Trusts) Get(ctx context.Context, p auth.Principal, org, uid string) (found Trust, err error) {

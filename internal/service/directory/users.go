@@ -192,7 +192,7 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []Pro
 }
 
 // ListUsers returns the page of the organization's users, by email, that follows the given user, and whether there may
-// be more. Only administrators may call it. The zero value starts at the first page. Only operators name an
+// be more. It requires access.ReadUsers. The zero value starts at the first page. Only operators name an
 // organization.
 func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
 	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
@@ -202,7 +202,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string,
 	return list, more, err
 }
 
-// FindUser lists the user with that email, if it exists. Only administrators may call it.
+// FindUser lists the user with that email, if it exists. It requires access.ReadUsers.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
 	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
 		user, err := tx.Users.ByEmail(ctx, orgUID, auth.Canonical(email))

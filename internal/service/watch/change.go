@@ -69,8 +69,8 @@ func shown(v store.HealthResult) alerts.HealthResult {
 // sentence returns the alert on one line.
 func sentence(a alerts.Alert) string {
 	r := a.Registry
-	switch undecided := (store.HealthResult{Reason: r.Current.Reason}).Undecided(); {
-	case undecided && (a.Kind == alerts.RegistryNotValid || a.Kind == alerts.RegistryCodeChanged):
+	undecided := store.HealthResult{Reason: r.Current.Reason}.Undecided()
+	if undecided && (a.Kind == alerts.RegistryNotValid || a.Kind == alerts.RegistryCodeChanged) {
 		return fmt.Sprintf("Registry %q (%s) cannot be checked: the provider of its credentials is down, not the registry. %s", r.Name,
 			r.Endpoint, r.Current.Message)
 	}
