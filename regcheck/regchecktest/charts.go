@@ -9,19 +9,27 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // Chart repositories: an index.yaml and archives, as ChartMuseum, Artifactory, Nexus, Pages and others serve them.
 
+// packedCharts has the archives by their Chart.yaml: each server of the table has some, and compressing takes longer than a check.
+var packedCharts sync.Map
+
 // packedChart returns a small archive of a chart.
 func packedChart(name, version string) []byte {
+	text := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", name, version)
+	if known, ok := packedCharts.Load(text); ok {
+		return known.([]byte)
+	}
 	var out bytes.Buffer
 	packed := gzip.NewWriter(&out)
 	files := tar.NewWriter(packed)
-	text := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", name, version)
 	_ = files.WriteHeader(&tar.Header{Name: name + "/Chart.yaml", Mode: 0o644, Size: int64(len(text))})
 	_, _ = files.Write([]byte(text))
 	_, _ = files.Close(), packed.Close()
+	packedCharts.Store(text, out.Bytes())
 	return out.Bytes()
 }
 
