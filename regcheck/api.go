@@ -48,7 +48,7 @@ func (s subject) moved(a *wire.Response) subject {
 		return s
 	}
 	s.warn(WarnRedirected, "%s leads to %s.", s.Base.String(), a.ShowURL())
-	if s.plan.skipVerify && a.From.Scheme == "https" {
+	if s.plan.tls.SkipVerify && a.From.Scheme == "https" {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.URL.Path, "/"), "/v2"); ok {
@@ -103,7 +103,7 @@ func (s explainer) unavailable(what string, a *wire.Response) *failure {
 		later += ", after the time that the server requires (Retry-After: " + after + ")"
 	}
 	switch {
-	case a.Status == 429 && s.plan.auth == NoAuth:
+	case a.Status == 429 && s.plan.login.Type == NoAuth:
 		f.Hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. "+
 			"Or: %s.", later)
 	case a.Status == 429:
@@ -174,7 +174,7 @@ func (s apiCheck) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 // foreignBehindBasic checks that what the credentials open is a registry: any web server can require Basic. It costs no
 // request, since the auth stage needs this response anyway.
 func (s apiCheck) foreignBehindBasic(ctx context.Context, o *opening) *failure {
-	if s.plan.auth != Basic || o.bare.Status != 401 || !o.offers.Basic || o.offers.Bearer != nil {
+	if s.plan.login.Type != Basic || o.bare.Status != 401 || !o.offers.Basic || o.offers.Bearer != nil {
 		return nil
 	}
 	a, err := s.withCredentials(ctx)
@@ -184,5 +184,5 @@ func (s apiCheck) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 	if wire.IsHTML(a) {
 		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials returned %s.", a.ShowURL(), a.Summary()))
 	}
-	return s.probe(ctx, a, s.credentials())
+	return s.probe(ctx, a, s.plan.login.Direct())
 }

@@ -31,9 +31,9 @@ type grant struct {
 func (s authCheck) auth(ctx context.Context) (grant, outcome) {
 	s.warnOfCredentials()
 	var v authResult
-	switch s.plan.auth {
+	switch s.plan.login.Type {
 	case Basic:
-		v = s.checkBasic(ctx, s.plan.username, s.plan.password)
+		v = s.checkBasic(ctx, s.plan.login.Username, s.plan.login.Password)
 	case Token:
 		v = s.checkToken(ctx)
 	default:
@@ -109,7 +109,7 @@ func (s authCheck) checkBasic(ctx context.Context, user, password string) authRe
 
 // getWith is GET /v2/ with credentials; those of the definition were perhaps sent already.
 func (s exchange) getWith(ctx context.Context, authorization string) (*wire.Response, error) {
-	if authorization == s.credentials() {
+	if authorization == s.plan.login.Direct() {
 		return s.withCredentials(ctx)
 	}
 	return s.get(ctx, "", authorization)
@@ -191,7 +191,7 @@ func (s authCheck) cachedResult(v authResult, open bool, why string) authResult 
 // unusable is the failure of a request with a token or credentials whose response is not conclusive.
 func (s exchange) unusable(ctx context.Context, a *wire.Response) *failure {
 	what := "GET " + a.ShowURL() + " with the credentials"
-	if s.plan.auth == NoAuth {
+	if s.plan.login.Type == NoAuth {
 		what = "GET " + a.ShowURL() + " with an anonymous token"
 	}
 	switch {
@@ -209,7 +209,7 @@ func (s exchange) unusable(ctx context.Context, a *wire.Response) *failure {
 
 // credentialsRejected returns the failure of rejected credentials, with its reason.
 func (s exchange) credentialsRejected(ctx context.Context, a *wire.Response, by, scheme string) *failure {
-	field := s.plan.secretField()
+	field := s.plan.login.SecretField()
 	o := s.opened.offers
 	seen := "%s rejected the credentials (" + scheme + "): %s."
 	switch {
@@ -231,8 +231,8 @@ func (s exchange) credentialsRejected(ctx context.Context, a *wire.Response, by,
 
 // expired returns the failure of credentials that have expired.
 func (s exchange) expired(ctx context.Context, format string, args ...any) *failure {
-	f := fail(CodeAuthFailed, ReasonExpired, format, args...).At(s.plan.secretField())
-	f.Hint = cmp.Or(s.product().Renew(s.plan.username), f.Hint)
+	f := fail(CodeAuthFailed, ReasonExpired, format, args...).At(s.plan.login.SecretField())
+	f.Hint = cmp.Or(s.product().Renew(s.plan.login.Username), f.Hint)
 	if s.product() != product.ECRPublic && s.anonymousWorks(ctx) {
 		f.Hint += " Or remove them and set {auth.type} to noAuth: anonymous access works."
 	}
@@ -241,7 +241,7 @@ func (s exchange) expired(ctx context.Context, format string, args ...any) *fail
 
 // deniedWhole is a 403 of the whole API with credentials.
 func (s exchange) deniedWhole(a *wire.Response) *failure {
-	f := fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).At(s.plan.userField()).
+	f := fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).At(s.plan.login.UserField()).
 		Hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
 	return s.hintCertificate(f)
 }
@@ -251,14 +251,14 @@ func (s exchange) product() product.Product { return product.Of(s.opened.offers)
 
 // hintRejected adds the usual causes by the spelling of usernames and by the challenges, never by the host's name alone.
 func (s exchange) hintRejected(f *failure, a *wire.Response) *failure {
-	if s.plan.username == "robot" {
+	if s.plan.login.Username == "robot" {
 		return f.At("auth.username").Hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or " +
 			"robot$project+name: a shell replaces $name in double quotes.")
 	}
 	p := s.product()
-	f.Hint = cmp.Or(p.Renew(s.plan.username), f.Hint)
-	if p == product.ECR && s.plan.username != "AWS" {
-		f.At(s.plan.userField())
+	f.Hint = cmp.Or(p.Renew(s.plan.login.Username), f.Hint)
+	if p == product.ECR && s.plan.login.Username != "AWS" {
+		f.At(s.plan.login.UserField())
 	}
 	if scope := p.Scope(); scope != "" {
 		f.Hint += message.Of(" The registry rejects a token without the scope %s in the same way: create one that has it.", scope)

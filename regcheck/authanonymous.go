@@ -163,7 +163,7 @@ func (s exchange) anonymousWorks(ctx context.Context) bool {
 		return false
 	}
 	anonymous, plan := contentCheck{exchange: s, grant: grant{access: acc}}, *s.plan
-	plan.auth = NoAuth
+	plan.login.Type = NoAuth
 	anonymous.plan, anonymous.transcript = &plan, &transcript{}
 	return anonymous.contentIsReadable(ctx)
 }

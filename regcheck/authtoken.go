@@ -48,13 +48,15 @@ func (s authCheck) checkToken(ctx context.Context) authResult {
 func (s authCheck) usernameMayHelp(f *failure) bool {
 	rejected := f.Entry.Reason == ReasonRefused || f.Entry.Reason == ReasonAnonymousWorks
 	o := s.opened.offers
-	return rejected && s.plan.username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
+	return rejected && s.plan.login.Username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
 }
 
 func (s authCheck) tokenUses() []func(context.Context) authResult {
 	uses := []func(context.Context) authResult{s.tokenAsBearer}
-	if s.plan.username != "" {
-		uses = append(uses, func(ctx context.Context) authResult { return s.checkBasic(ctx, s.plan.username, s.plan.token) })
+	if s.plan.login.Username != "" {
+		uses = append(uses, func(ctx context.Context) authResult {
+			return s.checkBasic(ctx, s.plan.login.Username, s.plan.login.Token)
+		})
 	}
 	// bearerService returns no token service if the realm is invalid and Basic is offered as well.
 	if b := s.opened.offers.Bearer; b != nil && b.Params["realm"] != "" {
@@ -71,11 +73,11 @@ func (s authCheck) tokenUses() []func(context.Context) authResult {
 }
 
 func (s authCheck) tokenAsBearer(ctx context.Context) authResult {
-	return s.checkDirect(ctx, "Bearer "+s.plan.token, "Bearer "+random(), "Bearer")
+	return s.checkDirect(ctx, "Bearer "+s.plan.login.Token, "Bearer "+random(), "Bearer")
 }
 
 func (s authCheck) tokenAsRefresh(ctx context.Context, t *challenge.Service) authResult {
-	who := challenge.Login{Refresh: s.plan.token}
+	who := challenge.Login{Refresh: s.plan.login.Token}
 	g, scopes := s.RequestFirst(ctx, t, who, s.pullScopes())
 	if g.Token == "" {
 		return s.refreshRejected(ctx, t, g)

@@ -54,11 +54,11 @@ func ofChart(o chartrepo.Outcome) outcome {
 
 // warnOfCredentials warns of what can be known of credentials without sending them.
 func (s subject) warnOfCredentials() {
-	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
+	if s.plan.base.Scheme == "http" && s.plan.login.Type != NoAuth {
 		s.warn(WarnPlainHTTPCredentials, "")
 	}
-	if text := expiry.Soon(s.plan.username, s.plan.password+s.plan.token, s.now()); text != "" { // at most one of them is there
-		s.warnAt(WarnCredentialsExpireSoon, s.plan.secretField(), "%s", text)
+	if text := expiry.Soon(s.plan.login.Username, s.plan.login.Secret(), s.now()); text != "" {
+		s.warnAt(WarnCredentialsExpireSoon, s.plan.login.SecretField(), "%s", text)
 	}
 }
 
@@ -113,13 +113,14 @@ func authorityOf(written string) string {
 
 // chartLogin returns the credentials. Helm sends Basic; a token is tried as a bearer token, and with a username as the password.
 func (r *run) chartLogin() chartrepo.Login {
-	p := r.plan
-	l := chartrepo.Login{Username: p.username, Secret: p.secretField(), User: p.userField(), PassEverywhere: p.passCredentials}
+	given := r.plan.login
+	l := chartrepo.Login{Username: given.Username, Secret: given.SecretField(), User: given.UserField(),
+		PassEverywhere: r.plan.passCredentials}
 	switch {
-	case p.auth == Basic, p.auth == Token && p.username != "":
-		l.Headers, l.Control = p.authorizations(), challenge.Basic(r.randomName(), random())
-	case p.auth == Token:
-		l.Headers, l.Control = p.authorizations()[:1], "Bearer "+random()
+	case given.Type == Basic, given.Type == Token && given.Username != "":
+		l.Headers, l.Control = given.Authorizations(), challenge.Basic(r.randomName(), random())
+	case given.Type == Token:
+		l.Headers, l.Control = given.Authorizations()[:1], "Bearer "+random()
 	}
 	if r.checker.SkipControl {
 		l.Control = ""

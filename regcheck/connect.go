@@ -13,7 +13,7 @@ func (s subject) connect(ctx context.Context) (c connection, out outcome) {
 	if err != nil {
 		return c, failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
-	if s.plan.auth != NoAuth && p.Scheme == "https" {
+	if s.plan.login.Type != NoAuth && p.Scheme == "https" {
 		c.spare = s.Wire.OpenSpare(ctx, p)
 	}
 	first, at, err := s.Wire.Dial(ctx, p)

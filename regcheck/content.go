@@ -80,7 +80,7 @@ func (s subject) nameProblem() oci.NameProblem {
 
 // contentExpired returns the failure of credentials that have expired according to the text of the response.
 func (c *contentCheck) contentExpired(ctx context.Context, r content.Reading) *failure {
-	if a := r.Response; a == nil || c.plan.auth == NoAuth || a.Status != 400 && a.Status != 403 || !wire.IsExpired(a) {
+	if a := r.Response; a == nil || c.plan.login.Type == NoAuth || a.Status != 400 && a.Status != 403 || !wire.IsExpired(a) {
 		return nil
 	}
 	return c.expired(ctx, "%s.", r.Why())
@@ -153,7 +153,7 @@ func (c *contentCheck) missing() *failure {
 
 // denied is a missing permission.
 func (c *contentCheck) denied(r content.Reading) *failure {
-	if c.plan.auth == NoAuth {
+	if c.plan.login.Type == NoAuth {
 		return c.contentPrivate(r, "")
 	}
 	seen := "The credentials are valid, but %s; the repository may also not exist."

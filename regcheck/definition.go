@@ -2,13 +2,12 @@ package regcheck
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/regcheck/internal/credentials"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/source"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // ProviderType is the kind of artifact that the registry is for.
@@ -32,19 +31,19 @@ const (
 )
 
 // AuthType is how to authenticate to the registry.
-type AuthType string
+type AuthType = credentials.Type
 
-// Auth types; an empty one is derived from the credentials that are there.
+// Auth types; an empty one is derived from the credentials that are there. With those of clouds, a check obtains a username and password
+// from the provider of the registry; Auth has what they need for it.
 const (
-	NoAuth AuthType = "noAuth"
-	Basic  AuthType = "basic"
-	Token  AuthType = "token"
+	NoAuth = credentials.NoAuth
+	Basic  = credentials.Basic
+	Token  = credentials.Token
 
-	// With these, a check obtains a username and password from the provider of the registry; Auth has what they need for it.
-	ECR    AuthType = "ecr"
-	GCP    AuthType = "gcp"
-	Azure  AuthType = "azure"
-	GitHub AuthType = "github"
+	ECR    = credentials.ECR
+	GCP    = credentials.GCP
+	Azure  = credentials.Azure
+	GitHub = credentials.GitHub
 )
 
 // Definition describes a registry as users write it. The zero value is not valid: Parse returns what is missing.
@@ -61,21 +60,12 @@ type Definition struct {
 	Unknown []Problem `json:"-"`
 }
 
-// Auth are the credentials of a registry.
-type Auth struct {
-	Type     AuthType      `json:"type,omitempty"`
-	Username string        `json:"username,omitempty"`
-	Password secret.String `json:"password,omitempty"`
-	Token    secret.String `json:"token,omitempty"`
-	AWS      *AWSKey       `json:"aws,omitempty"`
-	GCP      *GCPKey       `json:"gcp,omitempty"`
-	Azure    *AzureClient  `json:"azure,omitempty"`
-	GitHub   *GitHubApp    `json:"github,omitempty"`
-	TLS      TLS           `json:"tls,omitzero"`
-
-	// PassCredentials sends the credentials of a chart repository to other hosts that its index names, as helm --pass-credentials does.
-	PassCredentials bool `json:"passCredentials,omitempty"`
-}
+// The credentials of a registry, and its settings of TLS.
+type (
+	Auth       = credentials.Auth
+	AuthSecret = credentials.Secret // of Auth.Secrets
+	TLS        = credentials.TLS
+)
 
 // What credentials are obtained with, by type.
 type (
@@ -84,15 +74,6 @@ type (
 	AzureClient = source.AzureClient // Azure
 	GitHubApp   = source.GitHubApp   // GitHub
 )
-
-// TLS has the trusted certificates and the client certificate. Unless Enabled, the rest has no effect.
-type TLS struct {
-	CA                 string        `json:"ca,omitempty"`
-	Certificate        string        `json:"certificate,omitempty"`
-	Enabled            bool          `json:"enabled,omitempty"`
-	InsecureSkipVerify bool          `json:"insecureSkipVerify,omitempty"`
-	Key                secret.String `json:"key,omitempty"`
-}
 
 // Problem is one thing wrong with one field. Field is its JSON path.
 type Problem struct {
@@ -118,20 +99,6 @@ func (d Definition) Registry() string {
 // FileProblems returns the problems of a definition in a file, which can have many: a private key is recognized, but only Parse parses it.
 func (d Definition) FileProblems() []Problem { _, problems := d.read(false); return problems }
 
-// Kind returns the type, derived from the credentials if none is written.
-func (a *Auth) Kind() AuthType {
-	switch {
-	case a.Type != "":
-		return a.Type
-	case a.Token != "":
-		return Token
-	case a.Username != "" || a.Password != "":
-		return Basic
-	default:
-		return NoAuth
-	}
-}
-
 // TextProblem returns why a text is not valid in a field, "" if it is. The problem completes a sentence that begins with the field.
 func TextProblem(value string) string { return Audience{}.Show(endpoint.TextProblem(value)) }
 
@@ -144,16 +111,5 @@ func (d *Definition) NoteUnknown(unknown, known []string) {
 	}
 }
 
-// IsObtained reports whether a check obtains the credentials.
-func (t AuthType) IsObtained() bool { return slices.Contains([]AuthType{ECR, GCP, Azure, GitHub}, t) }
-
 // ObtainedBy returns the type with which credentials for the registry of an endpoint can be obtained, "" if there is none.
-func ObtainedBy(written string) AuthType {
-	base, problem := endpoint.Read(written)
-	for _, m := range new(Auth).members() {
-		if problem == "" && m.settings.Serves(base.Host) {
-			return m.kind
-		}
-	}
-	return ""
-}
+func ObtainedBy(endpoint string) AuthType { return credentials.ObtainedBy(endpoint) }

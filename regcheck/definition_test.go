@@ -59,8 +59,8 @@ func TestAuthType(t *testing.T) {
 		if len(found) > 0 {
 			got = found[0].Field
 		}
-		if p.auth != row.want || got != row.bad || len(found) > 1 {
-			t.Errorf("%v: type %s, problems %v; want %s and %q", row.auth, p.auth, found, row.want, row.bad)
+		if p.login.Type != row.want || got != row.bad || len(found) > 1 {
+			t.Errorf("%v: type %s, problems %v; want %s and %q", row.auth, p.login.Type, found, row.want, row.bad)
 		}
 	}
 }

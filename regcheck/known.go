@@ -37,7 +37,7 @@ func (c *Checker) Recheck(ctx context.Context, p *Plan, known Known, o Observer)
 func (s authCheck) knownControl() (open, known bool) {
 	k := s.known
 	age := s.now().Sub(k.ControlAt)
-	if k.ControlAt.IsZero() || age < -time.Minute || age >= ControlAgain || !k.ControlOpen && s.plan.auth != Basic {
+	if k.ControlAt.IsZero() || age < -time.Minute || age >= ControlAgain || !k.ControlOpen && s.plan.login.Type != Basic {
 		return false, false
 	}
 	return k.ControlOpen, true

@@ -19,9 +19,9 @@ type (
 // remembered returns the credentials that an earlier check obtained, with which this check begins.
 func (r *run) remembered() source.Credentials {
 	plan := *r.plan
-	plan.source = source.Bind(plan.source, r.checker.Ambient)
+	plan.login.Source = source.Bind(plan.login.Source, r.checker.Ambient)
 	r.plan = &plan
-	got := r.checker.Obtained.Get(plan.source, r.now())
+	got := r.checker.Obtained.Get(plan.login.Source, r.now())
 	if got.Remembered {
 		r.use(got)
 	}
@@ -31,9 +31,9 @@ func (r *run) remembered() source.Credentials {
 // use continues as with a definition of type basic.
 func (s *subject) use(got source.Credentials) {
 	plan := *s.plan
-	plan.username, plan.password, plan.auth = got.Username, got.Password.Reveal(), Basic
-	s.plan, s.Login = &plan, plan.login()
-	for _, login := range plan.authorizations() {
+	plan.login = plan.login.Obtained(got)
+	s.plan, s.Login = &plan, plan.login.ForTokens()
+	for _, login := range plan.login.Authorizations() {
 		s.Wire.Sent.Add(login)
 	}
 }
@@ -43,11 +43,11 @@ func (r *run) obtain(ctx context.Context, x *exchange, got *source.Credentials) 
 	if got.Remembered {
 		return passed("%s", got.Describe())
 	}
-	issued, err := x.plan.source.Obtain(ctx, provider.Over(x.Wire), r.now())
+	issued, err := x.plan.login.Source.Obtain(ctx, provider.Over(x.Wire), r.now())
 	if err != nil {
 		return failed(x.diagnoseProvider(err))
 	}
-	r.checker.Obtained.Put(x.plan.source, issued, r.now())
+	r.checker.Obtained.Put(x.plan.login.Source, issued, r.now())
 	*got = issued
 	x.use(issued)
 	x.opened = x.opened.again()
@@ -58,7 +58,7 @@ func (r *run) obtain(ctx context.Context, x *exchange, got *source.Credentials) 
 func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (grant, outcome) {
 	given, out := r.authCheck(*x).auth(ctx)
 	if got.Remembered && out.failure != nil && out.failure.Entry.Code == CodeAuthFailed {
-		r.checker.Obtained.Forget(x.plan.source)
+		r.checker.Obtained.Forget(x.plan.login.Source)
 		got.Remembered = false
 		if anew := r.obtain(ctx, x, got); anew.failure != nil {
 			return given, anew

@@ -33,7 +33,7 @@ func (s subject) open(ctx context.Context, c connection) *opening {
 		o.bare, o.err = s.chartRepositoryOf().AskAnonymously(ctx)
 		return o
 	}
-	if s.Base.Scheme == "https" && s.plan.auth != NoAuth && !s.plan.auth.IsObtained() {
+	if s.Base.Scheme == "https" && s.plan.login.Type != NoAuth && !s.plan.login.Type.IsObtained() {
 		s.sendWith(ctx, o)
 	}
 	o.bare, o.err = s.get(ctx, "", "")
@@ -51,19 +51,8 @@ func (s subject) sendWith(ctx context.Context, o *opening) {
 		if !multiplexed && spare != nil {
 			<-spare.Done // ends with ctx at the latest
 		}
-		o.with, o.werr = s.get(wire.Ahead(ctx), "", s.credentials())
+		o.with, o.werr = s.get(wire.Ahead(ctx), "", s.plan.login.Direct())
 	})
-}
-
-// credentials returns the Authorization that needs no challenge: Basic, or the token as it is.
-func (s subject) credentials() string {
-	switch {
-	case s.plan.auth == Token:
-		return "Bearer " + s.plan.token
-	case s.plan.auth.IsObtained():
-		return "" // not yet
-	}
-	return challenge.Basic(s.plan.username, s.plan.password)
 }
 
 // again returns the opening without the response to former credentials.
@@ -76,7 +65,7 @@ func (s exchange) withCredentials(ctx context.Context) (*wire.Response, error) {
 	o := s.opened
 	if o.sent == nil {
 		o.sent = make(chan struct{})
-		o.with, o.werr = s.get(ctx, "", s.credentials())
+		o.with, o.werr = s.get(ctx, "", s.plan.login.Direct())
 		close(o.sent)
 	}
 	<-o.sent
@@ -86,5 +75,5 @@ func (s exchange) withCredentials(ctx context.Context) (*wire.Response, error) {
 // get requests a path below /v2/. With credentials in the definition no request of the API follows a redirect to another
 // origin.
 func (s subject) get(ctx context.Context, rest, authorization string) (*wire.Response, error) {
-	return s.Wire.Fetch(ctx, wire.Request{URL: s.Base.URL(rest), Authorization: authorization}, s.plan.auth == NoAuth)
+	return s.Wire.Fetch(ctx, wire.Request{URL: s.Base.URL(rest), Authorization: authorization}, s.plan.login.Type == NoAuth)
 }

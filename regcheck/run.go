@@ -67,7 +67,7 @@ func (r *run) check(ctx context.Context) *Reader {
 		return &Reader{s: r.subject, charts: charts}
 	}
 	r.stage(StageAPI, func() (out outcome) { x, out = r.api(ctx, conn, first); return out })
-	if r.plan.source != nil {
+	if r.plan.login.Source != nil {
 		r.stage(StageCredentials, func() outcome { return r.obtain(ctx, &x, &got) })
 	}
 	r.stage(StageAuth, func() (out outcome) { given, out = r.auth(ctx, &x, &got); return out })
@@ -125,7 +125,7 @@ func (r *run) finish(started time.Time) {
 	r.report.Duration = time.Since(started)
 	r.report.DurationMS = r.report.Duration.Milliseconds()
 	r.report.RoundTrips, r.report.CertificateExpires = r.rounds.Count(), r.expires
-	r.report.CredentialsExpire = expiry.NotAfter(r.plan.username, r.plan.password+r.plan.token) // at most one of them is there
+	r.report.CredentialsExpire = expiry.NotAfter(r.plan.login.Username, r.plan.login.Secret())
 	r.report.Known = r.knownAfter()
 }
 

@@ -33,8 +33,8 @@ func newSubject(c *Checker, p *Plan) subject {
 	}
 	name := c.Audience.ProgramName()
 	tokens := challenge.Client{Wire: wire.New(c.connections(p, limits, now)), Name: name, Home: p.base.Origin}
-	client := content.Client{Client: tokens, Base: p.base, Login: p.login(), Limit: limits.Body}
-	for _, login := range p.authorizations() { // a registry may know them before they are sent
+	client := content.Client{Client: tokens, Base: p.base, Login: p.login.ForTokens(), Limit: limits.Body}
+	for _, login := range p.login.Authorizations() { // a registry may know them before they are sent
 		client.Wire.Sent.Add(login)
 	}
 	s := subject{explainer: explainer{client, p, limits, c.Audience}, now: now, transcript: &transcript{}}
@@ -57,7 +57,7 @@ func (c *Checker) connections(p *Plan, l Limits, now func() time.Time) wire.Conf
 		Visible: p.visible(), Header: header, Now: now, Home: p.base.Origin, HomePath: path,
 		Limits: wire.Limits{Resolve: l.Resolve, Connect: l.Connect, Handshake: l.TLS, Response: l.Response, Header: l.Header, Body: l.Body,
 			Redirects: l.Redirects},
-		Roots: c.Roots, Extra: p.roots, ClientCert: p.clientCert, SkipVerify: p.skipVerify,
+		Roots: c.Roots, Extra: p.tls.Roots, ClientCert: p.tls.Client, SkipVerify: p.tls.SkipVerify,
 	}
 }
 
@@ -66,7 +66,7 @@ func (s subject) warnOfDefinition() {
 	for _, p := range s.plan.unknown {
 		s.warnAt(WarnUnknownField, p.Field, "%s %s", p.Field, p.Problem)
 	}
-	if ignored := s.plan.ignoredTLS; len(ignored) > 0 {
+	if ignored := s.plan.tls.Ignored; len(ignored) > 0 {
 		s.warn(WarnTLSSettingsIgnored, "Without effect: %s.", strings.Join(ignored, ", "))
 	}
 }

@@ -53,7 +53,7 @@ func (s subject) endedInTLS(err error) *failure {
 }
 
 func (s subject) warnTLS(c *wire.Conn) {
-	if s.plan.skipVerify {
+	if s.plan.tls.SkipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
 	if first := certs.ExpiresFirst(c); first != nil {

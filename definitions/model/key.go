@@ -24,21 +24,11 @@ func Key(d regcheck.Definition) string {
 }
 
 // Secrets returns all secrets of a definition.
-func Secrets(a *regcheck.Auth) []string {
-	secrets := []string{a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()}
-	if a.AWS != nil {
-		secrets = append(secrets, a.AWS.SecretKey.Reveal(), a.AWS.SessionToken.Reveal())
+func Secrets(a *regcheck.Auth) (texts []string) {
+	for _, s := range a.Secrets() {
+		texts = append(texts, s.Value.Reveal())
 	}
-	if a.GCP != nil {
-		secrets = append(secrets, a.GCP.ServiceAccount.Reveal())
-	}
-	if a.Azure != nil {
-		secrets = append(secrets, a.Azure.ClientSecret.Reveal())
-	}
-	if a.GitHub != nil {
-		secrets = append(secrets, a.GitHub.PrivateKey.Reveal())
-	}
-	return secrets
+	return texts
 }
 
 // Address returns the host and the paths of a definition, with the scheme only if it is not https.

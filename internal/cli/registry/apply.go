@@ -229,16 +229,15 @@ func sameButSecrets(wanted, stored api.OCIRegistryRequest) bool {
 
 // plain returns a definition without secrets, with the defaults that stored ones have.
 func plain(r api.OCIRegistryRequest) api.OCIRegistryRequest {
-	auth := regcheck.Auth{}
+	auth := &regcheck.Auth{}
 	if r.Spec.Auth != nil {
-		auth = *r.Spec.Auth
+		auth = r.Spec.Auth.Clone()
 	}
 	auth.Type = auth.Kind()
-	auth.AWS, auth.GCP, auth.Azure, auth.GitHub = copied(auth.AWS), copied(auth.GCP), copied(auth.Azure), copied(auth.GitHub)
 	if !auth.TLS.Enabled {
 		auth.TLS = regcheck.TLS{}
 	}
-	r.Spec.Auth, r.Spec.RegistryUID, r.Spec.Unknown = &auth, "", nil
+	r.Spec.Auth, r.Spec.RegistryUID, r.Spec.Unknown = auth, "", nil
 	for _, value := range secretsOf(&r) {
 		*value = ""
 	}
@@ -258,12 +257,4 @@ func plain(r api.OCIRegistryRequest) api.OCIRegistryRequest {
 		r.Spec.References = nil
 	}
 	return r
-}
-
-func copied[T any](from *T) *T {
-	if from == nil {
-		return nil
-	}
-	to := *from
-	return &to
 }

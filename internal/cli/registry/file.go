@@ -162,22 +162,11 @@ func distinct(all []document) error {
 
 // secretsOf returns the secret fields of a definition by their paths.
 func secretsOf(r *api.OCIRegistryRequest) map[string]*secret.String {
-	if r.Spec.Auth == nil {
-		return nil
-	}
-	a := r.Spec.Auth
-	all := map[string]*secret.String{"auth.password": &a.Password, "auth.token": &a.Token, "auth.tls.key": &a.TLS.Key}
-	if a.AWS != nil {
-		all["auth.aws.secretKey"], all["auth.aws.sessionToken"] = &a.AWS.SecretKey, &a.AWS.SessionToken
-	}
-	if a.GCP != nil {
-		all["auth.gcp.serviceAccount"] = &a.GCP.ServiceAccount
-	}
-	if a.Azure != nil {
-		all["auth.azure.clientSecret"] = &a.Azure.ClientSecret
-	}
-	if a.GitHub != nil {
-		all["auth.github.privateKey"] = &a.GitHub.PrivateKey
+	all := map[string]*secret.String{}
+	if r.Spec.Auth != nil {
+		for _, s := range r.Spec.Auth.Secrets() {
+			all[s.Field] = s.Value
+		}
 	}
 	return all
 }

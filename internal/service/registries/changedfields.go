@@ -47,9 +47,9 @@ func credentialFields(r store.Registry) map[string]secret.String {
 	a := &regcheck.Auth{Type: regcheck.AuthType(r.AuthType)}
 	restore(a, r.AuthSettings, r.Secrets.Password, r.Secrets.Token)
 	fields := map[string]secret.String{}
-	for _, s := range secretsOf(a) {
-		if *s.value != "" {
-			fields[s.field] = *s.value
+	for _, s := range a.Secrets() {
+		if *s.Value != "" {
+			fields[s.Field] = *s.Value
 		}
 	}
 	for name, value := range r.AuthSettings {

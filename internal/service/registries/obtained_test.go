@@ -37,9 +37,9 @@ func TestObtainedCredentialsAreStoredWhole(t *testing.T) {
 		if diff := cmp.Diff(a, definitionOf(stored.Registry).Auth); diff != "" {
 			t.Errorf("%s: %s", a.Type, diff)
 		}
-		for _, s := range secretsOf(masked(stored.Registry).Auth) {
-			if *s.value != "" && *s.value != mask {
-				t.Errorf("%s: %s is shown", a.Type, s.field)
+		for _, s := range masked(stored.Registry).Auth.Secrets() {
+			if *s.Value != "" && *s.Value != mask {
+				t.Errorf("%s: %s is shown", a.Type, s.Field)
 			}
 		}
 		for name, value := range stored.AuthSettings {
@@ -83,8 +83,8 @@ func TestFillObtainedCredentials(t *testing.T) {
 			continue
 		}
 		var got []secret.String
-		for _, s := range secretsOf(filled.Auth) {
-			got = append(got, *s.value)
+		for _, s := range filled.Auth.Secrets() {
+			got = append(got, *s.Value)
 		}
 		if diff := cmp.Diff(row.secrets, got); diff != "" || len(unfilled) != row.unfilled {
 			t.Errorf("%s: %d unfilled, %s", row.name, len(unfilled), diff)
@@ -111,7 +111,7 @@ func TestChangedFieldsOfCredentials(t *testing.T) {
 	types := obtainedTypes()
 	password := &regcheck.Auth{Type: regcheck.Basic, Username: "u", Password: "p"}
 	changed := func(a *regcheck.Auth, change func(*regcheck.Auth)) *regcheck.Auth {
-		a = cloned(a)
+		a = a.Clone()
 		change(a)
 		return a
 	}

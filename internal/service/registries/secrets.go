@@ -73,7 +73,7 @@ const (
 
 // gap is a secret that must be filled in.
 type gap struct {
-	definedSecret
+	regcheck.AuthSecret
 	stored secret.String
 	has    bool // a secret is stored
 }
@@ -83,23 +83,23 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 	if d.Auth == nil {
 		return d, nil, nil
 	}
-	d.Auth = cloned(d.Auth)
+	d.Auth = d.Auth.Clone()
 	dropForeignMasks(d.Auth)
 	gaps := gapsOf(d, r.Registry)
 	same := sameTarget(d, masked(r.Registry))
 	for _, g := range gaps {
 		switch {
-		case !g.has && *g.value == mask:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: noneStored(d.Auth)})
+		case !g.has && *g.Value == mask:
+			unfilled = append(unfilled, fault.Field{Field: g.Field, Problem: noneStored(d.Auth)})
 		case !g.has: // reported by the definition as required
 		case !same:
-			unfilled = append(unfilled, unusedSecret(g.field, otherTarget))
+			unfilled = append(unfilled, unusedSecret(g.Field, otherTarget))
 		case passes(d) && !passes(masked(r.Registry)):
-			unfilled = append(unfilled, unusedSecret(g.field, otherHosts))
+			unfilled = append(unfilled, unusedSecret(g.Field, otherHosts))
 		case r.damage != nil:
 			return d, nil, SecretUnreadable(r.damage)
 		default:
-			*g.value = g.stored
+			*g.Value = g.stored
 		}
 	}
 	return d, unfilled, nil
@@ -147,19 +147,19 @@ func gapsOf(d regcheck.Definition, r store.Registry) []gap {
 	var gaps []gap
 	_, encrypted := settingsOf(a)
 	same := sameIdentity(a, r)
-	for _, s := range secretsOf(a) {
+	for _, s := range a.Secrets() {
 		g, optional := gap{s, r.Secrets.Password, r.HasPassword && same}, false
 		switch {
-		case s.field == "auth.tls.key":
+		case s.Field == "auth.tls.key":
 			g.stored, g.has = r.Secrets.Key, r.HasKey
 			optional = !a.TLS.Enabled || a.TLS.Certificate == "" || a.TLS.Certificate != r.Certificate || !r.HasKey
-		case s.kind != a.Kind():
+		case s.Type != a.Kind():
 			continue
-		case s.value == encrypted.second:
+		case s.Value == encrypted.second:
 			g.stored, g.has = r.Secrets.Token, r.HasToken && same
-			optional = s.kind != regcheck.Token
+			optional = s.Type != regcheck.Token
 		}
-		if *s.value == mask || *s.value == "" && !optional {
+		if *s.Value == mask || *s.Value == "" && !optional {
 			gaps = append(gaps, g)
 		}
 	}
@@ -180,9 +180,9 @@ func sameIdentity(a *regcheck.Auth, r store.Registry) bool {
 // dropForeignMasks removes masks of other authentication types. They remain when a client reads a definition, changes its type and
 // sends it back.
 func dropForeignMasks(a *regcheck.Auth) {
-	for _, s := range secretsOf(a) {
-		if s.kind != "" && s.kind != a.Kind() && *s.value == mask {
-			*s.value = ""
+	for _, s := range a.Secrets() {
+		if s.Type != "" && s.Type != a.Kind() && *s.Value == mask {
+			*s.Value = ""
 		}
 	}
 }
@@ -192,9 +192,9 @@ func maskProblems(d regcheck.Definition) (found []fault.Field) {
 	if d.Auth == nil {
 		return nil
 	}
-	for _, s := range secretsOf(d.Auth) {
-		if *s.value == mask {
-			found = append(found, fault.Field{Field: s.field, Problem: "is a mask; send the secret itself"})
+	for _, s := range d.Auth.Secrets() {
+		if *s.Value == mask {
+			found = append(found, fault.Field{Field: s.Field, Problem: "is a mask; send the secret itself"})
 		}
 	}
 	return found
@@ -204,7 +204,7 @@ func maskProblems(d regcheck.Definition) (found []fault.Field) {
 func without(problems []fault.Field, gaps []gap) (rest []fault.Field) {
 	skip := map[string]bool{}
 	for _, g := range gaps {
-		skip[g.field] = true
+		skip[g.Field] = true
 	}
 	for _, p := range problems {
 		if !skip[p.Field] {
