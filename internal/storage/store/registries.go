@@ -20,6 +20,7 @@ type Registry struct {
 	CreatedAt, UpdatedAt         time.Time
 
 	ProjectUID                              string // read with the record; Projects.SetOfRegistry sets it
+	Origin                                  string // read with the record; Origins.Set sets it
 	Kind                                    string // "", ecr or helm
 	Endpoint, ProviderType, Scope           string
 	SyncSupported, SpectroManifest, Private bool
@@ -56,8 +57,9 @@ const (
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type,
 		r.scope, r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled,
 		r.tls_skip_verify, r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate,
-		d.content_references, d.auth_settings, r.kind, COALESCE(r.project_uid, '')
+		d.content_references, d.auth_settings, r.kind, COALESCE(r.project_uid, ''), o.origin
 		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid
+		LEFT JOIN registry_origins o ON o.registry_uid = r.uid
 		WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
@@ -201,7 +203,7 @@ func scanRegistry(row rows.Scanner, r *Registry, ciphertext *[]byte) error {
 		rows.Truth(&r.HasToken),
 		rows.Truth(&r.HasKey),
 		ciphertext, jsontext.To(&r.Annotations), jsontext.To(&r.Labels), &r.CA, &r.Certificate, jsontext.To(&r.References),
-		jsontext.To(&r.AuthSettings), &r.Kind, &r.ProjectUID)
+		jsontext.To(&r.AuthSettings), &r.Kind, &r.ProjectUID, rows.Text(&r.Origin))
 }
 
 // scanPlainRegistry reads a registry without its secrets.

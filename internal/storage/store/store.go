@@ -163,6 +163,7 @@ type Tx struct {
 	Identities identities.Identities
 	Keys       Keys
 	Orgs       Orgs
+	Origins    Origins
 	Outbox     Outbox
 	Projects   Projects
 	Registries Registries
@@ -197,6 +198,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Identities: identities.In(c.db, c.ring),
 		Keys:       Keys{c},
 		Orgs:       Orgs{c},
+		Origins:    Origins{c},
 		Outbox:     Outbox{c},
 		Projects:   Projects{c},
 		Registries: Registries{c},
