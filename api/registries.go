@@ -50,6 +50,7 @@ type OCIRegistryMetadata struct {
 	LastModifiedTimestamp time.Time         `json:"lastModifiedTimestamp"`
 	Annotations           map[string]string `json:"annotations,omitempty"`
 	Labels                map[string]string `json:"labels,omitempty"`
+	Origin                string            `json:"origin,omitempty"` // cluster/namespace/kind/name of the object that it is read from
 }
 
 // OCIRegistrySpec is the definition exactly as it was sent, except that stored secrets are masked. ProviderType, Scope and the type of

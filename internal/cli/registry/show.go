@@ -25,6 +25,7 @@ type shownRegistry struct {
 	Changed     time.Time           `json:"changed"`
 	Annotations map[string]string   `json:"annotations,omitempty"`
 	Labels      map[string]string   `json:"labels,omitempty"`
+	Origin      string              `json:"origin,omitempty"`
 	Definition  api.OCIRegistrySpec `json:"definition"`
 	Health      api.RegistryHealth  `json:"health"`
 	State       any                 `json:"state"`
@@ -79,7 +80,7 @@ func shown(r *api.OCIRegistry) shownRegistry {
 	m, h, y := r.Metadata, r.Status.Health, r.Status.SyncStatus
 	return shownRegistry{
 		UID: m.UID, Name: m.Name, Created: m.CreationTimestamp, Changed: m.LastModifiedTimestamp, Annotations: m.Annotations,
-		Labels: m.Labels, Definition: r.Spec,
+		Labels: m.Labels, Origin: m.Origin, Definition: r.Spec,
 		Health: h, State: command.JSONValue(stateWord(h)), Since: h.Since, Checked: h.LastCheck, NextCheck: h.NextCheck,
 		Unconfirmed: h.Unconfirmed,
 		Result:      shownResult{h.Stage, h.Reason, h.Field, h.CertificateExpiresSoon},
@@ -98,6 +99,7 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	d, auth, h := s.Definition, s.Definition.Auth, s.Health
 	add("uid", s.UID)
 	add("name", s.Name)
+	add("origin", s.Origin)
 	add("created", s.Created)
 	add("changed", s.Changed)
 	add("endpoint", d.Endpoint)

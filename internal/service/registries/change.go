@@ -34,6 +34,8 @@ type RegistryInput struct {
 	SkipSync                                bool          // no synchronization because of this change
 	Version                                 int64         // that Replace requires; 0: any
 	Undecoded                               []fault.Field // problems of decoding the request, reported with the others
+	Origin                                  store.Origin  // of a new registry that is read from a cluster
+	Delay                                   time.Duration // of the first check
 }
 
 // Create stores a registry and returns its uid. The registry is not contacted by the call.
@@ -72,7 +74,12 @@ func (s *Service) create(ctx context.Context, p auth.Principal, origin audit.Ori
 		if err := putInProject(ctx, tx, created, input.ProjectUID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, p, s.succeeded(p, origin, audit.RegistryCreate, created.OrgUID, created.UID), created, input.SkipSync)
+		if input.Origin.Object != "" {
+			if err := tx.Origins.Set(ctx, created.OrgUID, created.UID, input.Origin); err != nil {
+				return err
+			}
+		}
+		return s.changed(ctx, tx, p, s.succeeded(p, origin, audit.RegistryCreate, created.OrgUID, created.UID), created, input)
 	})
 	return created.UID, fault.Wrap("store a registry", s.recordRefusal(ctx, p, origin, audit.RegistryCreate, input.Name, err))
 }
@@ -95,7 +102,8 @@ const replaceAttempts = 4
 // Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
 // of the new definition. The registry is not contacted by the call.
 //
-// Faults: as Create; NotFound; Conflict with CodeRegistryChanged, or with CodeSecretUnreadable when a stored secret is needed.
+// Faults: as Create; NotFound; Conflict with CodeRegistryChanged or CodeRegistryReadOnly, or with CodeSecretUnreadable when a stored secret
+// is needed.
 func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) error {
 	if err := s.allowedOn(ctx, p, origin, access.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
 		return err
@@ -120,6 +128,9 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 	if !input.Kind.is(stored.Registry) {
 		return false, NotFound(store.ErrNotFound)
 	}
+	if err := readOnly(stored.Origin); err != nil {
+		return false, err
+	}
 	if input.Version != 0 && input.Version != stored.Version {
 		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged,
 			Message: "The registry was changed after you opened it. Your changes are not stored."}
@@ -132,11 +143,18 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 	if problems := input.problems(input.definitionProblems(unfilled)); len(problems) > 0 {
 		return false, fault.InvalidFields(problems...)
 	}
+	err = s.storeReplacement(ctx, p, origin, stored, input)
+	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
+}
+
+// storeReplacement replaces what was read by an input without problems.
+func (s *Service) storeReplacement(ctx context.Context, p auth.Principal, origin audit.Origin, stored storedRegistry,
+	input RegistryInput) error {
 	changed := input.row()
 	changed.Kind = string(kindOf(input.Definition, Kind(stored.Kind)))
-	changed.UID, changed.OrgUID, changed.Version = uid, stored.OrgUID, stored.Version
+	changed.UID, changed.OrgUID, changed.Version = stored.UID, stored.OrgUID, stored.Version
 	changed.CreatedAt, changed.UpdatedAt = stored.CreatedAt, s.now()
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := tx.Registries.Usage(ctx, changed.OrgUID)
 		if err != nil {
 			return err
@@ -147,24 +165,23 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		if err := s.checkQuota(ctx, tx, changed.OrgUID, before); err != nil {
 			return err
 		}
-		record := s.succeeded(p, origin, audit.RegistryUpdate, changed.OrgUID, uid)
+		record := s.succeeded(p, origin, audit.RegistryUpdate, changed.OrgUID, changed.UID)
 		record.Reason = audit.ChangedReason(changedFields(stored.Registry, changed))
-		return s.changed(ctx, tx, p, record, changed, input.SkipSync)
+		return s.changed(ctx, tx, p, record, changed, input)
 	})
-	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
 }
 
 // changed schedules the first check and the synchronization of a changed definition and records the change, in its transaction.
 func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, record audit.Record, r store.Registry,
-	skipSync bool) error {
+	input RegistryInput) error {
 	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
 	}
-	if err := tx.Watch.Schedule(ctx, r.OrgUID, r.UID, at); err != nil {
+	if err := tx.Watch.Schedule(ctx, r.OrgUID, r.UID, at.Add(input.Delay)); err != nil {
 		return err
 	}
-	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
+	if err := s.scheduleSync(ctx, tx, p, r, input.SkipSync); err != nil {
 		return err
 	}
 	return tx.Audits.Append(ctx, record)
@@ -187,7 +204,7 @@ func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Princip
 
 // Delete deletes a stored registry with its history and content. The result of a running check is dropped.
 //
-// Faults: Forbidden; NotFound.
+// Faults: Forbidden; NotFound; Conflict with CodeRegistryReadOnly.
 func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
 	if err := s.allowedOn(ctx, p, origin, access.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
 		return err
@@ -196,12 +213,23 @@ func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Ori
 		return err
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
-			return NotFound(err)
+		object, err := tx.Origins.Of(ctx, p.OrgUID, uid)
+		if err == nil {
+			err = readOnly(object)
 		}
-		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.RegistryDelete, p.OrgUID, uid))
+		if err != nil {
+			return err
+		}
+		return s.delete(ctx, tx, p, origin, uid)
 	})
 	return fault.Wrap("delete a registry", err)
+}
+
+func (s *Service) delete(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, uid string) error {
+	if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
+		return NotFound(err)
+	}
+	return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.RegistryDelete, p.OrgUID, uid))
 }
 
 func nameTaken(err error) error {

@@ -91,7 +91,7 @@ func (input RegistryInput) row() store.Registry {
 // visible returns a stored registry with masked secrets.
 func visible(r store.Registry) Registry {
 	return Registry{
-		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, ProjectUID: r.ProjectUID, Kind: Kind(r.Kind),
+		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, ProjectUID: r.ProjectUID, Origin: r.Origin, Kind: Kind(r.Kind),
 		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		Annotations: r.Annotations, Labels: r.Labels, Definition: masked(r), Scope: r.Scope,
 		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,

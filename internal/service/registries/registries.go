@@ -45,6 +45,7 @@ func New(db *store.DB, limits Limits, now func() time.Time) *Service {
 type Registry struct {
 	UID, OrgUID, Name                       string
 	ProjectUID                              string // empty for none
+	Origin                                  string // the object of a cluster that it is read from; empty for none
 	Kind                                    Kind
 	Version                                 int64 // counts its replacements, from 1
 	CreatedAt, UpdatedAt                    time.Time

@@ -7,8 +7,8 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
-// Origin is the object of a cluster that a registry is read from, cluster/namespace/kind/name. Entry tells apart the definitions of one
-// object.
+// Origin is the object of a cluster that a registry is read from, cluster/namespace/kind/name. Entry distinguishes the definitions of
+// one object.
 type Origin struct{ Object, Entry string }
 
 // OriginRegistry is a registry of a cluster. Identity is the stored hash of its definition, as Origins.Identity returns it.
@@ -49,7 +49,7 @@ const (
 	sqlLeaveCluster = `DELETE FROM cluster_leases WHERE org_uid = $1 AND cluster = $2 AND owner = $3`
 )
 
-// Origins reads and changes which registries are read from clusters, and what their objects say of their health.
+// Origins reads and changes which registries are read from clusters, and what Events say of their health.
 type Origins struct{ *conn }
 
 // Set makes a new registry one of an object. ErrExists: the object has another one with that entry.

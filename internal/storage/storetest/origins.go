@@ -123,8 +123,9 @@ func announcements(t *testing.T, db *store.DB) {
 		t.Errorf("due before the first check: %v", list)
 	}
 	end(false, start)
-	if a := announce(start); a.Health.State.Code != "RegistryAuthFailed" || a.WasFailing || string(a.Report) != "{}" || a.RegistryUID != r.UID ||
-		a.Name != r.Name || a.Object != "prod/apps/Secret/regcred" || a.Entry != "r.test" || !a.Health.Since.Equal(start) {
+	if a := announce(start); a.Health.State.Code != "RegistryAuthFailed" || a.WasFailing || string(a.Report) != "{}" ||
+		a.RegistryUID != r.UID || a.Name != r.Name ||
+		a.Object != "prod/apps/Secret/regcred" || a.Entry != "r.test" || !a.Health.Since.Equal(start) {
 		t.Errorf("the first failure: %+v", a)
 	}
 	if list := due(start.Add(time.Second)); len(list) != 1 {
@@ -151,7 +152,8 @@ func clusterLeases(t *testing.T, db *store.DB) {
 		return held
 	}
 	later := start.Add(30 * time.Second)
-	if !hold("a", start) || hold("b", later) || !hold("a", later) || hold("b", start.Add(time.Minute)) || !hold("b", later.Add(time.Minute)) {
+	if !hold("a", start) || hold("b", later) || !hold("a", later) || hold("b", start.Add(time.Minute)) ||
+		!hold("b", later.Add(time.Minute)) {
 		t.Error("a lease is not held by one owner until its end")
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Origins.Leave(ctx, org.UID, "prod", "a") })

@@ -25,6 +25,7 @@ const (
 type registryPage struct {
 	registries.Registry
 	Path     string
+	Object   string           // of a cluster, that the registry is read from; empty for none
 	Report   *regcheck.Report // of the first check with the newest result; nil if there is none
 	Timeline views.Timeline
 	History  []watch.HistoryEntry // of this page
@@ -64,7 +65,11 @@ func (h registryHandlers) showRegistry(c *call) error {
 	page := registryPage{Registry: found, Path: registryPath(found.UID), Sync: contentsync.StatusOf(found.SyncSupported, found.Sync),
 		MayCheck:  p.CanIn(access.ValidateRegistries, found.ProjectUID),
 		MaySync:   p.CanIn(access.SyncRegistries, found.ProjectUID) && found.SyncSupported,
-		MayChange: p.CanIn(access.ChangeRegistries, found.ProjectUID), MayDelete: p.CanIn(access.DeleteRegistries, found.ProjectUID)}
+		MayChange: found.Origin == "" && p.CanIn(access.ChangeRegistries, found.ProjectUID),
+		MayDelete: found.Origin == "" && p.CanIn(access.DeleteRegistries, found.ProjectUID)}
+	if found.Origin != "" {
+		page.Object = registries.ObjectName(found.Origin)
+	}
 	page.Pending = c.query("notice") == noticeDue
 	history, err := h.watch.Timeline(c.Context(), c.principal, found.UID)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func metadata(r registries.Registry) api.OCIRegistryMetadata {
 	return api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt,
-		Annotations: r.Annotations, Labels: r.Labels}
+		Annotations: r.Annotations, Labels: r.Labels, Origin: r.Origin}
 }
 
 func status(r registries.Registry) api.OCIRegistryStatus {

@@ -1,5 +1,5 @@
 -- Registries that are read from objects of a Kubernetes cluster, and not changed by users. origin is cluster/namespace/kind/name, and entry
--- tells apart the definitions of one object. announced_since is since of registry_watch for the health that an Event of the object says, and
+-- distinguishes the definitions of one object. announced_since is since of registry_watch for the health that an Event of the object says, and
 -- announced_valid what that was; announced_at is when the Event was written.
 
 CREATE TABLE registry_origins (
