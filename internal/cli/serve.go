@@ -42,6 +42,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/internal/web/metrics"
+	"github.com/regwarden/regwarden/internal/web/probe"
 	"github.com/regwarden/regwarden/internal/web/server"
 	"github.com/regwarden/regwarden/internal/web/servercert"
 	"github.com/regwarden/regwarden/regcheck"
@@ -187,7 +188,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		s.ContentSync.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, backgroundTasks...)() // ends before the store closes
-	defer auxiliary.Serve(metricsListener, "metrics", counted.Handler(log), log)()
+	defer auxiliary.Serve(metricsListener, "metrics", probe.Handler(counted.Handler(log), s.Watch.Probe, c.WatchInterval, log), log)()
 	if debugListener != nil {
 		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}

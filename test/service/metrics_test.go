@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -69,6 +70,54 @@ func TestMetricsOfManyRegistries(t *testing.T) {
 	instance.Await(t, "metrics of the others", func() bool {
 		return strings.Count(server.Metrics(t), `regwarden_registry_healthy{kind="oci"`) == 2
 	})
+}
+
+// TestProbe asks for a registry by its name, whose first check it waits for, and for one that does not exist.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	registry := &account{password: adaPassword}
+	endpoint := httptest.NewServer(registry)
+	t.Cleanup(endpoint.Close)
+	admin.make(registriesPath, newRegistry("good", spec(endpoint.URL, basicAuth(adaPassword), nil)))
+	admin.make(registriesPath, newRegistry("bad", spec(endpoint.URL, basicAuth("wrong"), nil)))
+	for query, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"target=good&organization=" + instance.Org: {http.StatusOK, "\nprobe_success 1\n"},
+		"target=bad": {http.StatusOK,
+			`regwarden_probe_failure_info{code="RegistryAuthFailed",reason="refused",stage="auth"} 1` + "\n"},
+		"target=none":                  {http.StatusNotFound, "Registry not found."},
+		"target=good&project=other":    {http.StatusNotFound, "Registry not found."},
+		"target=good&endpoint=http://": {http.StatusBadRequest, "Parameters are target, organization, project and max-age."},
+	} {
+		response, err := http.Get(strings.TrimSuffix(server.URLOf(t, "Metrics"), "/metrics") + "/probe?" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != want.status || !strings.Contains(string(text), want.text) {
+			t.Errorf("%s: %s, %v\n%s", query, response.Status, err, text)
+		}
+		if strings.Contains(string(text), `"`+ada+`"`) || strings.Contains(string(text), adaPassword) {
+			t.Errorf("%s: the response has a username or a secret", query)
+		}
+	}
+	text := server.Metrics(t)
+	for _, stage := range []string{"resolve", "egress", "connect", "api", "auth"} {
+		want := `regwarden_registry_stage_duration_seconds{kind="oci",organization="` + instance.Org + `",registry="bad",stage="` + stage +
+			`"} `
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	if strings.Contains(text, `registry="bad",stage="content"`) || strings.Contains(text, `"`+ada+`"`) {
+		t.Error("the metrics have a stage that was skipped, or a username")
+	}
+	admin.client.Do("GET", "/probe?target=good", "").Want(http.StatusNotFound) // on the listener of metrics alone
 }
 
 // A start with port 0 prints every address, whatever the log level is.

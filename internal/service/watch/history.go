@@ -108,8 +108,11 @@ func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, la
 	return due, late, nil
 }
 
-// RegistryHealth is the health of a registry with the names of the registry and its organization.
-type RegistryHealth = store.RegistryHealth
+// RegistryHealth is the health of a registry with its names, and StageTime how long a stage of its newest check took.
+type (
+	RegistryHealth = store.RegistryHealth
+	StageTime      = store.StageTime
+)
 
 // The words of RegistryHealth.Health for a registry whose newest check that counts has a result.
 const (

@@ -199,6 +199,16 @@ func resultOf(report *regcheck.Report) result {
 	return found
 }
 
+// stageTimes returns how long the stages took that were not skipped.
+func stageTimes(report *regcheck.Report) (times []store.StageTime) {
+	for _, stage := range report.Stages {
+		if stage.Status != regcheck.Skipped {
+			times = append(times, store.StageTime{Stage: string(stage.Name), Took: stage.Duration})
+		}
+	}
+	return times
+}
+
 // finishedCheck is a check with a result.
 type finishedCheck struct {
 	registry registries.Registry
@@ -228,7 +238,7 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
 	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
 	if c.report != nil {
-		d.after.ControlResult = c.report.Known.String()
+		d.after.ControlResult, entry.Stages = c.report.Known.String(), stageTimes(c.report)
 		var err error
 		if entry.Report, err = reports.Encode(c.report); err != nil {
 			return Failed, err

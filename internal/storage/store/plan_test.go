@@ -58,6 +58,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin,
 		"DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue":          sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqliteClaimWatch, "EndWatch": sqlEndWatch,
+		"HastenWatch":  sqlHastenWatch,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqliteExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
 		"History": sqlHistory, "Timeline": sqlTimeline,
 		"CountWatchAhead": sqlCountWatchAhead,
@@ -112,6 +113,10 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		if !strings.Contains(plan, "SEARCH w USING INDEX registry_watch_health (org_uid=? AND valid>? AND valid<?)\nSEARCH r USING INDEX") {
 			t.Errorf("%s: not by health first: %s", name, plan)
 		}
+	}
+	if plan := strings.Join(planOf(t, db, sqlHealthByName), "\n"); !strings.Contains(plan, "SEARCH r ") ||
+		!strings.Contains(plan, "(org_uid=? AND canonical=?)") {
+		t.Errorf("HealthByName: not by the name: %s", plan)
 	}
 	if plan := planOf(t, db, sqlCountHealth); !strings.Contains(plan[0], "COVERING INDEX registry_watch_health") {
 		t.Errorf("CountHealth: not from the index alone: %s", plan)

@@ -98,6 +98,7 @@ type HealthPeriod struct {
 	Counted       bool         // it became the state
 	Result        HealthResult // without texts, which are in the report
 	Report        []byte       // JSON, of the run's first check; nil when the definition could not be checked
+	Stages        []StageTime  // those of the newest check; only written
 }
 
 // CheckRequest is the state of a check that was requested.
@@ -135,7 +136,8 @@ const (
 		ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
-		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26
+		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26,
+		stage_times = $27
 		WHERE registry_uid = $1 AND lease_owner = $2 AND org_uid = $3`
 	// A definition of that version, which is locked against its deletion only: a replacement ends the lease, which sqlEndWatch requires.
 	sqliteVersion   = `SELECT 1 FROM registries WHERE org_uid = $1 AND uid = $2 AND version = $3`
@@ -167,11 +169,7 @@ const (
 	sqlCheckRequest = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until
 		ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
-	sqlHealthOfAll     = `SELECT o.name, r.name, CASE WHEN r.kind = '' THEN 'oci' ELSE r.kind END,
-		w.since, w.valid, w.code, w.reason, w.stage,
-		w.last_at, w.certificate_not_after, w.credentials_not_after FROM registry_watch w
-		JOIN registries r ON r.uid = w.registry_uid AND r.org_uid = w.org_uid JOIN orgs o ON o.uid = w.org_uid LIMIT $1`
-	sqlCountWatch = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
+	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1` + isFree + ` LIMIT $2) AS counted`
 )
 
 func scanWatched(row rows.Scanner, w *Watched) error {
@@ -230,7 +228,7 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 		w.ControlResult,
 		rows.Flag(w.Unconfirmed), rows.Millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
 		healthText(s.Message), healthText(s.Hint), rows.Flag(s.CredentialsExpireSoon),
-		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter))
+		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter), joinStageTimes(seen.Stages))
 	if err != nil || extended {
 		return err
 	}
@@ -296,21 +294,6 @@ func (tx Watch) Count(ctx context.Context, due time.Time, atMost int) (int64, er
 // CountAhead counts the registries that are due only after that moment, up to atMost.
 func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountWatchAhead, rows.Millis(beyond), atMost)
-}
-
-// RegistryHealth is the health of a registry with the names of the registry and its organization.
-type RegistryHealth struct {
-	Org, Name, Kind string // Kind is oci, ecr or helm
-	Health          Health // without what is not in a metric
-}
-
-// HealthOfAll returns the health of the registries of all organizations, of at most that many.
-func (tx Watch) HealthOfAll(ctx context.Context, atMost int) ([]RegistryHealth, error) {
-	return rows.All(ctx, tx.db, func(row rows.Scanner, r *RegistryHealth) error {
-		h := &r.Health
-		return row.Scan(&r.Org, &r.Name, &r.Kind, rows.Moment(&h.Since), rows.Truth(&h.State.Valid), &h.State.Code, &h.State.Reason,
-			&h.State.Stage, rows.Moment(&h.LastAt), rows.Moment(&h.State.CertificateNotAfter), rows.Moment(&h.State.CredentialsNotAfter))
-	}, sqlHealthOfAll, atMost)
 }
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A

@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"audit records are listed by filter and in pages", auditLists},
 		{"each due registry is claimed once", watchClaims},
 		{"a backlog hides no other organization", backlogHidesNoOrg},
+		{"registries are found by name in all organizations", healthByName},
 		{"equal results are one run, and only results of the newest version are stored", watchEnds},
 		{"health is the same in lists, and its texts are bounded", registryHealth},
 		{"registries are searched by name and health", searches},

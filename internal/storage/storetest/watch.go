@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,7 +128,8 @@ func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watche
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
 	row.ControlResult, row.Unreachable = "known", 2
 	row.WindowStart, row.SentCount, row.SuppressedCount = at, 3, 4
-	return row, store.HealthPeriod{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
+	return row, store.HealthPeriod{Counted: true, Result: v, Report: []byte(`{"valid":true}`),
+		Stages: []store.StageTime{{Stage: "resolve", Took: 1500 * time.Microsecond}, {Stage: "egress"}}}
 }
 
 // watchEnds stores one row for a run of equal results, and rejects a result whose lease or version is not the newest.
@@ -355,5 +357,47 @@ func checkRequests(t *testing.T, db *store.DB) {
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start)
 		return err
+	})
+}
+
+// healthByName finds the registries of a name in all organizations, with their projects, and Hasten moves the due time to an earlier one.
+func healthByName(t *testing.T, db *store.DB) {
+	one, two := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	r, _, _ := mustWatched(t, db, one, "r"), mustWatched(t, db, two, "r"), mustWatched(t, db, one, "other")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		project := store.Project{UID: uuid.NewString(), OrgUID: one.UID, Name: "Blue", Canonical: "blue", CreatedAt: start}
+		return errors.Join(tx.Projects.Insert(ctx, project), tx.Projects.SetOfRegistry(ctx, one.UID, r.UID, project.UID))
+	})
+	row := mustClaim(t, db, start, store.Share{OrgUID: one.UID, Count: 2})[0]
+	if row.RegistryUID != r.UID {
+		row = mustClaim(t, db, start.Add(2*time.Minute), store.Share{OrgUID: one.UID, Count: 1})[0]
+	}
+	ended, period := ending(row, store.HealthResult{Valid: true}, start)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.Watch.End(ctx, ended, 1, period), tx.Watch.Hasten(ctx, one.UID, r.UID, start.Add(time.Minute)))
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { // not later again
+		return tx.Watch.Hasten(ctx, one.UID, r.UID, start.Add(2*time.Minute))
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		found, errF := tx.Watch.HealthByName(ctx, "r", 3)
+		missing, errM := tx.Watch.HealthByName(ctx, "none", 3)
+		all, errA := tx.Watch.HealthOfAll(ctx, 2)
+		if len(found) != 2 || len(missing) != 0 || len(all) != 2 {
+			t.Fatalf("found %d and %d; of all at most two are %d: %v", len(found), len(missing), len(all), errors.Join(errF, errM, errA))
+		}
+		slices.SortFunc(found, func(a, b store.RegistryHealth) int { return strings.Compare(a.Org, b.Org) })
+		want := []store.RegistryHealth{
+			{UID: r.UID, OrgUID: one.UID, Org: "one", Project: "Blue", Name: "r", Kind: "oci", Stages: period.Stages,
+				Health: store.Health{State: store.HealthResult{Valid: true}, Since: start, LastAt: start}},
+			{UID: found[1].UID, OrgUID: two.UID, Org: "two", Name: "r", Kind: "oci"}}
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Error(diff)
+		}
+		due, err := tx.Watch.Get(ctx, one.UID, r.UID)
+		if !due.NextAt.Equal(start.Add(time.Minute)) {
+			t.Errorf("due at %s", due.NextAt)
+		}
+		return errors.Join(errF, errM, errA, err)
 	})
 }

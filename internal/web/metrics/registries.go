@@ -23,6 +23,8 @@ func (m *Metrics) Registries(stored *watch.Service, limit int) {
 		certificate: each("regwarden_registry_certificate_expiry_timestamp_seconds",
 			"When the first certificate of a registry or of its client expires."),
 		credentials: each("regwarden_registry_credentials_expiry_timestamp_seconds", "When the credentials of a registry expire."),
+		stage: each("regwarden_registry_stage_duration_seconds",
+			"Duration of each stage of the newest check of a registry, without those that were skipped.", "stage"),
 		omitted: prometheus.NewDesc("regwarden_registry_series_omitted",
 			"1 if there are too many registries for metrics of each, otherwise 0.", nil, nil),
 	})
@@ -30,13 +32,13 @@ func (m *Metrics) Registries(stored *watch.Service, limit int) {
 
 // registrySeries collects the health of stored registries.
 type registrySeries struct {
-	watch                                                        *watch.Service
-	limit                                                        int
-	healthy, failure, checked, certificate, credentials, omitted *prometheus.Desc
+	watch                                                               *watch.Service
+	limit                                                               int
+	healthy, failure, checked, certificate, credentials, stage, omitted *prometheus.Desc
 }
 
 func (s *registrySeries) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.healthy, s.failure, s.checked, s.certificate, s.credentials, s.omitted} {
+	for _, d := range []*prometheus.Desc{s.healthy, s.failure, s.checked, s.certificate, s.credentials, s.stage, s.omitted} {
 		to <- d
 	}
 }
@@ -78,4 +80,7 @@ func (s *registrySeries) collect(to chan<- prometheus.Metric, r watch.RegistryHe
 	sendTime(s.checked, r.Health.LastAt)
 	sendTime(s.certificate, state.CertificateNotAfter)
 	sendTime(s.credentials, state.CredentialsNotAfter)
+	for _, stage := range r.Stages {
+		send(s.stage, stage.Took.Seconds(), stage.Stage)
+	}
 }
