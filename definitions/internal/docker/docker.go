@@ -359,6 +359,10 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
 		r.Steps = choice.Steps
 		useHelper(l.scanner, &r, l.Rules, choice)
+	} else if choice.Helper != "" {
+		l.scanner.Skip(at, model.SkipShadowed, "%s asks docker-credential-%s for this registry instead of %s.%s", l.Rules,
+			dockerauth.Show(choice.Helper), program, hubHint(l.Rules, key.Host))
+		return
 	} else {
 		scanner.AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules,
 			dockerauth.Show(h.Host),

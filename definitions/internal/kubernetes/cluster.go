@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -39,6 +40,7 @@ func isObject(n *node.Node) bool {
 }
 
 func (c *Cluster) read(f *scanner.File) {
+	f.Annotated = bytes.Contains(f.Data, []byte("#@"))
 	for _, document := range f.Readable() {
 		c.AddObject(f, document)
 	}
@@ -201,12 +203,32 @@ func (c *Cluster) index(o *object) {
 		if within == anyNamespace {
 			key.namespace = ""
 		}
-		c.named[key] = objects{o, c.named[key].count + 1}
+		known := c.named[key]
+		if known.count > 0 && sameDefinition(known.last, o) {
+			continue
+		}
+		c.named[key] = objects{o, known.count + 1}
 	}
 }
 
+// sameDefinition reports whether it makes no difference which of two objects of one name is used. Those that name a Secret may mean
+// different ones.
+func sameDefinition(a, b *object) bool {
+	spec := a.node.Get("spec")
+	if a.file != b.file && (spec.Get("secretRef") != nil || spec.Get("certSecretRef") != nil) {
+		return false
+	}
+	for _, field := range []string{"type", "spec", "data", "stringData", "secrets", "imagePullSecrets"} {
+		if !node.Same(a.node.Get(field), b.node.Get(field)) {
+			return false
+		}
+	}
+	return a.unread == nil && b.unread == nil
+}
+
 // referred are the kinds of objects that others refer to.
-var referred = map[string]bool{"Secret": true, bitnamiSecret: true, externalSecret: true, "ServiceAccount": true, helmRepository: true}
+var referred = map[string]bool{"Secret": true, bitnamiSecret: true, externalSecret: true, "ServiceAccount": true, helmRepository: true,
+	"source.toolkit.fluxcd.io/OCIRepository": true, "image.toolkit.fluxcd.io/ImageRepository": true}
 
 // anyNamespace is the scope of names in all files and namespaces.
 const anyNamespace = "*"

@@ -59,6 +59,10 @@ func newFluxSource(c *Cluster, o *object, at *node.Node, address string) *fluxSo
 	}
 	scanner.ReachedFrom(&f.r, f.host)
 	f.suspended(o)
+	if c.named[objectName{o.groupKind(), o.namespace, o.name, o.file.Name}].count > 1 {
+		scanner.AddNotice(&f.r, model.NoticeConflictingEntries,
+			"The file has another %s of this name: kubectl applies the last of them, and kustomize rejects both. Rename one.", o.kind)
+	}
 	return f
 }
 

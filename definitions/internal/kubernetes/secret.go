@@ -91,12 +91,17 @@ func (o *object) readValue(key string) secretValue {
 	if g := o.unread[key]; g != nil {
 		return secretValue{at: o.node, gap: g}
 	}
-	if n := o.secret().stringData[key]; n != nil {
-		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
-	}
-	n := o.read.data[key]
+	n, isPlain := o.secret().stringData[key], true
 	if n == nil {
+		n, isPlain = o.read.data[key], false
+	}
+	switch {
+	case n == nil:
 		return secretValue{}
+	case n.IsNull() && o.file.Annotated:
+		return secretValue{"", n, gapf(model.UnresolvedTemplate, placeholderText, key, dockerauth.Show(o.name))}
+	case isPlain:
+		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
 	}
 	decoded, err := base64.StdEncoding.DecodeString(n.Text())
 	if err == nil {
@@ -125,9 +130,10 @@ func (o *object) placeholder(key, text string) *gap {
 	if argoVault := strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"); !argoVault && !scanner.IsTemplate(text) {
 		return nil
 	}
-	return gapf(model.UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.",
-		key, dockerauth.Show(o.name))
+	return gapf(model.UnresolvedTemplate, placeholderText, key, dockerauth.Show(o.name))
 }
+
+const placeholderText = "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it."
 
 // dockerFile returns what a pull Secret has.
 func (o *object) dockerFile() *dockerFile {

@@ -4,6 +4,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -92,6 +93,16 @@ func (n *Node) Size() int {
 		return 0
 	}
 	return int(n.size)
+}
+
+// Same reports whether two values are equal, wherever they are.
+func Same(a, b *Node) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.size == b.size && a.kind == b.kind && a.value == b.value &&
+		slices.EqualFunc(a.Items(), b.Items(), Same) &&
+		slices.EqualFunc(a.Pairs(), b.Pairs(), func(p, q Pair) bool { return p.Key == q.Key && Same(p.Value, q.Value) })
 }
 
 // Pairs returns the members of an object in the order of the file, with those of YAML's merge keys (<<) last; nothing for

@@ -48,6 +48,7 @@ type k3sReader struct {
 	settings map[*node.Node]*k3sSettings // of the hosts of endpoints
 	rewrites map[*node.Node]rewritten
 	bare     map[string]bool // mirrorWithoutSettings by name
+	repeated map[string]bool // keys that occur again, after their table
 }
 
 // k3sSettings are those of a host, which many endpoints may have.
@@ -75,12 +76,13 @@ func members(n *node.Node) map[string]*node.Node {
 
 func readK3sRegistries(f *scanner.File) {
 	r := k3sReader{f, members(f.Root().Get("configs")), members(f.Root().Get("mirrors")), map[string]bool{},
-		map[*node.Node]*k3sSettings{}, map[*node.Node]rewritten{}, map[string]bool{}}
+		map[*node.Node]*k3sSettings{}, map[*node.Node]rewritten{}, map[string]bool{}, map[string]bool{}}
 	if wrong := wrongK3sValue(f.Root()); wrong != nil {
 		f.Scanner.Problem(f.At(wrong.Line, ""), model.ProblemWrongShape, "The value has the wrong type: k3s does not start with this file.")
 		return
 	}
-	for _, mirror := range f.Root().Get("mirrors").Pairs() {
+	mirrors, configs := r.last("mirrors", r.mirrors), r.last("configs", r.configs)
+	for _, mirror := range mirrors {
 		moved := r.rewritten(mirror.Value.Get("rewrite"))
 		endpoints := mirror.Value.Get("endpoint").Items()
 		if len(endpoints) > maxRewrittenEndpoints {
@@ -88,11 +90,32 @@ func readK3sRegistries(f *scanner.File) {
 		}
 		place := scanner.Short("mirror of " + mirror.Key)
 		for _, endpoint := range endpoints {
-			r.mirror(place, endpoint, moved)
+			r.mirror(mirror.Key, place, endpoint, moved)
 		}
 	}
-	for _, config := range f.Root().Get("configs").Pairs() {
+	for _, config := range configs {
 		r.config(config)
+	}
+}
+
+// last returns the members of a table without those that a later one of the same key replaces, as k3s reads it.
+func (r k3sReader) last(table string, byKey map[string]*node.Node) (pairs []node.Pair) {
+	for _, p := range r.Root().Get(table).Pairs() {
+		if byKey[p.Key] == p.Value {
+			pairs = append(pairs, p)
+			continue
+		}
+		r.repeated[table+" "+p.Key] = true
+		r.Scanner.Skip(r.At(p.KeyLine, p.Key), model.SkipShadowed, "The key occurs again in %s; k3s uses the last.", table)
+	}
+	return pairs
+}
+
+// noteRepeated notes that a key is the last of several.
+func (r k3sReader) noteRepeated(found *model.Registry, table, key string) {
+	if r.repeated[table+" "+key] {
+		scanner.AddNotice(found, model.NoticeConflictingEntries, "The key %s occurs more than once in %s; k3s uses the last.",
+			scanner.Shown(key), table)
 	}
 }
 
@@ -114,7 +137,7 @@ func wrongK3sValue(root *node.Node) *node.Node {
 }
 
 // mirror adds an endpoint of a mirror: once for each path to which its rewrites move content.
-func (r k3sReader) mirror(place string, written *node.Node, to rewritten) {
+func (r k3sReader) mirror(name, place string, written *node.Node, to rewritten) {
 	at := r.At(written.Line, place)
 	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, written.Text(), k3sScheme)
 	if found == nil {
@@ -128,6 +151,7 @@ func (r k3sReader) mirror(place string, written *node.Node, to rewritten) {
 	if !r.apply(found, key, u, at) {
 		return
 	}
+	r.noteRepeated(found, "mirrors", name)
 	found.Notices = append(found.Notices, to.notices...)
 	for _, path := range to.paths {
 		moved := *found
@@ -212,6 +236,9 @@ func (r k3sReader) config(config node.Pair) {
 	switch {
 	case r.used[config.Key]:
 		return
+	case config.Key == "docker.io" && r.configs["registry-1.docker.io"] != nil:
+		r.Scanner.Skip(at, model.SkipShadowed, "The settings of registry-1.docker.io are used instead of these.")
+		return
 	case config.Key == "*":
 		r.Scanner.Skip(at, model.SkipWildcard,
 			"The settings are for all registries without settings of their own. k3s does not use credentials in them.")
@@ -267,6 +294,7 @@ func (r k3sReader) apply(found *model.Registry, key string, u *url.URL, at model
 	if settings.token {
 		scanner.AddNotice(found, model.NoticeIgnoredField, "k3s and RKE2 know no token in auth, and ignore it. Set identity_token.")
 	}
+	r.noteRepeated(found, "configs", key)
 	if key == "docker.io" && settings.hasAuth {
 		keyMatchesHost(found, key, u)
 	}

@@ -127,7 +127,7 @@ func (r confReader) lastSettings(m *Machines) map[string]string {
 
 // replaced returns the name of the file that replaces a setting of this one, "" if none does.
 func (r confReader) replaced(setting string) string {
-	if name := r.lastIn[setting]; name != r.Path {
+	if name, set := r.lastIn[setting]; set && name != r.Path {
 		return path.Base(name)
 	}
 	return ""
@@ -136,33 +136,30 @@ func (r confReader) replaced(setting string) string {
 // registry adds a registry and its mirrors. again means that an entry before it has the same prefix, which is used instead.
 func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again bool) {
 	at := r.At(runtimeconf.LineOf(n.Get("prefix"), n.Get("location"), n), dockerauth.Show(registry.Prefix))
-	replaced := r.replaced(registry.Prefix)
-	notice := func(found *model.Registry) {
-		switch {
-		case again:
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
-		case replaced != "":
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.",
-				scanner.Shown(replaced))
-		}
-	}
-	if registry.Blocked {
+	switch replaced := r.replaced(registry.Prefix); {
+	case again:
+		r.Scanner.Skip(at, model.SkipShadowed, "An entry before this one has the same prefix and is used instead.")
+		return
+	case replaced != "":
+		r.Scanner.Skip(at, model.SkipShadowed, "The entry in %s has the same prefix and replaces this one.", scanner.Shown(replaced))
+		return
+	case registry.Blocked:
 		r.Scanner.Skip(at, model.SkipBlocked, "blocked = true: images of %s cannot be pulled.", scanner.Shown(registry.Prefix))
 		return
 	}
 	mirrors, place := n.Get("mirror"), "mirror of "+dockerauth.Show(registry.Prefix)
 	for i, mirror := range registry.Mirrors {
-		r.location(r.At(runtimeconf.LineOf(runtimeconf.Item(mirrors, i)), place), mirror, notice)
+		r.location(r.At(runtimeconf.LineOf(runtimeconf.Item(mirrors, i)), place), mirror)
 	}
 	if registry.Location == "" {
 		r.Scanner.Skip(at, model.SkipWildcard, "The entry is for all hosts that match %s.", scanner.Shown(registry.Prefix))
 		return
 	}
-	r.location(at, registry.Endpoint, notice)
+	r.location(at, registry.Endpoint)
 }
 
-// location adds what is contacted. The path of a location is the beginning of the content's path.
-func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice func(*model.Registry)) {
+// location adds what is contacted, with notices. The path of a location is the beginning of the content's path.
+func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notices ...model.Notice) {
 	found, u := endpoint(r.File, model.ContainersRegistries, model.Podman, at, e.Location, https)
 	if found == nil {
 		return
@@ -173,7 +170,7 @@ func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice fun
 		scanner.AddNotice(found, model.NoticePlainHTTPFallback,
 			"insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
 	}
-	notice(found)
+	found.Notices = append(found.Notices, notices...)
 	if r.helper != "" {
 		scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.",
 			scanner.Shown(r.helper))
@@ -186,13 +183,16 @@ func (r confReader) unqualified(host string, line int) {
 	if r.lastIn[host] != "" || r.prefixes[host] {
 		return
 	}
-	r.location(r.At(line, "unqualified-search-registries"), runtimeconf.Endpoint{Location: host}, func(found *model.Registry) {
-		if replaced := r.replaced(search); replaced != "" {
-			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.",
-				scanner.Shown(replaced))
-		}
-	})
+	at := r.At(line, "unqualified-search-registries")
+	if replaced := r.replaced(search); replaced != "" {
+		r.Scanner.Skip(at, model.SkipShadowed, "%s has other unqualified-search-registries, which replace these.", scanner.Shown(replaced))
+		return
+	}
+	r.location(at, runtimeconf.Endpoint{Location: host})
 }
+
+var version1Notice = model.Notice{Code: model.NoticeDeprecatedKeys,
+	Message: "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables."}
 
 // version1 adds the registries of a file of version 1.
 func (r confReader) version1() {
@@ -206,11 +206,7 @@ func (r confReader) version1() {
 				r.Scanner.Skip(at, model.SkipBlocked, "Images of %s cannot be pulled.", scanner.Shown(location))
 			case blocked[location] || name == "search" && insecure[location]:
 			default:
-				r.location(at, runtimeconf.Endpoint{Location: location, Insecure: name == "insecure"},
-					func(found *model.Registry) {
-						scanner.AddNotice(found, model.NoticeDeprecatedKeys,
-							"Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
-					})
+				r.location(at, runtimeconf.Endpoint{Location: location, Insecure: name == "insecure"}, version1Notice)
 			}
 		}
 	}

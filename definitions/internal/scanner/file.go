@@ -29,6 +29,8 @@ type File struct {
 	Tree    fs.FS  // nil if it is in none
 	Path    string // in tree
 
+	Annotated bool // whether comments such as #@ data.values.password may have values, as in templates of ytt
+
 	found    bool // in a directory, and not named itself
 	embedded bool // in a text of another file
 	before   int  // lines of that file before the text
