@@ -18,11 +18,14 @@ type APIKey struct {
 	Status   APIKeyStatus `json:"status"`
 }
 
-// APIKeySpec has the owner, the expiry and the first characters of a key. Prefix is missing for keys of older versions.
+// APIKeySpec has the owner, the expiry, the first characters and the limits of a key. Prefix is missing for keys of older versions, and
+// ProjectUID for those that are not limited to a project.
 type APIKeySpec struct {
-	Prefix string     `json:"prefix,omitempty"`
-	Expiry time.Time  `json:"expiry"`
-	User   APIKeyUser `json:"user"`
+	Prefix     string     `json:"prefix,omitempty"`
+	Expiry     time.Time  `json:"expiry"`
+	User       APIKeyUser `json:"user"`
+	Scope      string     `json:"scope"`
+	ProjectUID string     `json:"projectUid,omitempty"`
 }
 
 // APIKeyUser is the owner of a key.
@@ -44,10 +47,13 @@ type APIKeyRequest struct {
 }
 
 // APIKeyRequestSpec has the owner and the expiry (RFC 3339) of a key. An empty UserUID, or the tenant's uid, which a
-// public client sends, means the caller. A change ignores UserUID and leaves empty fields unchanged.
+// public client sends, means the caller. Scope is all (the default), read, check or registries; ProjectUID limits the key to a project.
+// A change ignores UserUID, Scope and ProjectUID, and leaves empty fields unchanged.
 type APIKeyRequestSpec struct {
-	Expiry  string `json:"expiry"`
-	UserUID string `json:"userUid"`
+	Expiry     string `json:"expiry"`
+	UserUID    string `json:"userUid"`
+	Scope      string `json:"scope,omitempty"`
+	ProjectUID string `json:"projectUid,omitempty"`
 }
 
 // CreatedAPIKey is the response to the creation of a key. The key is not masked; no other response contains it.

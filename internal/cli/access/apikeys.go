@@ -37,6 +37,7 @@ func deactivate(c *manage.Call, uid string) error {
 func (p Commands) createAPIKey() *cobra.Command {
 	var key api.APIKeyRequest
 	var expires time.Duration
+	project := ""
 	cmd := p.Command("create [NAME]", "Create an API key for a user; print it this one time", command.AtMostOneArg,
 		func(c *manage.Call, args []string) error {
 			if len(args) > 0 && c.Cmd.Flags().Changed("name") {
@@ -45,6 +46,13 @@ func (p Commands) createAPIKey() *cobra.Command {
 			key.Metadata.Name = cmp.Or(strings.Join(args, ""), key.Metadata.Name)
 			expiry := time.Now().Add(expires)
 			key.Spec.Expiry = expiry.Format(time.RFC3339Nano) // it may be a second from now
+			if project != "" {
+				found, err := c.Client.Projects.Find(c.Ctx, project)
+				if err != nil {
+					return err
+				}
+				key.Spec.ProjectUID = found.Metadata.UID
+			}
 			created, err := c.Client.APIKeys.Create(c.Ctx, key)
 			if err != nil {
 				return nameTaken(err, key.Metadata.Name)
@@ -57,9 +65,16 @@ func (p Commands) createAPIKey() *cobra.Command {
 		"required on a local store)")
 	cmd.Flags().StringVar(&key.Metadata.Name, "name", "cli", "the same as NAME")
 	flagvalue.Duration(cmd.Flags(), &expires, "expires", 30*flagvalue.Day, time.Second, flagvalue.Longest, "", "lifetime of the key")
+	cmd.Flags().StringVar(&key.Spec.Scope, "scope", "", "what the key may do of what its user may: "+strings.Join(keyScopes, ", ")+
+		" (default: all)")
+	cmd.Flags().StringVar(&project, "project", "", "name of the project to which the key is limited (default: none)")
 	p.CompleteEmail(cmd, "email")
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(keyScopes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// keyScopes are the scopes of keys.
+var keyScopes = []string{"all", "read", "check", "registries"}
 
 // codeKeyExists is the code of a key whose name is taken.
 const codeKeyExists = "ApiKeyAlreadyExists"
@@ -81,10 +96,10 @@ func (p Commands) listAPIKeys() *cobra.Command {
 		slices.SortStableFunc(keys, func(a, b api.APIKey) int { return strings.Compare(a.Spec.User.EmailID, b.Spec.User.EmailID) })
 		rows := make([][]any, len(keys))
 		for i, k := range keys {
-			rows[i] = []any{k.Metadata.UID, k.Metadata.Name, k.Spec.Prefix, k.Spec.User.EmailID, keyState(k, time.Now()), k.Spec.Expiry,
-				k.Status.LastUsed}
+			rows[i] = []any{k.Metadata.UID, k.Metadata.Name, k.Spec.Prefix, k.Spec.User.EmailID, keyState(k, time.Now()), k.Spec.Scope,
+				k.Spec.ProjectUID, k.Spec.Expiry, k.Status.LastUsed}
 		}
-		return c.List(err, output.Columns("uid+", "name", "prefix", "email", "state", "expires", "lastUsed"), rows)
+		return c.List(err, output.Columns("uid+", "name", "prefix", "email", "state", "scope", "project+", "expires", "lastUsed"), rows)
 	}, manage.Lists)
 }
 

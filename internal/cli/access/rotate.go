@@ -41,6 +41,7 @@ func rotate(c *manage.Call, former *api.APIKey, keep time.Duration) error {
 	next := api.APIKeyRequest{Metadata: api.Named{Name: name}}
 	expiry := now.Add(former.Spec.Expiry.Sub(former.Metadata.CreationTimestamp))
 	next.Spec.Expiry, next.Spec.UserUID = expiry.Format(time.RFC3339Nano), former.Spec.User.UID
+	next.Spec.Scope, next.Spec.ProjectUID = former.Spec.Scope, former.Spec.ProjectUID
 	created, err := c.Client.APIKeys.Create(c.Ctx, next)
 	if err != nil {
 		back := api.APIKeyRequest{Metadata: api.Named{Name: name}}

@@ -159,7 +159,7 @@ func (r Role) Direct() Role {
 // Grants reports whether a role has a permission.
 func (r Role) Grants(permission Permission) bool {
 	for one := range strings.FieldsSeq(string(r)) {
-		if Role(one) == Operator || granted[Role(one)][permission] {
+		if permission == OwnAccount || Role(one) == Operator || granted[Role(one)][permission] {
 			return true
 		}
 	}
@@ -172,7 +172,9 @@ func (r Role) Includes(role Role) bool {
 }
 
 // OperatorOnly reports whether no role of an organization has a permission.
-func OperatorOnly(permission Permission) bool { return !granted[Admin][permission] }
+func OperatorOnly(permission Permission) bool {
+	return permission != OwnAccount && !granted[Admin][permission]
+}
 
 // granted is BuiltIn as a look-up.
 var granted = func() map[Role]map[Permission]bool {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -35,6 +36,7 @@ type APIKey struct {
 	Canonical                         string    // of the name; lists are sorted by it
 	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt is zero for an unused key, and exact to five minutes
 	Active                            bool
+	Limit                             access.Limit
 }
 
 // APIKeys creates, lists, changes and revokes API keys. It is safe for concurrent use.
@@ -50,15 +52,19 @@ type NewAPIKey struct {
 	User      string    // uid or email; empty for the caller
 	Name      string    // unique among the user's keys
 	ExpiresAt time.Time // required
+	Limit     access.Limit
 }
 
 // Create creates a key for the caller, or as an administrator for another user of the organization. The key
 // itself is returned only once; the store has its hash.
 //
-// Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user outside of the organization;
+// Faults: Invalid with fields name, expiresAt, user, org, scope, project; Forbidden; NotFound for a user outside of the organization;
 // Conflict with code ApiKeyAlreadyExists.
 func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, input NewAPIKey) (APIKey, secret.String, error) {
 	now := k.now()
+	if input.Limit.Scope == access.ScopeAll {
+		input.Limit.Scope = ""
+	}
 	if problems := k.Problems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
@@ -71,6 +77,9 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 				Message: "A workload has no API keys: it exchanges a token of its issuer."}
 		}
 		if err != nil {
+			return err
+		}
+		if err := keyProject(ctx, tx, p, user, input.Limit.Project); err != nil {
 			return err
 		}
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else concurrent calls could exceed the limit
@@ -86,7 +95,8 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
 			Canonical: Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
-			CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
+			CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email,
+			Scope: string(input.Limit.Scope), ProjectUID: input.Limit.Project}
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
@@ -109,7 +119,8 @@ const maxAPIKeys = 100
 
 // Problems lists the problems of a new key that can be found without the store.
 func (k *APIKeys) Problems(p Principal, input NewAPIKey) []fault.Field {
-	problems := fault.FieldProblem("name", NameProblem(input.Name))
+	problems := append(fault.FieldProblem("name", NameProblem(input.Name)),
+		fault.FieldProblem("scope", access.ScopeProblem(input.Limit.Scope))...)
 	switch {
 	case input.ExpiresAt.IsZero():
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
@@ -137,6 +148,22 @@ func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input
 		return store.User{}, err
 	}
 	return userOf(ctx, tx, org, input.User)
+}
+
+// keyProject returns a fault unless the project of a new key exists for the caller.
+func keyProject(ctx context.Context, tx *store.Tx, p Principal, owner store.User, uid string) (err error) {
+	switch {
+	case uid == "":
+		return nil
+	case p.Can(access.ReadAllProjects):
+		_, err = tx.Projects.Get(ctx, owner.OrgUID, uid)
+	default:
+		_, err = tx.Projects.OneOfUser(ctx, owner.OrgUID, p.UserUID, uid)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = fault.InvalidFields(fault.Field{Field: "project", Problem: "does not exist in your organization"})
+	}
+	return err
 }
 
 // List lists the caller's keys. For administrators it returns the page of the organization's keys that follows
@@ -180,7 +207,8 @@ func (k *APIKeys) Expiring(ctx context.Context, p Principal, within time.Duratio
 
 func visible(k store.APIKey) APIKey {
 	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Prefix: k.Prefix, Canonical: k.Canonical,
-		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero()}
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero(),
+		Limit: access.Limit{Scope: cmp.Or(access.Scope(k.Scope), access.ScopeAll), Project: k.ProjectUID}}
 }
 
 // Get returns one of the caller's keys, or for administrators one of the organization's.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -56,7 +57,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, presented Presented) (
 	if principal.UserUID != keyed.UserUID || principal.OrgUID != keyed.OrgUID {
 		return Principal{}, unauthorized(ReasonMismatch)
 	}
-	principal.APIKeyUID = keyed.APIKeyUID
+	principal.APIKeyUID, principal.Limit = keyed.APIKeyUID, keyed.Limit
 	return principal, nil
 }
 
@@ -306,7 +307,8 @@ func (a *Authenticator) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEnt
 			return err
 		}
 		caller, err = Principal{UserUID: found.UserUID, OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email,
-			Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}.withGrants(ctx, tx)
+			Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey,
+			Limit: access.Limit{Scope: access.Scope(found.Scope), Project: found.ProjectUID}}.withGrants(ctx, tx)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {

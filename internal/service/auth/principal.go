@@ -31,6 +31,7 @@ type Principal struct {
 	Grants                          *access.Grants // in projects; nil for none
 	SessionUID, APIKeyUID           string         // which one is set depends on the credential
 	Method                          audit.AuthMethod
+	Limit                           access.Limit // of the API key; the zero value for other credentials
 }
 
 // Operator is the principal of the command line. Access to the host grants it.
@@ -44,7 +45,10 @@ func (p Principal) May(permission access.Permission) error {
 		return nil
 	}
 	whom := "Ask an administrator of your organization for it."
-	if access.OperatorOnly(permission) {
+	switch {
+	case !p.Limit.None() && !p.Limit.Allows(permission, p.Limit.Project):
+		whom = "The API key is limited: use another one, or log in."
+	case access.OperatorOnly(permission):
 		whom = "Only the operator may do it, on the server, with the command line of regwarden."
 	}
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
@@ -52,11 +56,13 @@ func (p Principal) May(permission access.Permission) error {
 }
 
 // Can reports whether May returns nil.
-func (p Principal) Can(permission access.Permission) bool { return p.Role.Grants(permission) }
+func (p Principal) Can(permission access.Permission) bool {
+	return p.Limit.Allows(permission, "") && p.Role.Grants(permission)
+}
 
 // CanIn reports whether the principal has a permission in a project, or in the whole organization. The empty project is what is in none.
 func (p Principal) CanIn(permission access.Permission, project string) bool {
-	return p.Can(permission) || p.Grants.In(project, permission)
+	return p.Limit.Allows(permission, project) && (p.Role.Grants(permission) || p.Grants.In(project, permission))
 }
 
 // MayIn is May for a project.
@@ -69,7 +75,21 @@ func (p Principal) MayIn(permission access.Permission, project string) error {
 
 // CanAnywhere reports whether the principal has a permission in the organization or in one of its projects.
 func (p Principal) CanAnywhere(permission access.Permission) bool {
-	return p.Can(permission) || len(p.Grants.Where(permission)) > 0
+	return p.Can(permission) || len(p.Where(permission)) > 0
+}
+
+// Where lists the projects, by uid, in which a principal has a permission that it does not have in the whole organization.
+func (p Principal) Where(permission access.Permission) (projects []string) {
+	if p.Limit.Project == "" && !p.Limit.Allows(permission, "") {
+		return nil
+	}
+	if p.Limit.Project == "" {
+		return p.Grants.Where(permission)
+	}
+	if p.CanIn(permission, p.Limit.Project) {
+		projects = []string{p.Limit.Project}
+	}
+	return projects
 }
 
 // MayAnywhere returns nil if CanAnywhere, or the fault of May.

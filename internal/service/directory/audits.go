@@ -77,6 +77,9 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 	if problems := q.Problems(); len(problems) > 0 {
 		return page, fault.InvalidFields(problems...)
 	}
+	if !p.Limit.Allows(access.ReadAllAudits, "") {
+		return page, p.May(access.ReadAllAudits)
+	}
 	if !p.Can(access.ReadAllAudits) {
 		if q.ActorUID != "" && q.ActorUID != p.UserUID {
 			return page, p.May(access.ReadAllAudits)
@@ -218,7 +221,7 @@ func mayReadAudit(p auth.Principal, record audit.Record) bool {
 	switch {
 	case p.Role == auth.RoleOperator:
 		return true
-	case p.OrgUID == "" || record.OrgUID != p.OrgUID:
+	case p.OrgUID == "" || record.OrgUID != p.OrgUID, !p.Limit.Allows(access.ReadAllAudits, ""):
 		return false
 	}
 	validation := record.Action == audit.RegistryValidate || record.Action == audit.RegistryDiagnose

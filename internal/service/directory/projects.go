@@ -202,24 +202,34 @@ func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org stri
 }
 
 func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
-	if p.Can(access.ReadAllProjects) {
+	switch {
+	case p.Limit.Project != "":
+		only, err := projectFor(ctx, tx, p, p.Limit.Project)
+		if errors.Is(err, store.ErrNotFound) || err == nil && only.Canonical <= after.Canonical {
+			return nil, false, nil
+		}
+		return []store.Project{only}, false, err
+	case p.Can(access.ReadAllProjects):
 		return tx.Projects.List(ctx, orgUID, after)
 	}
 	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
 }
 
+// projectFor returns a project that the caller may see, else store.ErrNotFound.
+func projectFor(ctx context.Context, tx *store.Tx, p auth.Principal, uid string) (store.Project, error) {
+	switch {
+	case !p.Limit.Sees(uid):
+		return store.Project{}, store.ErrNotFound
+	case p.Role.Grants(access.ReadAllProjects):
+		return tx.Projects.Get(ctx, p.OrgUID, uid)
+	}
+	return tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)
+}
+
 // Project returns a project of the caller's organization that the caller may see. An unknown, foreign or hidden project
 // is the same fault: NotFound with code ProjectNotFoundInTenant.
 func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (Project, error) {
-	var project store.Project
-	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		if p.Can(access.ReadAllProjects) {
-			project, err = tx.Projects.Get(ctx, p.OrgUID, uid)
-		} else {
-			project, err = tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)
-		}
-		return err
-	})
+	project, err := store.Read(ctx, d.db, func(tx *store.Tx) (store.Project, error) { return projectFor(ctx, tx, p, uid) })
 	if errors.Is(err, store.ErrNotFound) {
 		return Project{}, fault.ProjectNotFound(fault.CodeProjectNotFound)
 	}

@@ -27,7 +27,7 @@ func Visible(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID, uid st
 // Faults: Forbidden, which is recorded; NotFound for a registry that the principal may not read.
 func (s *Service) allowedOn(ctx context.Context, p auth.Principal, origin audit.Origin, permission access.Permission,
 	action audit.Action, uid string) error {
-	if p.Grants == nil || p.Can(permission) {
+	if p.Can(permission) || p.Grants == nil && p.Limit.Project == "" {
 		return s.allowed(ctx, p, origin, permission, action, uid)
 	}
 	project, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) {
@@ -45,7 +45,7 @@ func (s *Service) allowedOn(ctx context.Context, p auth.Principal, origin audit.
 // within restricts a filter to what the principal may read.
 func within(p auth.Principal, f store.RegistryFilter) store.RegistryFilter {
 	if !p.Can(access.ReadRegistries) {
-		f.InProjects, f.Projects = true, p.Grants.Where(access.ReadRegistries)
+		f.InProjects, f.Projects = true, p.Where(access.ReadRegistries)
 	}
 	return f
 }

@@ -17,6 +17,7 @@ type APIKey struct {
 	DeactivatedAt, LastUsedAt             time.Time
 	Email, Role, OrgName                  string    // read with the key
 	DisabledAt                            time.Time // the user's
+	Scope, ProjectUID                     string    // what limits it; empty for nothing
 }
 
 // ExpiringKey is an API key that ends soon.
@@ -27,11 +28,12 @@ type ExpiringKey struct {
 
 const (
 	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.prefix, k.hash, k.created_at, k.expires_at,
-		k.deactivated_at, k.last_used_at, u.email, ` + roleOfUser + `, o.name, u.disabled_at FROM api_keys k
+		k.deactivated_at, k.last_used_at, u.email, ` + roleOfUser + `, o.name, u.disabled_at, k.scope, k.project_uid
+		FROM api_keys k
 		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid`
 
-	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at, prefix)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at, prefix, scope,
+		project_uid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
 	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
@@ -63,16 +65,25 @@ const (
 func scanAPIKey(row rows.Scanner, k *APIKey) error {
 	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, rows.Text(&k.Prefix), &k.Hash, rows.Moment(&k.CreatedAt),
 		rows.Moment(&k.ExpiresAt), rows.Moment(&k.DeactivatedAt), rows.Moment(&k.LastUsedAt), &k.Email, &k.Role, &k.OrgName,
-		rows.Moment(&k.DisabledAt))
+		rows.Moment(&k.DisabledAt), &k.Scope, rows.Text(&k.ProjectUID))
 }
 
 // APIKeys reads and changes API keys.
 type APIKeys struct{ *conn }
 
-// Insert adds a key. Its canonical name being taken by another key of the user is ErrExists.
+// limitsSchema is the number of the migration with the limits of keys, which older programs would ignore.
+const limitsSchema = 41
+
+// Insert adds a key. Its canonical name being taken by another key of the user is ErrExists. Programs that do not know limits cannot open
+// the store after the first key with one.
 func (tx APIKeys) Insert(ctx context.Context, k APIKey) error {
+	if k.Scope != "" || k.ProjectUID != "" {
+		if err := tx.db.ChangeAny(ctx, sqlRaiseFloor, limitsSchema); err != nil {
+			return err
+		}
+	}
 	return tx.db.ChangeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
-		rows.Millis(k.CreatedAt), rows.Millis(k.ExpiresAt), rows.OrNull(k.Prefix))
+		rows.Millis(k.CreatedAt), rows.Millis(k.ExpiresAt), rows.OrNull(k.Prefix), k.Scope, rows.OrNull(k.ProjectUID))
 }
 
 // ByHash looks a key up by its SHA-256.

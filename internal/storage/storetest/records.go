@@ -124,7 +124,7 @@ func apiKeys(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	user, colleague := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "v@example.com")
 	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Prefix: "rwk_abcdef",
-		Hash: []byte("hash"), CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
+		Hash: []byte("hash"), CreatedAt: start, ExpiresAt: start.Add(time.Hour), Scope: "read", ProjectUID: "a project"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.APIKeys.Insert(ctx, key) })
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
 		again := key

@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
@@ -47,8 +48,9 @@ func (p keysPage) State(k auth.APIKey) string {
 
 // keyHandlers has the pages of API keys.
 type keyHandlers struct {
-	keys *auth.APIKeys
-	now  func() time.Time
+	keys     *auth.APIKeys
+	projects *directory.Directory
+	now      func() time.Time
 }
 
 // listKeys is GET /console/api-keys.
@@ -79,17 +81,37 @@ func keyForm(button, action, name string, expires time.Time) *forms.Form {
 			Required: true})
 }
 
-func (h keyHandlers) newKeyForm(c *call) *forms.Form {
+func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 	f := keyForm("Create", pathKeys+"/new", "", h.now().Add(keyLifetime))
+	scope := forms.Field{Name: "scope", Label: "May", Type: "select"}
+	for _, d := range access.Scopes {
+		scope.Options = append(scope.Options, forms.Options(string(d.Scope), d.Description)...)
+	}
+	f.Fields = append(f.Fields, scope)
+	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, "", directory.Project{})
+	if len(projects) > 0 {
+		in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "no limit"),
+			Hint: "A key of a project sees and changes nothing of other projects."}
+		for _, project := range projects {
+			in.Options = append(in.Options, forms.Options(project.UID, project.Name)...)
+		}
+		f.Fields = append(f.Fields, in)
+	}
 	if c.principal.Can(access.CreateAllAPIKeys) {
 		f.Fields = append(f.Fields, forms.Field{Name: "user", Label: "User",
 			Hint: "Email of the owner. Leave it empty for a key of your own."})
 	}
-	return f
+	return f, err
 }
 
 // newKey is GET /console/api-keys/new.
-func (h keyHandlers) newKey(c *call) error { return c.showForm(titleNewKey, h.newKeyForm(c)) }
+func (h keyHandlers) newKey(c *call) error {
+	form, err := h.newKeyForm(c)
+	if err != nil {
+		return err
+	}
+	return c.showForm(titleNewKey, form)
+}
 
 type createdKeyPage struct {
 	auth.APIKey
@@ -100,14 +122,19 @@ type createdKeyPage struct {
 // name is in use.
 func (h keyHandlers) createKey(c *call) error {
 	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
-	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires}
+	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires,
+		Limit: access.Limit{Scope: access.Scope(c.PostFormValue("scope")), Project: c.PostFormValue("project")}}
+	form, err := h.newKeyForm(c)
+	if err != nil {
+		return err
+	}
 	if len(problems) > 0 {
 		problems = fault.Join(problems, h.keys.Problems(c.principal, input))
-		return c.showFormAgain(fault.InvalidFields(problems...), titleNewKey, h.newKeyForm(c))
+		return c.showFormAgain(fault.InvalidFields(problems...), titleNewKey, form)
 	}
 	created, key, err := h.keys.Create(c.Context(), c.principal, c.origin, input)
 	if err != nil {
-		return c.showFormAgain(err, titleNewKey, h.newKeyForm(c))
+		return c.showFormAgain(err, titleNewKey, form)
 	}
 	return h.showCreatedKey(c, created, key)
 }

@@ -88,7 +88,7 @@ func (s *Console) routes() []route {
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
 	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
 	channels := alertHandlers{s.Alerts.Channels, s.Directory}
-	keys := keyHandlers{s.Auth.APIKeys, s.Now}
+	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
 	projects := projectHandlers{s.Directory}
 	users := userHandlers{s.Directory}
 	records := auditHandlers{s.Directory}

@@ -22,7 +22,7 @@ func projectOf(c *call) string {
 	if c.principal.Can(access.CreateRegistries) {
 		return ""
 	}
-	if projects := c.principal.Grants.Where(access.CreateRegistries); len(projects) == 1 {
+	if projects := c.principal.Where(access.CreateRegistries); len(projects) == 1 {
 		return projects[0]
 	}
 	return c.PostFormValue(fieldProject)
@@ -36,7 +36,7 @@ func (h registryHandlers) projectOptions(c *call) (options []forms.Option, err e
 	if c.principal.Can(access.CreateRegistries) {
 		return nil, nil
 	}
-	for _, uid := range c.principal.Grants.Where(access.CreateRegistries) {
+	for _, uid := range c.principal.Where(access.CreateRegistries) {
 		project, err := h.changes.directory.Project(c.Context(), c.principal, uid)
 		if err != nil {
 			return nil, err

@@ -5,10 +5,12 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 )
 
-var apiKeyFields = fieldNames{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
+var apiKeyFields = fieldNames{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid",
+	"scope": "spec.scope", "project": "spec.projectUid"}
 
 // apiKeyHandlers handles the routes of API keys.
 type apiKeyHandlers struct{ auth *auth.Service }
@@ -28,7 +30,8 @@ func (h apiKeyHandlers) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 	var body api.APIKeyRequest
 	err = c.read(&body, func() []fault.Field {
 		expires, problems := moment("spec.expiry", body.Spec.Expiry)
-		input = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires}
+		input = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires,
+			Limit: access.Limit{Scope: access.Scope(body.Spec.Scope), Project: body.Spec.ProjectUID}}
 		if input.User == c.principal.OrgUID {
 			input.User = ""
 		}
@@ -53,8 +56,9 @@ func (h apiKeyHandlers) getAPIKey(c *call) (response, error) {
 func apiKey(k auth.APIKey) api.APIKey {
 	return api.APIKey{
 		Metadata: api.Metadata{UID: k.UID, Name: k.Name, CreationTimestamp: k.CreatedAt},
-		Spec:     api.APIKeySpec{Prefix: k.Prefix, Expiry: k.ExpiresAt, User: api.APIKeyUser{UID: k.UserUID, EmailID: k.Email}},
-		Status:   api.APIKeyStatus{IsActive: k.Active, LastUsed: k.LastUsedAt},
+		Spec: api.APIKeySpec{Prefix: k.Prefix, Expiry: k.ExpiresAt, User: api.APIKeyUser{UID: k.UserUID, EmailID: k.Email},
+			Scope: string(k.Limit.Scope), ProjectUID: k.Limit.Project},
+		Status: api.APIKeyStatus{IsActive: k.Active, LastUsed: k.LastUsedAt},
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
@@ -27,11 +29,22 @@ type route struct {
 	method            string
 	path              string
 	handle            func(*call) (response, error)
-	requiresAuth      bool
+	auth              authentication
 	worksWithoutStore bool // the response comes from memory and is the same for every caller
 	announced         bool // writes one audit record, whose uid a successful response has in AuditUid
 	recordsRefusals   bool // refusals after authentication are recorded too: the handler checks the project and sets AuditUid
 }
+
+// authentication is what an operation requires of its caller.
+type authentication int
+
+// Requirements. byPermission is for operations that ask for a permission, or show what every caller of the organization may see: an API key
+// can use them within its limits. byUser is for those on what is the user's own: a limited key cannot use them.
+const (
+	byAnyone authentication = iota
+	byUser
+	byPermission
+)
 
 type methodSet map[string]route
 
@@ -98,7 +111,7 @@ func (s *Server) run(c *call, route route) (response, error) {
 	if route.announced {
 		c.origin.AuditUID = uuid.NewString()
 	}
-	if route.requiresAuth {
+	if route.auth != byAnyone {
 		if err := s.identify(c, route); err != nil {
 			return response{}, err
 		}
@@ -132,7 +145,10 @@ func (s *Server) identify(c *call, route route) error {
 	if route.worksWithoutStore {
 		whoCalls = s.Auth.Authenticator.Recognize
 	}
-	c.principal, err = whoCalls(c.Context(), presented(authorization, key))
+	if c.principal, err = whoCalls(c.Context(), presented(authorization, key)); err == nil && route.auth == byUser {
+		err = c.principal.May(access.OwnAccount)
+	}
+	c.project = cmp.Or(c.project, c.principal.Limit.Project)
 	return err
 }
 

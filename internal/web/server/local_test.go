@@ -23,7 +23,7 @@ func TestNetworkIsNoLocalAdministrator(t *testing.T) {
 	}
 	handler, tried := s.Handler(), 0
 	for _, route := range s.routes() {
-		if !route.requiresAuth {
+		if route.auth == byAnyone {
 			continue
 		}
 		for _, remote := range []string{localAddress, "127.0.0.1:1"} {

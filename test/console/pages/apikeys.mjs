@@ -74,6 +74,27 @@ for (const role of ["admin", "member"]) {
   });
 }
 
+test("a key that may only read, and one of a project", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto(list + "/new");
+  await page.getByLabel("Name").fill("reads");
+  await page.getByLabel("May").selectOption("read");
+  await assertAccessible(page);
+  await page.getByRole("button", { name: "Create" }).click();
+  const key = await page.locator("#key").textContent();
+  const status = async (method, path, data) => (await page.request.fetch(path, { method, headers: { ApiKey: key }, data })).status();
+  assert.equal(await status("GET", "/v1/registries/oci/summary"), 200);
+  assert.equal(await status("GET", "/v1/apiKeys"), 403);
+  assert.equal(await status("POST", "/v1/projects", { metadata: { name: "x" } }), 403);
+  await page.goto(list + "/new");
+  await page.getByLabel("Name").fill("in a project");
+  await page.getByLabel("May").selectOption("check");
+  await page.getByLabel("Project").selectOption({ label: "Default" });
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("link", { name: "Go to the API keys" }).click();
+  await page.getByRole("row", { name: "in a project" }).getByText("check, in a project").waitFor();
+});
+
 test("a new API key is shown once", async (t) => {
   const page = await as(t, "member", { expect: ["ERR_CACHE_MISS"] });
   const key = await create(page, "once");
