@@ -96,9 +96,11 @@ func mustWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{at: start, seen: map[string]bool{}, fetches: map[string]int{}, served: map[string][]jose.JSONWebKey{},
 		hosts: map[string]netip.Addr{}}
-	for i, issuer := range []string{github, gitlab, kubernetes, other} {
+	for i, issuer := range append([]string{github, gitlab, kubernetes, other}, vendorHosts...) {
 		w.hosts[hostOf(issuer)] = netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) // dialed is the server of the test
-		w.served[issuer] = []jose.JSONWebKey{public(issuer, "key-1")}
+		if keys()[issuer] != nil {
+			w.served[issuer] = []jose.JSONWebKey{public(issuer, "key-1")}
+		}
 	}
 	roots := w.start(t)
 	options := store.Options{Timeout: storetest.LongTimeout, DataDir: t.TempDir()}
