@@ -27,9 +27,9 @@ type vendor struct {
 	issuer    string
 	published map[string]any
 	keys      []jose.JSONWebKey
-	claims    map[string]any    // besides iss, aud, sub, nonce and the times; nil removes what the fixture adds
+	claims    map[string]any    // in addition to iss, aud, sub, nonce and the times; nil removes what the fixture adds
 	info      map[string]any    // at the userinfo endpoint
-	query     map[string]string // of the response, besides code and state
+	query     map[string]string // of the response, in addition to code and state
 	sends     map[string]string // parameters of the request; empty: must not be sent
 }
 
@@ -79,7 +79,7 @@ func oktaOrg() vendor {
 		published: map[string]any{"token_endpoint": at + "/token", "jwks_uri": at + "/keys", "authorization_endpoint": at + "/authorize",
 			"userinfo_endpoint": at + "/userinfo", "end_session_endpoint": at + "/logout",
 			"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post", "client_secret_jwt"},
-			"scopes_supported":                      []string{"openid", "email", "profile", "address", "phone", "offline_access", "groups"}},
+			"scopes_supported":                      []string{"openid", "email", "profile", "phone", "offline_access", "groups"}},
 		keys: []jose.JSONWebKey{key("key-1", "sig", "RS256")},
 		claims: map[string]any{"ver": 1, "jti": "ID.D6Hoxdx", "amr": []string{"pwd", "mfa"}, "idp": "00o1", "auth_time": start.Unix(),
 			"at_hash": "x", "name": "Ada Lovelace", "preferred_username": "ada@example.com", "email": nil, "email_verified": nil,
@@ -163,21 +163,21 @@ func TestVendors(t *testing.T) {
 			settings: byUsername, reason: reasonIssuer},
 		"Entra ID, version 1": {vendor: entraID().with(map[string]any{"iss": "https://sts.windows.net/9188040d/"}),
 			settings: byUsername, reason: reasonIssuer},
-		"Entra ID, common":                {vendor: common, settings: byUsername, kind: fault.Unavailable},
-		"Keycloak":                        {vendor: keycloakRealm()},
-		"Keycloak, domain":                {vendor: keycloakRealm(), settings: domain},
-		"Keycloak, mapper of an audience": {vendor: keycloakRealm().with(map[string]any{"aud": []string{clientID, "account"}})},
-		"Keycloak, token of a client":     {vendor: keycloakRealm().with(map[string]any{"azp": "other-client"}), reason: reasonAudience},
-		"Keycloak, email not verified":    {vendor: keycloakRealm().with(map[string]any{"email_verified": false}), reason: reasonUnverified},
-		"Keycloak, iss missing":           {vendor: noIssuer, reason: reasonIssuer},
-		"Okta":                            {vendor: oktaOrg()},
-		"Okta, domain":                    {vendor: oktaOrg(), settings: domain},
-		"Okta, authorization server":      {vendor: oktaOrg().with(map[string]any{"iss": okta + "/oauth2/default"}), reason: reasonIssuer},
-		"Google":                          {vendor: googleAccounts()},
-		"Google, domain":                  {vendor: googleAccounts(), settings: domain},
+		"Entra ID, common":            {vendor: common, settings: byUsername, kind: fault.Unavailable},
+		"Keycloak":                    {vendor: keycloakRealm()},
+		"Keycloak, domain":            {vendor: keycloakRealm(), settings: domain},
+		"Keycloak, two audiences":     {vendor: keycloakRealm().with(map[string]any{"aud": []string{clientID, "account"}})},
+		"Keycloak, token of a client": {vendor: keycloakRealm().with(map[string]any{"azp": "other-client"}), reason: reasonAudience},
+		"Keycloak, not verified":      {vendor: keycloakRealm().with(map[string]any{"email_verified": false}), reason: reasonUnverified},
+		"Keycloak, iss missing":       {vendor: noIssuer, reason: reasonIssuer},
+		"Okta":                        {vendor: oktaOrg()},
+		"Okta, domain":                {vendor: oktaOrg(), settings: domain},
+		"Okta, authorization server":  {vendor: oktaOrg().with(map[string]any{"iss": okta + "/oauth2/default"}), reason: reasonIssuer},
+		"Google":                      {vendor: googleAccounts()},
+		"Google, domain":              {vendor: googleAccounts(), settings: domain},
 		"Google, private account": {vendor: googleAccounts().with(map[string]any{"hd": nil, "email": "ada@gmail.com"}),
 			settings: domain, reason: reasonEmailDomain},
-		"Google, issuer without scheme": {vendor: googleAccounts().with(map[string]any{"iss": "accounts.google.com"}), reason: reasonIssuer},
+		"Google, short issuer": {vendor: googleAccounts().with(map[string]any{"iss": "accounts.google.com"}), reason: reasonIssuer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustProvider(t, func(p *directory.Provider) {
