@@ -12,11 +12,16 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
 	"github.com/regwarden/regwarden/regcheck/internal/chartrepo"
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
+	"github.com/regwarden/regwarden/regcheck/internal/source"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // checkCharts runs the stages of a chart repository that follow TLS. first is what was requested in the tls stage, nil if nothing was.
-func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) (check *chartrepo.Check) {
+// Credentials are obtained before the index is requested with them.
+func (r *run) checkCharts(ctx context.Context, conn connection, first *opening, got *source.Credentials) (check *chartrepo.Check) {
+	if r.plan.login.Source != nil {
+		r.stage(StageCredentials, func() outcome { return r.obtain(ctx, &r.subject, got) })
+	}
 	repository := r.chartRepository()
 	r.stage(StageAPI, func() outcome {
 		var anonymous *wire.Response
@@ -35,7 +40,7 @@ func (r *run) checkCharts(ctx context.Context, conn connection, first *opening) 
 	})
 	r.stage(StageAuth, func() outcome {
 		r.warnOfCredentials()
-		return ofChart(check.Auth(ctx))
+		return ofChart(check.Auth(ctx)).withHintOf(*got)
 	})
 	r.report.References = notExamined(r.plan)
 	r.stage(StageContent, func() outcome { return r.chartContent(ctx, check) })
@@ -56,6 +61,9 @@ func ofChart(o chartrepo.Outcome) outcome {
 func (s subject) warnOfCredentials() {
 	if s.plan.base.Scheme == "http" && s.plan.login.Type != NoAuth {
 		s.warn(WarnPlainHTTPCredentials, "")
+	}
+	if s.plan.login.Source != nil {
+		return // obtained credentials are renewed
 	}
 	if text := expiry.Soon(s.plan.login.Username, s.plan.login.Secret(), s.now()); text != "" {
 		s.warnAt(WarnCredentialsExpireSoon, s.plan.login.SecretField(), "%s", text)

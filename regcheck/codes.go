@@ -118,6 +118,8 @@ const (
 	ReasonIdentityMissing     = codes.ReasonIdentityMissing
 	ReasonFileMissing         = codes.ReasonFileMissing
 	ReasonIdentityToken       = codes.ReasonIdentityToken
+	ReasonHelperMissing       = codes.ReasonHelperMissing
+	ReasonHelperFailed        = codes.ReasonHelperFailed
 )
 
 // The warnings.

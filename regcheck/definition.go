@@ -44,6 +44,9 @@ const (
 	GCP    = credentials.GCP
 	Azure  = credentials.Azure
 	GitHub = credentials.GitHub
+
+	Exec = credentials.Exec // with Auth.Exec, which only programs can set
+	File = credentials.File // with Auth.File, which only programs can set
 )
 
 // Definition describes a registry as users write it. The zero value is not valid: Parse returns what is missing.
@@ -73,6 +76,9 @@ type (
 	GCPKey      = source.GCPKey      // GCP
 	AzureClient = source.AzureClient // Azure
 	GitHubApp   = source.GitHubApp   // GitHub
+
+	CredentialHelper = source.CredentialHelper // Exec
+	RenewedFile      = source.RenewedFile      // File
 )
 
 // Problem is one thing wrong with one field. Field is its JSON path.

@@ -38,20 +38,29 @@ func (s *subject) use(got source.Credentials) {
 	}
 }
 
-// obtain is the credentials stage: it gets username and password from the provider unless they are remembered.
-func (r *run) obtain(ctx context.Context, x *exchange, got *source.Credentials) outcome {
+// obtain is the credentials stage: it gets username and password for the stages of s from the provider unless they are remembered.
+func (r *run) obtain(ctx context.Context, s *subject, got *source.Credentials) outcome {
 	if got.Remembered {
 		return passed("%s", got.Describe())
 	}
-	issued, err := x.plan.login.Source.Obtain(ctx, provider.Over(x.Wire), r.now())
+	issued, err := s.plan.login.Source.Obtain(ctx, provider.Over(s.Wire), r.now())
 	if err != nil {
-		return failed(x.diagnoseProvider(err))
+		return failed(s.diagnoseProvider(err))
 	}
-	r.checker.Obtained.Put(x.plan.login.Source, issued, r.now())
+	r.checker.Obtained.Put(s.plan.login.Source, issued, r.now())
 	*got = issued
-	x.use(issued)
-	x.opened = x.opened.again()
+	s.use(issued)
 	return passed("%s", got.Describe())
+}
+
+// obtainAfter is obtain after the first exchange.
+func (r *run) obtainAfter(ctx context.Context, x *exchange, got *source.Credentials) outcome {
+	anew := !got.Remembered
+	out := r.obtain(ctx, &x.subject, got)
+	if anew {
+		x.opened = x.opened.again()
+	}
+	return out
 }
 
 // auth is the auth stage. Remembered credentials that the registry rejects may have been revoked, and are obtained once more.
@@ -60,7 +69,7 @@ func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (g
 	if got.Remembered && out.failure != nil && out.failure.Entry.Code == CodeAuthFailed {
 		r.checker.Obtained.Forget(x.plan.login.Source)
 		got.Remembered = false
-		if anew := r.obtain(ctx, x, got); anew.failure != nil {
+		if anew := r.obtainAfter(ctx, x, got); anew.failure != nil {
 			return given, anew
 		}
 		given, out = r.authCheck(*x).auth(ctx)
@@ -87,5 +96,8 @@ func (s explainer) diagnoseProvider(err error) *failure {
 	}
 	f := fail(CodeCredentialSourceFailed, Reason(refusal.Reason), "%s", refusal.Seen).At(refusal.Field).Retry(refusal.Retry)
 	f.Hint = cmp.Or(refusal.Hint, f.Hint)
+	if refusal.Reason == source.AmbientNotAllowed && s.reader.Ambient != "" {
+		f.Hint = message.Of("%s", s.reader.Ambient)
+	}
 	return f
 }

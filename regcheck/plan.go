@@ -132,7 +132,7 @@ func (d Definition) readChartRepository(found *problems) {
 	if d.ProviderType != "" && d.ProviderType != Helm {
 		found.add("providerType", "must be helm for {kind} %s", d.Kind)
 	}
-	if d.Auth != nil && d.Auth.Kind().IsObtained() {
+	if d.Auth != nil && d.Auth.Kind().IsObtained() && !d.Auth.Kind().IsLocal() {
 		found.add("auth.type", "must be one of noAuth, basic, token for {kind} %s", d.Kind)
 	}
 }

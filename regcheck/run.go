@@ -59,7 +59,7 @@ func (r *run) check(ctx context.Context) *Reader {
 	r.stage(StageConnect, func() (out outcome) { conn, out = r.connect(ctx); return out })
 	r.stage(StageTLS, func() (out outcome) { first, out = r.handshake(ctx, conn); return out })
 	if r.plan.kind == KindChartRepository {
-		charts := r.checkCharts(ctx, conn, first)
+		charts := r.checkCharts(ctx, conn, first, &got)
 		r.finish(started)
 		if r.err != nil || !r.report.Valid {
 			return nil
@@ -68,7 +68,7 @@ func (r *run) check(ctx context.Context) *Reader {
 	}
 	r.stage(StageAPI, func() (out outcome) { x, out = r.api(ctx, conn, first); return out })
 	if r.plan.login.Source != nil {
-		r.stage(StageCredentials, func() outcome { return r.obtain(ctx, &x, &got) })
+		r.stage(StageCredentials, func() outcome { return r.obtainAfter(ctx, &x, &got) })
 	}
 	r.stage(StageAuth, func() (out outcome) { given, out = r.auth(ctx, &x, &got); return out })
 	r.report.References = notExamined(r.plan)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/regcheck"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // checkFlags are the flags of "regwarden check".
@@ -31,7 +29,6 @@ type checkFlags struct {
 	failOn command.FailOn
 
 	registry, org string // a stored definition
-	helper        string // name of a credential helper
 
 	from    string // the format of a file of another program
 	sources sourceFlags
@@ -90,8 +87,6 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.SortFlags = false
 	f.AddTo(flags)
 	flags.BoolVar(&f.Ambient, "ambient", false, "obtain the credentials with what the environment has for AWS, Google or Azure")
-	flags.StringVar(&f.helper, "credential-helper", "",
-		"credential helper of docker that has the credentials, such as docker-credential-pass")
 	f.AddRenewedTo(flags)
 	f.engine.addTo(flags, "environment; with --registry the server's")
 	f.depth.addTo(flags)
@@ -117,8 +112,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	checker.Ambient = command.ProcessIdentity(f.Ambient)
-	if err := f.useHelper(cmd.Context()); err != nil {
+	if checker.Ambient, err = f.identity(); err != nil {
 		return err
 	}
 	show := command.ReportOutput{Cmd: cmd, JSON: asJSON, Format: f.output, NoColor: f.engine.noColor, FailOn: f.failOn,
@@ -141,17 +135,16 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	return f.runGiven(show, checker, args)
 }
 
-// useHelper has the credential helper asked that the user named.
-func (f *checkFlags) useHelper(ctx context.Context) error {
-	if f.helper == "" {
-		return nil
+// identity returns what the definition may use of the process: what the user asks for with flags.
+func (f *checkFlags) identity() (*regcheck.Ambient, error) {
+	var helpers scan.Helpers
+	if name := f.CredentialHelper(); name != "" {
+		helpers.Allowed = []string{name}
 	}
-	helpers := scan.Helpers{Allowed: []string{f.helper}}
 	if err := helpers.Check(); err != nil {
-		return command.AsUsage(fmt.Errorf("--credential-helper %w", err))
+		return nil, command.AsUsage(fmt.Errorf("--credential-helper %w", err))
 	}
-	f.Helper = func(server string) (string, secret.String, error) { return helpers.Get(ctx, f.helper, server) }
-	return nil
+	return command.Own(command.ProcessIdentity(f.Ambient), helpers.Get), nil
 }
 
 // runStored checks a stored definition, with fields replaced by the flags. It is audited, as every use of stored secrets is, and evaluates
@@ -184,6 +177,9 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		return err
 	}
 	if err := f.depth.apply(checker, show.Activity); err != nil {
+		return err
+	}
+	if checker.Ambient, err = f.identity(); err != nil {
 		return err
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)

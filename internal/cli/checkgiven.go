@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,8 +62,7 @@ func isOutcome(err error) bool {
 // checkOne checks a definition, with plain HTTP if the server has no TLS and that is allowed, as docker does for registries on its machine.
 func (f *checkFlags) checkOne(show command.ReportOutput, checker *regcheck.Checker, target command.Target) error {
 	ctx := show.Cmd.Context()
-	ofProxy, ofFile := proxyNote(f.engine.proxySetting(), target.Plan), f.NoteAge(time.Now())
-	show.Note = func(stage *regcheck.StageResult) { ofProxy(stage); ofFile(stage) }
+	show.Note = proxyNote(f.engine.proxySetting(), target.Plan)
 	return show.Check(target.Title, func(observe regcheck.Observer) (*regcheck.Report, error) {
 		if target.Plain == nil {
 			return checker.Check(ctx, target.Plan, observe)

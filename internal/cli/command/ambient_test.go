@@ -7,53 +7,40 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-func TestAmbient(t *testing.T) {
-	environment := map[string]string{"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret of aws", "AWS_ROLE_ARN": "arn"}
+// The cloud is that of the registry's host. A role to assume remains; other credentials exclude --ambient.
+func TestUseAmbient(t *testing.T) {
+	const private = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
+	role := regcheck.AWSKey{RoleARN: "arn:aws:iam::123456789012:role/pull"}
 	for _, row := range []struct {
 		endpoint string
+		given    regcheck.Auth
 		kind     regcheck.AuthType
-		secrets  string
-		without  string // the variable that is missing
 		problem  string
 	}{
-		{"123456789012.dkr.ecr.eu-west-1.amazonaws.com", regcheck.ECR, "secret of aws", "", ""},
-		{"https://public.ecr.aws", regcheck.ECR, "secret of aws", "", ""},
-		{"europe-west1-docker.pkg.dev", regcheck.GCP, "ambient", "", ""},
-		{"corp.azurecr.io", regcheck.Azure, "ambient", "", ""},
-		{"public.ecr.aws", regcheck.ECR, "ambient", "AWS_ACCESS_KEY_ID", ""}, // a role of the pod, or that of the machine
-		{"public.ecr.aws", "", "", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"},
-		{"harbor.example.com", "", "", "", "harbor.example.com"},
-		{"evil.test/123456789012.dkr.ecr.eu-west-1.amazonaws.com", "", "", "", "evil.test"}, // the host decides
+		{private, regcheck.Auth{}, regcheck.ECR, ""},
+		{"https://public.ecr.aws", regcheck.Auth{}, regcheck.ECR, ""},
+		{private, regcheck.Auth{Type: regcheck.ECR, AWS: &role}, regcheck.ECR, ""},
+		{"europe-west1-docker.pkg.dev", regcheck.Auth{}, regcheck.GCP, ""},
+		{"corp.azurecr.io", regcheck.Auth{}, regcheck.Azure, ""},
+		{"corp.azurecr.io", regcheck.Auth{Type: regcheck.ECR, AWS: &role}, "", "other credentials"},
+		{private, regcheck.Auth{Username: "u", Password: "p"}, "", "other credentials"},
+		{"harbor.example.com", regcheck.Auth{}, "", "harbor.example.com"},
+		{"ghcr.io", regcheck.Auth{}, "", "ghcr.io"},
+		{"evil.test/" + private, regcheck.Auth{}, "", "evil.test"}, // the host decides
 	} {
-		a, err := ambient(row.endpoint, func(name string) string {
-			if name == row.without {
-				return ""
-			}
-			return environment[name]
-		})
+		d := regcheck.Definition{Endpoint: row.endpoint, Auth: row.given.Clone()}
+		err := UseAmbient(&d)
 		if row.problem != "" {
-			if err == nil || !strings.Contains(err.Error(), row.problem) || strings.Contains(err.Error(), "secret of") {
-				t.Errorf("%s without %q: %v", row.endpoint, row.without, err)
+			if err == nil || !strings.Contains(err.Error(), row.problem) {
+				t.Errorf("%s: %v", row.endpoint, err)
 			}
 			continue
 		}
-		if err != nil || a.Type != row.kind {
-			t.Errorf("%s: %v, %v", row.endpoint, a, err)
-			continue
+		if _, problems := regcheck.Parse(d); err != nil || d.Auth.Kind() != row.kind || len(problems) > 0 {
+			t.Errorf("%s: %v, %+v, %v", row.endpoint, err, d.Auth, problems)
 		}
-		if a.AWS != nil && a.AWS.RoleARN != "" { // AWS_ROLE_ARN is for web identities
-			t.Errorf("%s: assumes the role %s", row.endpoint, a.AWS.RoleARN)
-		}
-		secrets := secretOf(a)
-		if secrets != row.secrets {
-			t.Errorf("%s: secrets %q", row.endpoint, secrets)
+		if row.given.AWS != nil && (!d.Auth.AWS.Ambient || d.Auth.AWS.RoleARN != role.RoleARN) {
+			t.Errorf("%s: the role: %+v", row.endpoint, d.Auth.AWS)
 		}
 	}
-}
-
-func secretOf(a *regcheck.Auth) string {
-	if a.AWS != nil && a.AWS.Ambient || a.GCP != nil && a.GCP.Ambient || a.Azure != nil && a.Azure.Ambient {
-		return "ambient"
-	}
-	return a.AWS.SecretKey.Reveal()
 }

@@ -242,20 +242,10 @@ func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error
 	if err := f.renewed.overlay(a); err != nil {
 		return err
 	}
-	if f.obtains() && d.Endpoint != "" {
-		return f.obtain(d)
+	if f.Ambient && d.Endpoint != "" {
+		return UseAmbient(d)
 	}
 	return f.readSecrets(a, stdin)
-}
-
-// obtains reports whether the credentials are not in the flags: which they are depends on the registry.
-func (f *DefinitionFlags) obtains() bool { return f.Ambient || f.Helper != nil }
-
-func (f *DefinitionFlags) obtain(d *regcheck.Definition) error {
-	if f.Helper != nil {
-		return f.useHelper(d)
-	}
-	return UseAmbient(d)
 }
 
 // OverlayTLS replaces auth.tls by the flags.
@@ -307,6 +297,8 @@ var definitionFlags = map[string]string{
 	"auth.azure.clientSecret": "--azure-client-secret-stdin",
 	"auth.github.appId":       "--github-app", "auth.github.installationId": "--github-installation",
 	"auth.github.privateKey": "--github-private-key",
+
+	"auth.exec": "--credential-helper", "auth.file.password": "--password-file", "auth.file.token": "--token-file",
 }
 
 // DefinitionFlag returns the flag that sets a field. It is a regcheck.Audience.Field.
@@ -344,7 +336,7 @@ func labelProblems(d api.OCIRegistryDefinition) (found []fault.Field) {
 
 func AsUsage(err error) error {
 	_, ended := errors.AsType[Interrupted](err)
-	if _, helper := errors.AsType[helperError](err); ended || helper || err == nil {
+	if ended || err == nil {
 		return err
 	}
 	return UsageError{err}

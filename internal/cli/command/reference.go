@@ -79,9 +79,9 @@ func (f *DefinitionFlags) referenced(stdin io.Reader, references []string) (all 
 		} else if d.Endpoint, d.BaseContentPath, err = splitReference(reference); err != nil {
 			return nil, UsageError{err}
 		}
-		if f.obtains() {
-			d.Auth = given
-			if err := f.obtain(&d); err != nil {
+		if f.Ambient {
+			d.Auth = given.Clone()
+			if err := UseAmbient(&d); err != nil {
 				return nil, err
 			}
 		}
@@ -90,7 +90,7 @@ func (f *DefinitionFlags) referenced(stdin io.Reader, references []string) (all 
 			return nil, err
 		}
 		all = append(all, Target{reference, plan, plainHere(d, plan)})
-		if given.Kind() != regcheck.NoAuth && plan.Registry() != all[0].Plan.Registry() {
+		if kind := given.Kind(); kind != regcheck.NoAuth && kind != regcheck.Exec && plan.Registry() != all[0].Plan.Registry() {
 			return nil, UsageError{errors.New("credentials are sent to one registry only; " +
 				"check the references of each in a command of its own")}
 		}

@@ -1,11 +1,10 @@
 package command
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,91 +13,66 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// renewed is where a terminal finds credentials that something else renews: a credential helper of docker, or files, such as those of a
+// renewed is where a terminal finds credentials that something else renews: a credential helper of docker, or a file, such as one of a
 // volume of Kubernetes or of an agent of Vault. Neither is stored, and no scanned file names one.
 type renewed struct {
-	// Helper returns the credentials that the credential helper has for a server; nil if none was named.
-	Helper                  func(server string) (username string, password secret.String, err error)
+	helper                  string
 	passwordFile, tokenFile string
 }
 
-// AddRenewedTo adds the flags of files that something else renews.
+// AddRenewedTo adds the flags of credentials that something else renews.
 func (r *renewed) AddRenewedTo(flags *pflag.FlagSet) {
+	flags.StringVar(&r.helper, "credential-helper", "",
+		"credential helper of docker that has the credentials, such as docker-credential-pass")
 	flags.StringVar(&r.passwordFile, "password-file", "", "file of the password, which something else renews")
 	flags.StringVar(&r.tokenFile, "token-file", "", "file of the token, which something else renews")
 }
 
-// overlay sets the secrets that the files have.
+// CredentialHelper returns the helper that the user named, "" without one.
+func (r *renewed) CredentialHelper() string { return r.helper }
+
+// overlay replaces given credentials by what they are obtained with.
 func (r *renewed) overlay(a *regcheck.Auth) error {
-	for _, file := range []struct {
-		flag, name string
-		into       *secret.String
-	}{{"password-file", r.passwordFile, &a.Password}, {"token-file", r.tokenFile, &a.Token}} {
-		if file.name == "" {
-			continue
-		}
-		data, err := ReadFlagFile(file.flag, file.name)
-		if err != nil {
-			return err
-		}
-		text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
-		if text == "" {
-			return fmt.Errorf("--%s: %q is empty", file.flag, file.name)
-		}
-		*file.into = secret.String(text)
-	}
-	return nil
-}
-
-// NoteAge returns what adds to the auth stage how old the file of the credentials is. If the registry rejects them, it may not have been
-// renewed.
-func (r *renewed) NoteAge(now time.Time) func(*regcheck.StageResult) {
-	return func(stage *regcheck.StageResult) {
-		name := r.passwordFile + r.tokenFile // one of them is empty
-		info, err := os.Stat(name)
-		if name == "" || err != nil || stage.Name != regcheck.StageAuth || stage.Status == regcheck.Skipped {
-			return
-		}
-		stage.Detail += fmt.Sprintf("; %s was last changed %s ago", name, now.Sub(info.ModTime()).Round(time.Second))
-		if stage.Status == regcheck.Failed {
-			stage.Detail += ", so that what renews it may have stopped"
-		}
-	}
-}
-
-// helperError is why a helper gave no credentials: the command line is right, and nothing was checked.
-type helperError struct{ error }
-
-// dockerHubKey is the name by which docker's helpers know Docker Hub.
-const dockerHubKey = "https://index.docker.io/v1/"
-
-// useHelper replaces the credentials of a definition by those of the helper.
-func (r *renewed) useHelper(d *regcheck.Definition) error {
-	if d.Auth.Kind() != regcheck.NoAuth {
-		return UsageError{errors.New("--credential-helper cannot be combined with other credentials")}
-	}
-	_, host, found := strings.Cut(d.Endpoint, "://")
-	if !found {
-		host = d.Endpoint
-	}
-	switch host, _, _ = strings.Cut(host, "/"); host {
-	case "docker.io", "index.docker.io", "registry-1.docker.io":
-		host = dockerHubKey
-	}
-	username, password, err := r.Helper(host)
-	tls := d.Auth.TLS
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return UsageError{errors.New("--credential-helper: there is no such program in PATH")}
-	case err != nil:
-		return helperError{fmt.Errorf("--credential-helper: %w", err)}
-	case password == "":
-		return helperError{fmt.Errorf("--credential-helper: it has no credentials for %s; log in with docker or its program", host)}
-	case username == "<token>": // of an identity token
-		d.Auth = &regcheck.Auth{Type: regcheck.Token, Token: password}
+	file := r.passwordFile != "" || r.tokenFile != ""
+	switch kind := a.Kind(); {
+	case !file && r.helper == "":
+		return nil
+	case kind.IsObtained(), r.helper != "" && (file || kind != regcheck.NoAuth):
+		return UsageError{errors.New("--credential-helper, --password-file and --token-file cannot be combined with other credentials")}
+	case r.helper != "":
+		a.Type, a.Exec = regcheck.Exec, &regcheck.CredentialHelper{Name: r.helper}
 	default:
-		d.Auth = &regcheck.Auth{Type: regcheck.Basic, Username: username, Password: password}
+		a.Type, a.File = regcheck.File, &regcheck.RenewedFile{Username: a.Username, Password: r.passwordFile, Token: r.tokenFile}
+		a.Username, a.Password, a.Token = "", "", ""
 	}
-	d.Auth.TLS = tls
 	return nil
+}
+
+// HelperFunc asks a credential helper.
+type HelperFunc = func(ctx context.Context, program, server string) (username string, password secret.String, err error)
+
+// Own adds to what definitions may use of the process the helper and the files that flags name. a may be nil.
+func Own(a *regcheck.Ambient, helper HelperFunc) *regcheck.Ambient {
+	if a == nil {
+		a = &regcheck.Ambient{}
+	}
+	a.Helper, a.NamedFile = helper, readNamed
+	return a
+}
+
+// maxNamed are the bytes of a file that are read: more than any source takes.
+const maxNamed = 1 << 20
+
+func readNamed(path string) (text []byte, changed time.Time, err error) {
+	file, err := os.Open(path) // #nosec G304 -- named by the user
+	if err != nil {
+		return nil, changed, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, changed, err
+	}
+	text, err = io.ReadAll(io.LimitReader(file, maxNamed))
+	return text, info.ModTime(), err
 }

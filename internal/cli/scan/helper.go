@@ -44,7 +44,7 @@ func (h Helpers) Get(ctx context.Context, name, host string) (username string, p
 		return "", "", nil
 	}
 	if err != nil {
-		return "", "", err
+		return "", "", withMessage(err, output)
 	}
 	var got struct{ Username, Secret string }
 	if json.Unmarshal(output, &got) != nil || got.Secret == "" {
@@ -52,3 +52,16 @@ func (h Helpers) Get(ctx context.Context, name, host string) (username string, p
 	}
 	return got.Username, secret.String(got.Secret), nil
 }
+
+// withMessage adds the message that a helper prints on standard output when it fails. It must not have credentials, but nothing keeps a
+// helper from printing them: an object is never shown.
+func withMessage(err error, output []byte) error {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(output), []byte("\n"))
+	if len(line) == 0 || bytes.ContainsAny(output, "{}") {
+		return err
+	}
+	return fmt.Errorf("%w, and printed %q", err, line[:min(len(line), maxMessage)])
+}
+
+// maxMessage are the bytes of a message of a helper that are shown.
+const maxMessage = 200

@@ -18,7 +18,8 @@ func TestCredentialHelpers(t *testing.T) {
 		"docker-credential-good": `read host
 [ "$1" = get ] && echo '{"ServerURL":"'$host'","Username":"ada@'$host'","Secret":"hunter2"}'`,
 		"docker-credential-none":  `echo "credentials not found in native keychain"; exit 1`,
-		"docker-credential-fails": `echo "hunter2 is wrong"; exit 3`,
+		"docker-credential-fails": `echo "pass is not initialized"; echo hunter2; echo hunter2 >&2; exit 3`,
+		"docker-credential-leaks": `echo '{"Secret":"hunter2"'; exit 3`,
 		"docker-credential-text":  `echo hunter2`,
 		"docker-credential-long":  `while :; do echo hunter2; done`,
 		"docker-credential-slow":  `sleep 60`,
@@ -32,7 +33,8 @@ func TestCredentialHelpers(t *testing.T) {
 	}{
 		{"docker-credential-good", "ada@one.test;id", ""},
 		{"docker-credential-none", "", ""},
-		{"docker-credential-fails", "", "it failed: exit status 3"},
+		{"docker-credential-fails", "", `it failed: exit status 3, and printed "pass is not initialized"`},
+		{"docker-credential-leaks", "", "it failed: exit status 3"},
 		{"docker-credential-text", "", "not a JSON object"},
 		{"docker-credential-long", "", "its output is too long"},
 		{"docker-credential-slow", "", "did not end within 2s"},

@@ -38,7 +38,8 @@ func CommandLine() regcheck.Audience {
 		Forbidden: func(f *egress.Forbidden) (reason, hint string) {
 			return Reason(f), cmp.Or(commandLineHints[f.Class], Hint(f))
 		},
-		DNS: "Correct the network or DNS settings of this machine: its DNS server must be reachable.",
+		Ambient: "Give credentials with flags, or allow with --ambient that the identity of this machine is used.",
+		DNS:     "Correct the network or DNS settings of this machine: its DNS server must be reachable.",
 		Proxy: func(target string, byAddress bool) string {
 			hint := "Correct --egress-proxy or HTTPS_PROXY, or allow " + target + " in the proxy. The definition is not the cause."
 			if byAddress {

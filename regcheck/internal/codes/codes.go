@@ -136,6 +136,8 @@ const (
 	ReasonIdentityMissing     Reason = "identityMissing"
 	ReasonFileMissing         Reason = "fileMissing"
 	ReasonIdentityToken       Reason = "identityTokenRejected"
+	ReasonHelperMissing       Reason = "helperMissing"
+	ReasonHelperFailed        Reason = "helperFailed"
 )
 
 // WarningCode names a warning. Warnings never change the result.

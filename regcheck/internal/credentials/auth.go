@@ -23,6 +23,10 @@ const (
 	GCP    Type = "gcp"
 	Azure  Type = "azure"
 	GitHub Type = "github"
+
+	// Those of a command line, which no definition in a request or a file can have.
+	Exec Type = "exec"
+	File Type = "file"
 )
 
 // Auth are the credentials of a registry.
@@ -39,6 +43,9 @@ type Auth struct {
 
 	// PassCredentials sends the credentials of a chart repository to other hosts that its index names, as helm --pass-credentials does.
 	PassCredentials bool `json:"passCredentials,omitempty"`
+
+	Exec *source.CredentialHelper `json:"-"`
+	File *source.RenewedFile      `json:"-"`
 }
 
 // TLS has the trusted certificates and the client certificate. Unless Enabled, the rest has no effect.
@@ -55,6 +62,10 @@ func (a *Auth) Kind() Type {
 	switch {
 	case a.Type != "":
 		return a.Type
+	case a.Exec != nil:
+		return Exec
+	case a.File != nil:
+		return File
 	case a.Token != "":
 		return Token
 	case a.Username != "" || a.Password != "":
@@ -93,6 +104,7 @@ func (a *Auth) Secrets() []Secret {
 func (a *Auth) Clone() *Auth {
 	c := *a
 	c.AWS, c.GCP, c.Azure, c.GitHub = clone(a.AWS), clone(a.GCP), clone(a.Azure), clone(a.GitHub)
+	c.Exec, c.File = clone(a.Exec), clone(a.File)
 	return &c
 }
 
@@ -114,11 +126,16 @@ type member struct {
 
 func (a *Auth) members() []member {
 	return []member{{"aws", ECR, a.AWS != nil, a.AWS}, {"gcp", GCP, a.GCP != nil, a.GCP}, {"azure", Azure, a.Azure != nil, a.Azure},
-		{"github", GitHub, a.GitHub != nil, a.GitHub}}
+		{"github", GitHub, a.GitHub != nil, a.GitHub}, {"exec", Exec, a.Exec != nil, a.Exec}, {"file", File, a.File != nil, a.File}}
 }
 
 // IsObtained reports whether a check obtains the credentials.
-func (t Type) IsObtained() bool { return slices.Contains([]Type{ECR, GCP, Azure, GitHub}, t) }
+func (t Type) IsObtained() bool {
+	return t.IsLocal() || slices.Contains([]Type{ECR, GCP, Azure, GitHub}, t)
+}
+
+// IsLocal reports whether a check obtains the credentials on the machine, for any registry.
+func (t Type) IsLocal() bool { return t == Exec || t == File }
 
 // ObtainedBy returns the type with which credentials for the registry of an endpoint can be obtained, "" if there is none.
 func ObtainedBy(written string) Type {

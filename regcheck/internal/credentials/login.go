@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,12 +19,14 @@ type Login struct {
 	Password string        // of Basic
 	Token    string        // of Token
 	Source   source.Source // of the types whose credentials are obtained
+	field    string        // of the definition, to correct if the registry rejects obtained ones
 }
 
 // Read reads the credentials for a registry, and notes all problems.
 func (a *Auth) Read(registry *url.URL, note source.Note) Login {
 	l := Login{Type: a.Kind(), Username: a.Username, Password: a.Password.Reveal(), Token: a.Token.Reveal()}
-	if !slices.Contains([]Type{NoAuth, Basic, Token}, l.Type) && !l.Type.IsObtained() {
+	if !slices.Contains([]Type{NoAuth, Basic, Token}, l.Type) && !l.Type.IsObtained() ||
+		l.Type.IsLocal() && a.Exec == nil && a.File == nil {
 		note("auth.type", "must be one of noAuth, basic, token, ecr, gcp, azure, github")
 	}
 	l.check(note)
@@ -62,13 +65,13 @@ func (a *Auth) readSource(l *Login, registry *url.URL, note source.Note) {
 		switch {
 		case m.given && m.kind != l.Type:
 			note("auth."+m.name, message.Of("cannot be combined with type %q; remove it, or set {auth.type} to %s", l.Type, m.kind))
-		case !m.given && m.kind == l.Type:
+		case !m.given && m.kind == l.Type && !m.kind.IsLocal():
 			note("auth."+m.name, message.Of("is required for type %q", m.kind))
 		case m.given:
 			l.Source = m.settings.Source(registry, note)
 		}
 	}
-	if l.Type.IsObtained() && registry.Scheme == "http" {
+	if l.Type.IsObtained() && !l.Type.IsLocal() && registry.Scheme == "http" {
 		note("endpoint", message.Of("must use https for {auth.type} %s", l.Type))
 	}
 	if l.Type.IsObtained() && (l.Username != "" || l.Password != "" || l.Token != "") {
@@ -78,7 +81,10 @@ func (a *Auth) readSource(l *Login, registry *url.URL, note source.Note) {
 
 // Obtained returns the login with credentials of its source.
 func (l Login) Obtained(got source.Credentials) Login {
-	l.Type, l.Username, l.Password = Basic, got.Username, got.Password.Reveal()
+	l.Type, l.Username, l.Password, l.field = Basic, got.Username, got.Password.Reveal(), cmp.Or(got.Field, "auth")
+	if got.Bearer {
+		l.Type, l.Password, l.Token = Token, "", l.Password
+	}
 	return l
 }
 
@@ -89,7 +95,7 @@ func (l Login) Secret() string { return l.Password + l.Token }
 func (l Login) SecretField() string {
 	switch {
 	case l.Source != nil: // the credentials were obtained: the definition has no password
-		return "auth"
+		return l.field
 	case l.Type == Token:
 		return "auth.token"
 	case l.Type == Basic:

@@ -13,6 +13,7 @@ type Audience struct {
 	// Forbidden returns why an address is forbidden, as the end of a sentence, and what to do.
 	Forbidden func(*egress.Forbidden) (reason, hint string)
 	DNS       string // what to do if no DNS server can be reached
+	Ambient   string // what to do if a definition may not use the identity of the process
 	// Field returns how the user sets the field with this JSON path; nil: the path. It returns "" for
 	// auth.tls.enabled if setting another field of auth.tls implies it.
 	Field func(path string) string

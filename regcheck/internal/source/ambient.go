@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/message"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // Ambient is the identity that the process has at clouds: its environment, files that this names, and metadata services. It belongs to
@@ -15,6 +16,10 @@ type Ambient struct {
 	ExternalID string   // with which every role is assumed, so that no owner assumes the role of another one; "": that of the definition
 	Getenv     func(string) string
 	ReadFile   func(string) ([]byte, error)
+
+	// For a credential helper and a file that flags of a command line name; nil: none may be used.
+	Helper    func(ctx context.Context, program, server string) (username string, password secret.String, err error)
+	NamedFile func(path string) (text []byte, changed time.Time, err error)
 }
 
 // binder is a source that may use the identity of the process.

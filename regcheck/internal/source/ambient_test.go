@@ -94,6 +94,9 @@ func awsRows() []ambientRow {
 		{"variables", variables("AKIAAMBIENT", "ambient-secret"), plain,
 			nil, "", ""},
 		{"variables with a wrong secret", variables("AKIAAMBIENT", "typo"), plain, nil, SecretWrong, "does not match"},
+		{"variables without a secret", variables("AKIAAMBIENT", ""), plain, nil, IdentityMissing, "AWS_SECRET_ACCESS_KEY must be set"},
+		{"variables with a tab", variables("AKIAAMBIENT", "a\tb"), plain, nil, IdentityMissing,
+			"AWS_SECRET_ACCESS_KEY must not contain control characters"},
 		{"web identity", irsa(good + "\n"), plain, nil, "", ""},
 		{"web identity at ECR Public", irsa(good), ECR{Registry: ECRRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"},
 			Ambient: true}, func(c *cloud) {

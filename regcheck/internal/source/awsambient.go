@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 )
 
@@ -28,7 +29,7 @@ func (a *Ambient) aws(r ECRRegistry) awsIdentity {
 	}
 	switch file, role := a.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), a.Getenv("AWS_ROLE_ARN"); {
 	case a.Getenv("AWS_ACCESS_KEY_ID") != "":
-		return awsKey{a.Getenv("AWS_ACCESS_KEY_ID"), a.Getenv("AWS_SECRET_ACCESS_KEY"), a.Getenv("AWS_SESSION_TOKEN")}
+		return variablesKey{awsKey{a.Getenv("AWS_ACCESS_KEY_ID"), a.Getenv("AWS_SECRET_ACCESS_KEY"), a.Getenv("AWS_SESSION_TOKEN")}}
 	case file != "":
 		return webIdentity{a, file, stsRole{arn: role, region: r.Region, suffix: r.Suffix}}
 	case full != "":
@@ -37,10 +38,25 @@ func (a *Ambient) aws(r ECRRegistry) awsIdentity {
 	return instanceProfile{a.Getenv("AWS_EC2_METADATA_DISABLED") == "true"}
 }
 
-// key implements awsIdentity.
-func (k awsKey) key(context.Context, Call, time.Time) (awsKey, error) { return k, nil }
+// variablesKey is the key that variables have.
+type variablesKey struct{ awsKey }
 
-func (k awsKey) depends() []string { return []string{"key", k.id, k.secret, k.session} }
+func (k variablesKey) key(context.Context, Call, time.Time) (awsKey, error) {
+	for _, v := range []struct{ name, value string }{{"AWS_ACCESS_KEY_ID", k.id}, {"AWS_SECRET_ACCESS_KEY", k.secret},
+		{"AWS_SESSION_TOKEN", k.session}} {
+		problem := endpoint.TextProblem(v.value)
+		if v.value == "" && v.name == "AWS_SECRET_ACCESS_KEY" {
+			problem = "must be set, as AWS_ACCESS_KEY_ID is"
+		}
+		if problem != "" {
+			return awsKey{}, &Refusal{Reason: IdentityMissing, Seen: message.Of("%s %s.", v.name, problem),
+				Hint: message.Of("Correct %s in the environment of {program}.", v.name)}
+		}
+	}
+	return k.awsKey, nil
+}
+
+func (k variablesKey) depends() []string { return []string{"key", k.id, k.secret, k.session} }
 
 // webIdentity is a token that the cluster renews, for which STS issues a key of a role (AssumeRoleWithWebIdentity).
 type webIdentity struct {

@@ -50,9 +50,9 @@ func (c *Cache) Forget(s Source) {
 	delete(c.entries, keyOf(s))
 }
 
-// Put remembers credentials that were obtained now.
+// Put remembers credentials that were obtained now, unless their source depends on nothing that can be named.
 func (c *Cache) Put(s Source, got Credentials, now time.Time) {
-	if c == nil {
+	if c == nil || s.Depends() == nil {
 		return
 	}
 	life := unknownLife

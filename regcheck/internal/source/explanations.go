@@ -41,6 +41,13 @@ func Explanations() []Explanation {
 		{Reason: FileMissing,
 			Sentence: "A file that credentials are obtained with cannot be read.",
 			Hint:     "Correct the path, and let the program that renews the file write it where {program} can read it."},
+		{Reason: HelperMissing, Field: "auth.exec",
+			Sentence: "The credential helper cannot be started.",
+			Hint:     "Install the helper in a directory of PATH, or correct its name."},
+		{Reason: HelperFailed, Field: "auth.exec",
+			Sentence: "The credential helper gave no credentials.",
+			Hint: "Log in with docker or the program that the helper belongs to, and try the helper with the server on its standard " +
+				"input."},
 		{Reason: TokenRejected,
 			Sentence: "The provider of the credentials does not accept the token of the machine or pod.",
 			Hint:     "Correct issuer, subject and audience in what the provider trusts, or the audience of the token."},

@@ -51,13 +51,21 @@ type Credentials struct {
 	Expires  time.Time // zero if the provider does not say it
 	Issuer   string    // the host that issued them
 	Account  string    // whose they are, if that is another account than the registry's
+	Bearer   bool      // Password is a token
+
+	Origin   message.Text // of those that have no Issuer
+	Outdated message.Text // what to do if the registry rejects these
+	Field    string       // the member of auth to correct then; "" for auth
 
 	Remembered bool // by a Cache
 }
 
 // Describe says where credentials came from, and how long they are valid.
 func (c Credentials) Describe() message.Text {
-	text := message.Of("%s issued a password for %s", c.Issuer, c.Username)
+	text := c.Origin
+	if c.Issuer != "" {
+		text = message.Of("%s issued a password for %s", c.Issuer, c.Username)
+	}
 	if !c.Expires.IsZero() {
 		text += message.Of(", valid until %s UTC", c.Expires.UTC().Format(time.DateTime))
 	}
@@ -73,7 +81,10 @@ func (c Credentials) Describe() message.Text {
 // Hint returns what to do if the registry denies access with the credentials, or rejects them. usual is what a check says in general, which
 // for rejected ones is about a password in the definition.
 func (c Credentials) Hint(usual message.Text, rejected bool) message.Text {
-	if rejected && c.Issuer != "" {
+	switch {
+	case rejected && c.Outdated != "":
+		usual = c.Outdated
+	case rejected && c.Issuer != "":
 		usual = message.Of("%s issued these credentials for this check, so they have not expired. Allow the identity in {auth} to use the "+
 			"registry, and check that {endpoint} is the registry of its account and region.", c.Issuer)
 	}
@@ -137,6 +148,8 @@ const (
 	IdentityMissing   Reason = "identityMissing"       // the machine or pod has none
 	FileMissing       Reason = "fileMissing"           // a file that is read at use
 	TokenRejected     Reason = "identityTokenRejected" // the provider does not accept the token of another issuer
+	HelperMissing     Reason = "helperMissing"         // a credential helper is not installed
+	HelperFailed      Reason = "helperFailed"          // a credential helper gave no credentials
 )
 
 // post returns a request with a body.

@@ -31,20 +31,25 @@ func (a *Ambient) readToken(path string) (string, error) {
 // read reads a file at use. The error is a *Refusal.
 func (a *Ambient) read(path string, limit int) ([]byte, error) {
 	text, err := a.ReadFile(path)
-	why := ""
+	if why := unreadable(err, len(text), limit); why != "" {
+		return nil, &Refusal{Reason: FileMissing, Seen: message.Of("%s %s.", path, why)}
+	}
+	return text, nil
+}
+
+// unreadable returns why a file was not read, "" if it was.
+func unreadable(err error, size, limit int) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		why = "does not exist"
+		return "does not exist"
 	case errors.Is(err, fs.ErrPermission):
-		why = "may not be read"
+		return "may not be read"
 	case err != nil:
-		why = "cannot be read"
-	case len(text) > limit:
-		why = fmt.Sprintf("has more than %d bytes", limit)
-	default:
-		return text, nil
+		return "cannot be read"
+	case size > limit:
+		return fmt.Sprintf("has more than %d bytes", limit)
 	}
-	return nil, &Refusal{Reason: FileMissing, Seen: message.Of("%s %s.", path, why)}
+	return ""
 }
 
 // withClaims adds to a refusal of a token what it says of itself: issuer, subject and audience are no secrets.
