@@ -167,6 +167,7 @@ var mayImport = map[string][]string{
 	"internal/web/budget": {"internal/service/auth", "internal/fault"},
 	"internal/web/metrics": {"internal/fault", "internal/service/alerts", "internal/service/reports", "internal/service/watch",
 		"internal/web/connlimit", "regcheck"},
+	"internal/telemetry":       {"api", "internal/fault", "regcheck"},
 	"internal/web/probe":       {"internal/fault", "internal/service/watch"},
 	"internal/web/requestbody": {"internal/service/auth", "internal/fault", "internal/strictjson", "internal/web/budget"},
 	"internal/service/directory": {"internal/audit", "internal/service/access",
@@ -252,7 +253,7 @@ var mayImport = map[string][]string{
 		"internal/service/auth", "internal/service/checks", "internal/web/console",
 		"internal/service/contentsync", "internal/service/directory",
 		"internal/web/auxiliary", "internal/web/budget",
-		"internal/web/metrics", "internal/web/probe", "internal/cli/access", "internal/cli/account", "internal/cli/alert",
+		"internal/web/metrics", "internal/web/probe", "internal/telemetry", "internal/cli/access", "internal/cli/account", "internal/cli/alert",
 		"internal/cli/logins",
 		"internal/cli/helptext", "internal/cli/manage", "internal/cli/output", "internal/cli/registry", "internal/clock",
 		"internal/cli/command", "internal/fault",
@@ -312,6 +313,9 @@ func TestImportsGoOneWay(t *testing.T) {
 			t.Errorf("package %s is not in mayImport; add it and describe it in ARCHITECTURE.md", name)
 		}
 		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "go.opentelemetry.io/") && name != "internal/telemetry" {
+				t.Errorf("%s must not import %s", name, imported)
+			}
 			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) {
 				t.Errorf("%s must not import %s", name, ours)
 			}

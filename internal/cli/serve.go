@@ -38,6 +38,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/telemetry"
 	"github.com/regwarden/regwarden/internal/web/auxiliary"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console"
@@ -80,6 +81,12 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	warnUnknownVariables(log, os.Environ())
+	tracing, err := telemetry.Start(ctx, currentVersion().Version, log)
+	if err != nil {
+		return err
+	}
+	defer tracing.Stop()
+	log = tracing.Logger(log)
 	limitMemory(log)
 	unlock, err := lockDataDir(c)
 	if err != nil {
@@ -142,6 +149,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
+	s.Traced, s.Checks.Traced, s.Watch.Traced = tracing.Request, tracing.Check, tracing.Check
 	s.SSO = federation.NewSSO(s.Federation, cmp.Or(c.PublicURL, address), c.SSORecheck)
 	s.Devices = federation.NewDevices(s.Federation, cmp.Or(c.PublicURL, address))
 	authService.AskProvider(s.SSO.Recheck)
@@ -193,10 +201,12 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}
 	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", currentVersion().Version)
+	httpServer := s.HTTPServer()
+	httpServer.Handler = tracing.Requests(httpServer.Handler)
 	if tlsConfig != nil {
-		return listen(ctx, s.HTTPServer(), limited.WithTLS(tlsConfig), log)
+		return listen(ctx, httpServer, limited.WithTLS(tlsConfig), log)
 	}
-	return listen(ctx, s.HTTPServer(), limited, log)
+	return listen(ctx, httpServer, limited, log)
 }
 
 // newServer connects the parts of the service on an open store.

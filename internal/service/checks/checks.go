@@ -43,6 +43,8 @@ type Service struct {
 	Ambient ambient.Policy
 	// ReadFile reads the file of a scan: by default filereader.Read. A service sets that of a filereader.Reader before use.
 	ReadFile func(context.Context, filereader.File) (model.Result, error)
+	// Traced is called after each check; nil is not called.
+	Traced func(ctx context.Context, began time.Time, report *regcheck.Report, err error)
 }
 
 // New returns a service that checks with checker and fills in secrets of stored registries.

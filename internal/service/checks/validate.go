@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -87,7 +88,7 @@ func (s *Service) parse(ctx context.Context, p auth.Principal, r Request) (*regc
 func (s *Service) check(ctx context.Context, auditUID, orgUID string, plan *regcheck.Plan, observe regcheck.Observer) (
 	*regcheck.Report, error,
 ) {
-	ended := false
+	ended, began := false, time.Now()
 	defer func() {
 		if !ended { // the engine panicked; the panic continues
 			_ = s.complete(ctx, auditUID, nil, errPanicked)
@@ -95,6 +96,9 @@ func (s *Service) check(ctx context.Context, auditUID, orgUID string, plan *regc
 	}()
 	report, err := s.Ambient.For(s.checker, orgUID).Check(ctx, plan, observe)
 	ended = true
+	if s.Traced != nil {
+		s.Traced(ctx, began, report, err)
+	}
 	if completeErr := s.complete(ctx, auditUID, report, err); completeErr != nil {
 		return nil, completeErr
 	}

@@ -169,7 +169,12 @@ func (r *runner) recheck(ctx context.Context, plan *regcheck.Plan, row store.Wat
 			report, err = nil, fmt.Errorf("the check %w", fault.Panicked(cause))
 		}
 	}()
-	return r.Ambient.For(r.checker, row.OrgUID).Recheck(ctx, plan, regcheck.ReadKnown(row.ControlResult), nil)
+	began := time.Now()
+	report, err = r.Ambient.For(r.checker, row.OrgUID).Recheck(ctx, plan, regcheck.ReadKnown(row.ControlResult), nil)
+	if r.Traced != nil {
+		r.Traced(ctx, began, report, err)
+	}
+	return report, err
 }
 
 // withTexts adds message and hint to the result of a definition that could not be checked.

@@ -5,6 +5,7 @@
 package watch
 
 import (
+	"context"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/service/ambient"
@@ -21,6 +22,8 @@ type Service struct {
 	now        func() time.Time
 
 	Ambient ambient.Policy // who may use the identity of the server; none by default
+	// Traced is called after each check; nil is not called.
+	Traced func(ctx context.Context, began time.Time, report *regcheck.Report, err error)
 }
 
 // New returns a service that checks with checker.

@@ -63,6 +63,9 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 			}
 			took := time.Since(started)
 			s.Metrics.Request(writer.template, knownMethod(r.Method), writer.status, took)
+			if s.Traced != nil {
+				s.Traced(r.Context(), writer.template, knownMethod(r.Method), writer.status, writer.outcome)
+			}
 			s.logAccess(r, &writer.record, took)
 			if aborted {
 				panic(p) // net/http closes the connection

@@ -42,19 +42,21 @@ const (
 // Server serves the HTTP API. All fields except Metrics, Responses, Requests, TrustedProxies and TLS are required; it is safe for
 // concurrent use.
 type Server struct {
-	Auth           *auth.Service
-	Directory      *directory.Directory
-	Federation     *federation.Service
-	SSO            *federation.SSO
-	Devices        *federation.Devices
-	Registries     *registries.Service
-	Checks         *checks.Service
-	Watch          *watch.Service
-	ContentSync    *contentsync.Service
-	Alerts         *alerts.Service
-	Ready          func(context.Context) error // a nil error means that the server accepts requests
-	Log            *slog.Logger
-	Metrics        *metrics.Metrics  // nil disables metrics
+	Auth        *auth.Service
+	Directory   *directory.Directory
+	Federation  *federation.Service
+	SSO         *federation.SSO
+	Devices     *federation.Devices
+	Registries  *registries.Service
+	Checks      *checks.Service
+	Watch       *watch.Service
+	ContentSync *contentsync.Service
+	Alerts      *alerts.Service
+	Ready       func(context.Context) error // a nil error means that the server accepts requests
+	Log         *slog.Logger
+	Metrics     *metrics.Metrics // nil disables metrics
+	// Traced is called at the end of each request, with what its log line has; nil is not called.
+	Traced         func(ctx context.Context, template, method string, status int, code string)
 	Responses      *budget.Responses // nil means no limit
 	Requests       *budget.Requests  // nil means no limit
 	TrustedProxies []netip.Prefix    // proxies whose X-Forwarded-For is trusted
