@@ -2,11 +2,15 @@ package service_test
 
 import (
 	"bufio"
+	"encoding/base64"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -189,4 +193,35 @@ func statusOfHost(t *testing.T, target, host string) int {
 	}
 	_ = response.Body.Close()
 	return response.StatusCode
+}
+
+// Every metric that a rule or a panel of the dashboard names is there once what it counts has happened.
+func TestRulesAndPanelsNameRealMetrics(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	receiver := httptest.NewServer(&hooks{})
+	t.Cleanup(receiver.Close)
+	admin.make(channelsOf(admin.project()), hook(receiver.URL))
+	registry := httptest.NewTLSServer(&account{password: adaPassword}) // its certificate and the token expire
+	t.Cleanup(registry.Close)
+	admin.do("POST", diagnose, noAuth(registry.URL)).Want(http.StatusOK)
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: registry.Certificate().Raw}))
+	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"exp": 4102444800}`))
+	admin.make(registriesPath, newRegistry("bad", spec(registry.URL, object{"type": "token", "token": "e30." + claims + ".e30",
+		"tls": object{"enabled": true, "insecureSkipVerify": false, "ca": ca}}, nil)))
+	names := regexp.MustCompile(`\b(?:regwarden|process)_[a-z_]+`)
+	for _, file := range []string{"rules.yaml", "dashboard.json"} {
+		text, err := os.ReadFile("../../deploy/chart/files/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := names.FindAllString(string(text), -1)
+		if len(named) < 15 {
+			t.Errorf("%s names %d metrics", file, len(named))
+		}
+		for _, name := range named {
+			instance.Await(t, name, func() bool { return regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(server.Metrics(t)) })
+		}
+	}
 }
