@@ -109,7 +109,8 @@ func TestSpans(t *testing.T) {
 	if request.Kind != 2 || request.Status.Code != 2 || attributesOf(request)["http.response.status_code"] != "500" {
 		t.Errorf("the request: %+v", request)
 	}
-	if a := attributesOf(auth); auth.Status.Code != 2 || a["regwarden.code"] != "RegistryAuthFailed" || a["regwarden.reason"] != "refused" ||
+	if a := attributesOf(auth); auth.Status.Code != 2 || a["regwarden.code"] != "RegistryAuthFailed" ||
+		a["regwarden.reason"] != "refused" ||
 		auth.Start != spans["stage resolve"].End {
 		t.Errorf("the stage that failed: %+v", auth)
 	}

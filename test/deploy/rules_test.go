@@ -46,7 +46,8 @@ func TestDashboardExpressions(t *testing.T) {
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			expr := strings.NewReplacer("$__rate_interval", "5m", "$organization", ".*").Replace(target.Expr)
-			rules = append(rules, map[string]any{"record": "a:b", "expr": expr, "labels": map[string]string{"panel": panel.Title, "expr": expr}})
+			rules = append(rules, map[string]any{"record": "a:b", "expr": expr,
+				"labels": map[string]string{"panel": panel.Title, "expr": expr}})
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "a", "rules": rules}}})
