@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
 	"github.com/regwarden/regwarden/regcheck/internal/credentials"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
@@ -116,7 +117,8 @@ func (p *Plan) readReference(path string) (r oci.Reference, ok bool) {
 		return oci.ReadReference(path, p.isHost)
 	}
 	name, version, _ := strings.Cut(path, ":")
-	ok = name != "" && version != "" && !strings.ContainsAny(path, "/@ ") && !strings.Contains(version, ":")
+	ok = name != "" && version != "" && !strings.ContainsAny(name, " /@") &&
+		(chartindex.IsRange(version) || !strings.ContainsAny(version, " /@:"))
 	return oci.Reference{Repository: name, Tag: version}, ok
 }
 

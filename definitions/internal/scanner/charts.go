@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// exactVersion matches what Helm does not take for a range of versions.
-var exactVersion = lazyregexp.New(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+// version matches versions and ranges of them, and nothing that a content path cannot have.
+var version = lazyregexp.New(`^[0-9A-Za-z*<>=!~^][0-9A-Za-z*<>=!~^.,+| -]{0,199}$`)
 
 // OfCharts makes the entry that of a chart repository, a web server with an index.yaml, and of a chart in it; "" is for none.
 func (e *Entry) OfCharts(chart, version string) {
@@ -18,12 +18,13 @@ func (e *Entry) OfCharts(chart, version string) {
 	e.Definition.Kind, e.Definition.BaseContentPath = regcheck.KindChartRepository, ChartPath(chart, version)
 }
 
-// ChartPath returns the content path of a chart. It has no range of versions, of which the newest one is checked.
-func ChartPath(chart, version string) string {
-	if chart == "" || !exactVersion.Get().MatchString(version) {
+// ChartPath returns the content path of a chart with its version, or a range of which the newest one is checked.
+func ChartPath(chart, of string) string {
+	of = strings.TrimSpace(of)
+	if chart == "" || !version.Get().MatchString(of) {
 		return chart
 	}
-	return chart + ":" + version
+	return chart + ":" + of
 }
 
 // addChartRepository completes the entry with the path and the credentials of its address. It returns false if that cannot be checked.

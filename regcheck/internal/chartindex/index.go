@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	constraints "github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/semver"
 )
 
 // MaxSize is the maximum size of an index in bytes. Helm has no limit; the largest public indexes have about 50 MiB.
@@ -29,7 +31,7 @@ const (
 	candidates     = 3         // charts that are retained if none is asked for
 )
 
-// Chart is what is looked for: a version of a chart, the newest one if Version is empty.
+// Chart is what is looked for: a version of a chart, the newest one if Version is empty, or the newest one of a range.
 type Chart struct{ Name, Version string }
 
 func (c Chart) String() string {
@@ -87,7 +89,8 @@ func Read(from io.Reader, want []Chart, list int) (*Index, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	c := &collector{want: want, most: list, names: map[string]bool{}, Index: Index{Found: make([]Match, len(want))}}
+	c := newCollector(want)
+	c.most = list
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	switch {
 	case len(text) == 0:
@@ -195,9 +198,10 @@ type collector struct {
 	apiVersion string
 	names      map[string]bool
 	chart      string
-	wanted     []int    // places in want of the current chart
-	best       *Version // of the current chart
-	deprecated bool     // best
+	wanted     []int                      // places in want of the current chart
+	ranges     []*constraints.Constraints // of the versions in want
+	best       *Version                   // of the current chart
+	deprecated bool                       // best
 }
 
 // complete checks what an index must have.
@@ -275,6 +279,14 @@ func usable(item map[string]string) bool {
 		slices.Contains([]string{"", "application", "library"}, item["type"])
 }
 
+func newCollector(want []Chart) *collector {
+	c := &collector{want: want, names: map[string]bool{}, Index: Index{Found: make([]Match, len(want))}}
+	for _, chart := range want {
+		c.ranges = append(c.ranges, readRange(chart.Version))
+	}
+	return c
+}
+
 // consider keeps a version of the current chart if it is looked for.
 func (c *collector) consider(v Version, deprecated bool) {
 	c.count(v)
@@ -304,8 +316,11 @@ func (c *collector) count(v Version) {
 // fits reports whether a version is a better match for what is looked for than the one that was found.
 func (c *collector) fits(i int, v Version) bool {
 	want, found := c.want[i].Version, c.Found[i].Version
-	if want == "" {
+	switch {
+	case want == "":
 		return newer(v, found)
+	case c.ranges[i] != nil:
+		return includes(c.ranges[i], v.Version) && (found == nil || semver.Compare(canonical(v.Version), canonical(found.Version)) > 0)
 	}
 	return matches(want, v.Version, found)
 }

@@ -46,7 +46,7 @@ generated: "2026-03-01T00:00:00Z"
 
 // byLine reads an index as if it were large.
 func byLine(text string, want []Chart) (*Index, error) {
-	c := &collector{want: want, names: map[string]bool{}, Index: Index{Found: make([]Match, len(want))}}
+	c := newCollector(want)
 	return c.result((&stream{collector: c}).read(bufio.NewReaderSize(strings.NewReader(text), maxWhole+1)))
 }
 
@@ -204,7 +204,7 @@ func TestReadLists(t *testing.T) {
 
 // A version that is not there is compared with those that are, also where the index is no more examined completely.
 func TestVersionsOfAMissingOne(t *testing.T) {
-	c := &collector{want: []Chart{{"nginx", "9.9.9"}}, names: map[string]bool{}, Index: Index{Found: make([]Match, 1)}}
+	c := newCollector([]Chart{{"nginx", "9.9.9"}})
 	i, err := c.result((&stream{collector: c, parsed: maxParsed + 1}).read(bufio.NewReaderSize(strings.NewReader(entry), maxWhole+1)))
 	if err != nil || i.Found[0].Version != nil || !slices.Equal(i.Found[0].Versions, []string{"1.2.3", "2.0.0-rc.1"}) {
 		t.Errorf("%+v, %v", i, err)
@@ -236,4 +236,30 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("whole %+v, by line %+v", whole, large)
 		}
 	})
+}
+
+// Ranges are those of Helm: the newest version in it, and a pre-release only if the range has one. An exact version is none.
+func TestRanges(t *testing.T) {
+	const index = "apiVersion: v1\nentries:\n  nginx:\n" +
+		"  - {name: nginx, version: 2.1.0-rc.1, urls: [a]}\n  - {name: nginx, version: v2.0.3, urls: [a]}\n" +
+		"  - {name: nginx, version: 1.4.9, urls: [a]}\n  - {name: nginx, version: 1.4.0, urls: [a]}\n" +
+		"  - {name: nginx, version: '1.3', urls: [a]}\n"
+	for version, want := range map[string]string{
+		"": "v2.0.3", "*": "v2.0.3", "x": "v2.0.3", ">=1.2 <2": "1.4.9", ">=1.2, <2": "1.4.9", "~1.4": "1.4.9", "~>1.4.0": "1.4.9",
+		"^1.0": "1.4.9", "1.x": "1.4.9", "1": "1.4.9", "1.3": "1.3", "1.2 - 1.3": "1.3", "<1.4 || >=2": "v2.0.3",
+		">=2.1.0-0": "2.1.0-rc.1", "^2.1": "", "^3": "", "1.4.0": "1.4.0", "latest": "", ">=": "",
+		"~1.4 " + strings.Repeat(" ", maxRange): "",
+	} {
+		i, err := Read(strings.NewReader(index), []Chart{{"nginx", version}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if found := i.Found[0].Version; found != nil {
+			got = found.Version
+		}
+		if got != want {
+			t.Errorf("%q is version %q, want %q", version, got, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package chartindex
 import (
 	"strings"
 
+	constraints "github.com/Masterminds/semver/v3"
 	"golang.org/x/mod/semver"
 
 	"github.com/regwarden/regwarden/internal/lazyregexp"
@@ -51,4 +52,28 @@ func matches(want, version string, found *Version) bool {
 func IsExact(text string) bool {
 	number, _, _ := strings.Cut(text, "-")
 	return canonical(text) != "" && strings.Count(number, ".") >= 2
+}
+
+// maxRange limits the size of a range in bytes.
+const maxRange = 200
+
+// IsRange reports whether a text is a range of versions, such as >=1.2 <2, for Helm.
+func IsRange(text string) bool { return readRange(text) != nil }
+
+// readRange returns the range that a text is for Helm, nil if it is one version or not a range.
+func readRange(text string) *constraints.Constraints {
+	if text == "" || len(text) > maxRange || IsExact(text) {
+		return nil
+	}
+	read, err := constraints.NewConstraint(text)
+	if err != nil {
+		return nil
+	}
+	return read
+}
+
+// includes reports whether a version is in a range by Helm's rules: pre-releases only if the range has one.
+func includes(r *constraints.Constraints, text string) bool {
+	v, err := constraints.NewVersion(text)
+	return err == nil && r.Check(v)
 }

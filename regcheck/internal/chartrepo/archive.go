@@ -21,6 +21,9 @@ import (
 // smallArchive is the size in bytes up to which an archive is downloaded whole. Of a larger one this much is read.
 const smallArchive = 1 << 20
 
+// shownVersions is how many versions are named if none is in a range.
+const shownVersions = 3
+
 // Chart is the outcome of the chart at a place of Repository.Charts: the index has it, and its archive can be read. field is the one
 // that names the chart.
 func (c *Check) Chart(ctx context.Context, place int, field string) Outcome {
@@ -37,10 +40,17 @@ func (c *Check) Chart(ctx context.Context, place int, field string) Outcome {
 			wire.Counted(c.own.index.Charts, "chart", "charts"), wire.CleanText(want.Name)).At(field)
 		return failed(c.hintSimilar(f, spelling.Prefixes(want.Name, c.own.index.Names), ""))
 	}
-	f := codes.Fail(codes.CodeContentNotFound, codes.ReasonVersionUnknown, "index.yaml has %s of %s, and not %s.",
+	seen := "index.yaml has %s of %s, and not %s."
+	if chartindex.IsRange(want.Version) {
+		seen = "index.yaml has %s of %s, and none in the range %s."
+	}
+	f := codes.Fail(codes.CodeContentNotFound, codes.ReasonVersionUnknown, seen,
 		wire.Counted(len(match.Versions), "version", "versions"), wire.CleanText(want.Name), wire.CleanText(want.Version)).At(field)
-	if !chartindex.IsExact(want.Version) {
-		return failed(f.Hinting("Name one version exactly: {program} does not resolve ranges of versions."))
+	switch {
+	case chartindex.IsRange(want.Version):
+		return failed(c.hintSimilar(f, match.Versions[:min(len(match.Versions), shownVersions)], want.Name+":"))
+	case !chartindex.IsExact(want.Version):
+		return failed(f.Hinting("Name one version, such as 1.2.3, or a range, such as ^1.2."))
 	}
 	return failed(c.hintSimilar(f, spelling.Prefixes(want.Version, match.Versions), want.Name+":"))
 }
