@@ -135,3 +135,28 @@ func anchorsOf(page string) (anchors []string) {
 	}
 	return anchors
 }
+
+// A page that says which test holds a rule names one that exists.
+func TestNamedTestsExist(t *testing.T) {
+	var code strings.Builder
+	files := trackedFiles(t)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			code.WriteString(pageText(t, name))
+		}
+	}
+	named := 0
+	for _, name := range files {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		for _, test := range regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(pageText(t, name), -1) {
+			if named++; !strings.Contains(code.String(), "\nfunc "+test[1]+"(") {
+				t.Errorf("%s: no test is named %s", name, test[1])
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("%d tests are named", named)
+	}
+}
