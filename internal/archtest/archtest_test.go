@@ -245,9 +245,14 @@ var mayImport = map[string][]string{
 		"internal/service/auth", "internal/service/registries", "internal/service/watch",
 		"internal/storage/store", "internal/web/console/forms", "internal/web/console/words", "regcheck"},
 	"internal/web/console/words": {"internal/fault"},
-	"demo":                       {"api", "client", "regcheck", "regcheck/reporttext", "secret"},
-	"cmd/regwarden":              {"internal/cli", "internal/process/coredump"},
-	"internal/cli": {"api", "internal/service/ambient",
+	"internal/service/cluster": {"definitions", "definitions/model", "internal/fault", "internal/service/registries",
+		"internal/service/reports", "internal/storage/store", "regcheck"},
+	"internal/kubernetes":                {"internal/service/cluster"},
+	"internal/kubernetes/kubernetestest": {},
+	"internal/kubernetes/kubernetestest": {},
+	"demo":                               {"api", "client", "regcheck", "regcheck/reporttext", "secret"},
+	"cmd/regwarden":                      {"internal/cli", "internal/process/coredump"},
+	"internal/cli": {"api", "internal/service/ambient", "internal/cli/fixes", "internal/kubernetes", "internal/service/cluster",
 		"definitions", "definitions/model", "egress", "internal/service/alerts", "internal/audit",
 		"internal/service/auditchain", "internal/service/access",
 		"internal/service/auth", "internal/service/checks", "internal/web/console",
@@ -319,6 +324,33 @@ func TestImportsGoOneWay(t *testing.T) {
 			}
 			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) {
 				t.Errorf("%s must not import %s", name, ours)
+			}
+		}
+	}
+}
+
+// Of Kubernetes' modules, one package uses what connects, watches and decodes. Typed clients, and what imports them, would make the binary
+// 25 MB larger.
+func TestTypedClientsOfKubernetesAreNotImported(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"/cmd/regwarden").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := regexp.MustCompile(`^k8s\.io/(api/|client-go/(kubernetes|informers|listers|discovery|dynamic/dynamicinformer))`)
+	dynamic := false
+	for name := range strings.FieldsSeq(string(out)) {
+		if typed.MatchString(name) {
+			t.Errorf("%s is imported", name)
+		}
+		dynamic = dynamic || name == "k8s.io/client-go/dynamic"
+	}
+	if !dynamic {
+		t.Error("the dynamic client is not imported: this test shows nothing")
+	}
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "k8s.io/") && p.ImportPath != module+"/internal/kubernetes" {
+				t.Errorf("%s must not import %s", p.ImportPath, imported)
 			}
 		}
 	}

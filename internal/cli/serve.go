@@ -180,6 +180,10 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
+	read, err := newCluster(ctx, db, s.Registries, c, log)
+	if err != nil {
+		return err
+	}
 	first.print(out, log, address, certificate.TrustFile(), c.Console)
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
@@ -188,6 +192,9 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if c.WatchInterval > 0 {
 		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(counted, log)) })
+	}
+	if read != nil {
+		backgroundTasks = append(backgroundTasks, read.Run)
 	}
 	if certificate != nil {
 		backgroundTasks = append(backgroundTasks, certificate.Watch)

@@ -28,6 +28,7 @@ var Sections = []struct{ Heading, Names string }{
 	{"Logins", "login-workers login-queue login-wait login-free-failures login-max-wait login-isolation"},
 	{"Checks", "check-concurrency check-per-org check-per-minute check-timeout aws-account"},
 	{"Stored registries", "organization-registries organization-storage watch-interval watch-concurrency sync-interval"},
+	{"Kubernetes cluster", "kubernetes kubeconfig kubernetes-namespaces kubernetes-organization kubernetes-cluster"},
 	{"Egress policy", "egress-profile egress-allow egress-deny egress-allow-only egress-proxy egress-proxy-connect egress-dns " +
 		"ambient-credentials"},
 	{"Email and alerts", "smtp-host smtp-port smtp-username smtp-password-file smtp-from smtp-tls alert-mail-domains alert-mails-per-hour"},

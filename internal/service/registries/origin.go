@@ -66,3 +66,42 @@ func (s *Service) DeleteOfCluster(ctx context.Context, orgUID, uid string) error
 	}
 	return fault.Wrap("delete a registry of a cluster", err)
 }
+
+// ClusterChanges is in what a cluster differs from what is stored of it.
+type ClusterChanges struct {
+	New      []RegistryInput
+	Replaced map[string]RegistryInput // by uid
+	Gone     []store.OriginRegistry
+}
+
+// CompareCluster compares the definitions that a cluster has with those that are stored of it. It decrypts nothing.
+func (s *Service) CompareCluster(ctx context.Context, orgUID, cluster string, now []RegistryInput) (ClusterChanges, error) {
+	changes := ClusterChanges{Replaced: map[string]RegistryInput{}}
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		list, err := tx.Origins.List(ctx, orgUID, cluster)
+		if err != nil {
+			return err
+		}
+		stored := make(map[store.Origin]store.OriginRegistry, len(list))
+		for _, r := range list {
+			stored[r.Origin] = r
+		}
+		for _, input := range now {
+			r, known := stored[input.Origin]
+			delete(stored, input.Origin)
+			switch {
+			case !known:
+				changes.New = append(changes.New, input)
+			case r.Identity != tx.Origins.Identity(orgUID, identityOf(input.Definition)):
+				changes.Replaced[r.UID] = input
+			}
+		}
+		for _, r := range list {
+			if _, gone := stored[r.Origin]; gone {
+				changes.Gone = append(changes.Gone, r)
+			}
+		}
+		return nil
+	})
+	return changes, fault.Wrap("compare a cluster with what is stored of it", err)
+}

@@ -1,0 +1,62 @@
+package service_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/kubernetes/kubernetestest"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// The registries of a cluster are stored, checked, and deleted with their objects, whose Events say how they are.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "right password of the heron" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(registry.Close)
+	const wrong, right = "wrong password of the heron", "right password of the heron"
+	secret := func(password string) kubernetestest.Object {
+		config := fmt.Sprintf(`{"auths": {%q: {"username": "ada", "password": %q}}}`, strings.TrimPrefix(registry.URL, "http://"), password)
+		return kubernetestest.Object{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(config))}}
+	}
+	api := kubernetestest.New(t)
+	api.Put("secrets", "apps", "regcred", secret(wrong))
+	server := instance.Start(t, instance.Options{Flags: []string{"--kubernetes", "--kubeconfig", api.Kubeconfig(t, "apps"),
+		"--kubernetes-cluster", "prod", "--watch-interval", "2s", "--metrics-listen", "127.0.0.1:0"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	event := func(prefix string) {
+		t.Helper()
+		instance.Await(t, "the Event "+prefix, func() bool {
+			for _, e := range api.Events("Secret", "apps", "regcred") {
+				if strings.HasPrefix(e, prefix) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	event("Warning Registry")
+	list := admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Body
+	if !strings.Contains(list, "prod/apps/Secret/regcred") {
+		t.Errorf("list: %s", list)
+	}
+	t.Log(api.Events("Secret", "apps", "regcred"))
+	api.Put("secrets", "apps", "regcred", secret(right))
+	event("Normal RegistryValid")
+	api.Delete("secrets", "apps", "regcred")
+	instance.Await(t, "the deletion", func() bool {
+		return !strings.Contains(admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Body, "regcred")
+	})
+	if log := server.Log() + fmt.Sprint(api.Events("Secret", "apps", "regcred")); strings.Contains(log, "of the heron") {
+		t.Errorf("a password is shown:\n%s", log)
+	}
+}
