@@ -56,7 +56,10 @@ var (
 	AlertDelete      = action("alert.delete")
 	AlertTest        = action("alert.test")
 	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
-	TrustCreate      = action("trust.create")  // a rule by which tokens of another issuer are accepted
+	TeamCreate       = action("team.create")
+	TeamUpdate       = action("team.update") // its name, members or roles
+	TeamDelete       = action("team.delete")
+	TrustCreate      = action("trust.create") // a rule by which tokens of another issuer are accepted
 	TrustDelete      = action("trust.delete")
 	ProviderUpdate   = action("sso.update") // the identity provider of an organization
 	ProviderDelete   = action("sso.delete")

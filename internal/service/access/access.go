@@ -40,6 +40,10 @@ const (
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
 	ConfigureAlerts    Permission = "alert.update"
+	ReadTeams          Permission = "team.list"
+	CreateTeams        Permission = "team.create"
+	ChangeTeams        Permission = "team.update" // names, members, roles
+	DeleteTeams        Permission = "team.delete"
 	ReadTrusts         Permission = "trust.list"
 	CreateTrusts       Permission = "trust.create"
 	DeleteTrusts       Permission = "trust.delete"
@@ -77,14 +81,15 @@ var BuiltIn = []Definition{
 		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries,
 		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
 		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
-		ConfigureAlerts, ReadSettings, ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles}},
+		ConfigureAlerts, ReadSettings, ReadTeams, CreateTeams, ChangeTeams, DeleteTeams,
+		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles}},
 	{Member, "Checks definitions and sees the registries.", true, []Permission{ReadRegistries, ValidateRegistries}},
 	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", true, []Permission{
 		ReadRegistries, ReadAllProjects}},
 	{RegistryEditor, "Manages registries and checks them. Sees all projects.", true, []Permission{
 		ReadRegistries, ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries, ReadAllProjects}},
-	{Auditor, "Reads the audit log, and what it is about: registries, projects, users, API keys and trust rules. Changes nothing.",
-		false, []Permission{ReadRegistries, ReadAllProjects, ReadAllAudits, ReadUsers, ReadAllAPIKeys, ReadTrusts, ReadRoles}},
+	{Auditor, "Reads the audit log, and what it is about: registries, projects, users, teams, API keys and trust rules. Changes nothing.",
+		false, []Permission{ReadRegistries, ReadAllProjects, ReadAllAudits, ReadUsers, ReadTeams, ReadAllAPIKeys, ReadTrusts, ReadRoles}},
 }
 
 // Assignable lists the built-in roles that users and trust rules can have in an organization, and None.
@@ -138,7 +143,7 @@ func Of[T ~string](roles ...T) Role {
 	return Role(strings.Join(names, " "))
 }
 
-// More is a word of a role as it is stored: the user also has roles in projects. It grants nothing itself.
+// More is a word of a role as it is stored: the user also has roles in projects or by teams. It grants nothing itself.
 const More = "+"
 
 // All returns the single roles. There are none in None.
@@ -149,6 +154,20 @@ func (r Role) All() (all []Role) {
 		}
 	}
 	return all
+}
+
+// And returns both roles. None is what remains if neither grants anything.
+func (r Role) And(other Role) Role {
+	all := r.All()
+	for _, one := range other.All() {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return None
+	}
+	return Of(all...)
 }
 
 // Direct returns the roles without More.

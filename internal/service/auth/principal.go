@@ -100,15 +100,20 @@ func (p Principal) MayAnywhere(permission access.Permission) error {
 	return p.May(permission)
 }
 
-// withGrants reads the roles in projects of a principal whose stored role says that there are some.
+// withGrants reads the roles in projects and by teams of a principal whose stored role says that there are some: its permissions are the
+// union of all.
 func (p Principal) withGrants(ctx context.Context, tx *store.Tx) (Principal, error) {
 	if !p.Role.Includes(access.More) {
 		return p, nil
 	}
-	memberships, err := tx.Projects.Memberships(ctx, p.UserUID)
+	granted, err := tx.Teams.Granted(ctx, p.OrgUID, p.UserUID)
 	p.Role, p.Grants = cmp.Or(p.Role.Direct(), access.None), &access.Grants{Projects: map[string]access.Role{}}
-	for _, m := range memberships {
-		p.Grants.Projects[m.ProjectUID] = cmp.Or(access.Role(m.Roles), access.Member)
+	for _, g := range granted {
+		if role := access.Role(g.Roles); g.ProjectUID == "" {
+			p.Role = p.Role.And(role)
+		} else {
+			p.Grants.Projects[g.ProjectUID] = p.Grants.Projects[g.ProjectUID].And(role)
+		}
 	}
 	return p, err
 }

@@ -130,6 +130,9 @@ func objectName(ctx context.Context, tx *store.Tx, r audit.Record) (string, erro
 	case "project":
 		project, err := tx.Projects.Get(ctx, r.OrgUID, r.Object)
 		return project.Name, err
+	case "team":
+		team, err := tx.Teams.Get(ctx, r.OrgUID, r.Object)
+		return team.Name, err
 	case "apikey":
 		key, err := tx.APIKeys.Get(ctx, r.OrgUID, r.Object)
 		return key.Name, err

@@ -52,7 +52,7 @@ func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Or
 		return Bootstrapped{}, err
 	}
 	admin := newUser(org.UID, input, hash, now)
-	if err := insertUser(ctx, tx, admin, nil); err != nil {
+	if err := insertUser(ctx, tx, admin, NewUser{}); err != nil {
 		return Bootstrapped{}, err
 	}
 	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID,

@@ -46,6 +46,9 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 			return err
 		}
 		found = UserWithProjects{User: visibleUser(user)}
+		if found.Teams, err = teamsOf(ctx, tx, user); err != nil {
+			return err
+		}
 		if found.Projects, err = projectNames(ctx, tx, user); err != nil {
 			return err
 		}
@@ -117,7 +120,7 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 }
 
 // SetRole sets the roles of a user of the organization. named is false if the client named none and so chose member: clients expect to read
-// what they set. A user who has no role on purpose stays without one then. No user can change its own role, since an
+// what they set. A user who has no role on purpose, or is in a team, is without one then. No user can change its own role, since an
 // organization could lose its last administrator by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
@@ -130,7 +133,11 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ChangeUsers),
 				Message: "You cannot change your own role. Ask another administrator of your organization."}
 		}
-		if !named && auth.Role(user.Role).Direct() == access.None {
+		inTeams, err := tx.Teams.OfUser(ctx, user.OrgUID, user.UID)
+		if err != nil {
+			return err
+		}
+		if !named && (auth.Role(user.Role).Direct() == access.None || len(inTeams) > 0) {
 			role = access.None
 		}
 		if !role.Includes(auth.RoleAdmin) {

@@ -229,6 +229,12 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		t.Fatal(err)
 	}
 	w.mustFillProvider(t, org, member.Email)
+	name, role := "team", auth.Role("viewer")
+	teams := directory.Teams{Directory: w.Directory}
+	if _, err := teams.Create(t.Context(), operator, origin, org.Name, directory.TeamChange{Name: &name, Role: &role,
+		Users: &[]string{member.Email}, Projects: &[]directory.ProjectRole{{Project: directory.DefaultProject}}}); err != nil {
+		t.Fatal(err)
+	}
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
 	later := func() time.Time { return time.Now().Add(time.Hour) }

@@ -27,6 +27,7 @@ const (
 	CodeProjectExists   = "ProjectAlreadyExists"
 	CodeProjectNotEmpty = "ProjectNotEmpty"
 	CodeUserExists      = "UserAlreadyExists"
+	CodeTeamExists      = "TeamAlreadyExists"
 	CodeTrustExists     = "TrustRuleAlreadyExists"
 	CodeLastAdmin       = "LastAdministrator" // a change would leave an organization without an administrator who can log in
 )
@@ -50,8 +51,9 @@ type User struct {
 	UID, OrgUID, Email string
 	Canonical          string // of the email; lists are sorted by it
 	PersonName
-	Role        auth.Role
-	RoleNamed   bool // false if the user is a member because no role was named
+	Role        auth.Role // its own
+	Teams       []Team    // without members and projects
+	RoleNamed   bool      // false if the user is a member because no role was named
 	CreatedAt   time.Time
 	LastLoginAt time.Time // zero if the user never logged in
 	Disabled    bool

@@ -183,8 +183,8 @@ func listed(names []string) string {
 }
 
 // ListProjects returns the page of the organization's projects, by name, that follows the given project, and whether
-// there may be more. Members get only their own projects. The zero value starts at the first page. Only operators name
-// an organization.
+// there may be more. Members get only their own projects and those of their teams. The zero value starts at the first
+// page. Only operators name an organization.
 func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string, after Project) (list []Project, more bool, err error) {
 	err = d.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
@@ -212,7 +212,7 @@ func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID str
 	case p.Can(access.ReadAllProjects):
 		return tx.Projects.List(ctx, orgUID, after)
 	}
-	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
+	return tx.Projects.ForUser(ctx, orgUID, p.UserUID, after)
 }
 
 // projectFor returns a project that the caller may see, else store.ErrNotFound.
@@ -223,7 +223,7 @@ func projectFor(ctx context.Context, tx *store.Tx, p auth.Principal, uid string)
 	case p.Role.Grants(access.ReadAllProjects):
 		return tx.Projects.Get(ctx, p.OrgUID, uid)
 	}
-	return tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)
+	return tx.Projects.OneForUser(ctx, p.OrgUID, p.UserUID, uid)
 }
 
 // Project returns a project of the caller's organization that the caller may see. An unknown, foreign or hidden project

@@ -106,7 +106,7 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 	}
 	user := store.User{UID: rule.UID, OrgUID: rule.OrgUID, Email: rule.Name, Canonical: "workload " + rule.UID, Role: rule.Role,
 		RoleNamed: true, Workload: true, PasswordChangedAt: rule.CreatedAt, CreatedAt: rule.CreatedAt}
-	if err := insertUser(ctx, tx, user, projects); err != nil {
+	if err := insertUser(ctx, tx, user, NewUser{Projects: projects}); err != nil {
 		return err
 	}
 	return existsAs(tx.Trusts.Insert(ctx, rule), CodeTrustExists, "The organization already has a trust rule with this name.")

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -28,11 +29,12 @@ type NewUser struct {
 	WithoutPassword bool      // every login fails until an administrator sets a password
 	Role            auth.Role // several are separated by spaces; empty for member
 	Projects        []ProjectRole
+	Teams           []string // uids or names
 }
 
 // CreateUser creates a user and its memberships.
 //
-// Faults: Invalid with the fields of UserProblems, and projects and org; Forbidden; NotFound for an operator's organization;
+// Faults: Invalid with the fields of UserProblems, and projects, teams and org; Forbidden; NotFound for an operator's organization;
 // Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
 func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, input NewUser) (User, error) {
 	if problems := d.UserProblems(p, input); len(problems) > 0 {
@@ -51,7 +53,7 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 		}
 		user = newUser(org.UID, input, hash, d.now())
 		// Deleted concurrently.
-		return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects))
+		return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input))
 	})
 	return visibleUser(user), err
 }
@@ -99,12 +101,44 @@ func newUser(orgUID string, input NewUser, hash string, now time.Time) store.Use
 		PasswordChangedAt: now, CreatedAt: now}
 }
 
-// insertUser adds a user and makes it a member of projects.
-func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []ProjectRole) error {
+// insertUser adds a user and makes it a member of projects and teams.
+func insertUser(ctx context.Context, tx *store.Tx, user store.User, input NewUser) error {
 	if err := tx.Users.Insert(ctx, user); err != nil {
 		return userExists(err)
 	}
-	return insertMember(ctx, tx, user, projects)
+	if err := insertMember(ctx, tx, user, input.Projects); err != nil {
+		return err
+	}
+	var problems []fault.Field
+	for i, named := range input.Teams {
+		team, err := findTeam(ctx, tx, user.OrgUID, named)
+		if fault.KindOf(err) == fault.NotFound {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("teams[%d]", i), Problem: "does not exist in your organization"})
+			continue
+		}
+		if err == nil {
+			err = membership.Join(ctx, tx, user, team.UID, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return nil
+}
+
+// teamsOf returns the teams of a user.
+func teamsOf(ctx context.Context, tx *store.Tx, user store.User) (list []Team, err error) {
+	if !auth.Role(user.Role).Includes(access.More) {
+		return nil, nil
+	}
+	stored, err := tx.Teams.OfUser(ctx, user.OrgUID, user.UID)
+	for _, team := range stored {
+		list = append(list, visibleTeam(team))
+	}
+	return list, err
 }
 
 func userExists(err error) error {
@@ -225,8 +259,11 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 			return err
 		}
 		users, err := read(tx, orgUID)
-		for _, user := range users {
-			list = append(list, visibleUser(user))
+		list = nil
+		for i := 0; i < len(users) && err == nil; i++ {
+			shown := visibleUser(users[i])
+			shown.Teams, err = teamsOf(ctx, tx, users[i])
+			list = append(list, shown)
 		}
 		return err
 	})

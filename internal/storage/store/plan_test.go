@@ -28,7 +28,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"DeleteProjects":   sqlDeleteProjects, "DeleteUsers": sqlDeleteUsers, "DeleteAllowancesOfOrg": sqlDeleteAllowancesOfOrg,
 		"UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
 		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject,
-		"ProjectOfUser": sqlProjectOfUser,
+		"ProjectForUser": sqlProjectForUser, "ProjectsForUser": sqlProjectsForUser,
 		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
 		"RegistriesOfProject": sqlRegistriesOfProject, "RegistryUIDsOfProject": sqlRegistryUIDsOfProject,
 		"DeleteChannelsOf": sqlDeleteChannelsOf, "DeleteMembersOf": sqlDeleteMembersOf, "SetRegistryProject": sqlSetRegistryProject,

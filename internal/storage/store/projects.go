@@ -33,9 +33,13 @@ const (
 	sqlProject        = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid = $2`
 	sqlProjectsOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND p.org_uid = $1 AND p.canonical > $3 ORDER BY p.canonical LIMIT $4`
-	sqlProjectOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
-		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
-	sqlMembers = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid
+	projectsForUser = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid IN (
+		SELECT project_uid FROM project_members WHERE user_uid = $2
+		UNION ALL SELECT t.project_uid FROM team_members m JOIN team_projects t ON t.team_uid = m.team_uid
+		WHERE m.org_uid = $1 AND m.user_uid = $2)`
+	sqlProjectsForUser = projectsForUser + ` AND p.canonical > $3 ORDER BY p.canonical LIMIT $4`
+	sqlProjectForUser  = projectsForUser + ` AND p.uid = $3`
+	sqlMembers         = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid
 		WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
 	sqlRegistriesOfProject   = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
 	sqlRegistryUIDsOfProject = `SELECT uid FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
@@ -137,9 +141,14 @@ func (tx Projects) OfUser(ctx context.Context, orgUID, userUID string, after Pro
 	return rows.Page(ctx, tx.db, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
 }
 
-// OneOfUser looks a project up if the user is a member of it, else ErrNotFound.
-func (tx Projects) OneOfUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
-	return rows.One(ctx, tx.db, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
+// ForUser is List for the projects that a user is a member of, itself or by one of its teams.
+func (tx Projects) ForUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
+	return rows.Page(ctx, tx.db, projectPage, scanProject, sqlProjectsForUser, orgUID, userUID, after.Canonical)
+}
+
+// OneForUser looks a project up if ForUser lists it, else ErrNotFound.
+func (tx Projects) OneForUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
+	return rows.One(ctx, tx.db, scanProject, sqlProjectForUser, orgUID, userUID, projectUID)
 }
 
 // Members lists emails of at most limit members of a project, in no order.

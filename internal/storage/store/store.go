@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
+	"github.com/regwarden/regwarden/internal/storage/teams"
 	"github.com/regwarden/regwarden/internal/storage/trusts"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -169,6 +170,7 @@ type Tx struct {
 	Registries Registries
 	Sessions   Sessions
 	Syncs      Syncs
+	Teams      teams.Teams
 	Throttling Throttling
 	Times      Times
 	Trusts     trusts.Rules
@@ -204,6 +206,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Registries: Registries{c},
 		Sessions:   Sessions{c},
 		Syncs:      Syncs{c},
+		Teams:      teams.In(c.db),
 		Throttling: Throttling{c},
 		Times:      Times{c},
 		Trusts:     trusts.In(c.db),

@@ -56,15 +56,15 @@ func projects(t *testing.T, db *store.DB) {
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		all, _, errAll := tx.Projects.List(ctx, org.UID, store.Project{})
 		own, _, errOwn := tx.Projects.OfUser(ctx, org.UID, user.UID, store.Project{})
-		one, errOne := tx.Projects.OneOfUser(ctx, org.UID, user.UID, seen.UID)
+		one, errOne := tx.Projects.OneForUser(ctx, org.UID, user.UID, seen.UID)
 		if diff := cmp.Diff([]store.Project{hidden, seen, seen, seen}, append(append(all, own...), one)); diff != "" {
 			t.Error(diff)
 		}
 		for _, look := range []func() (store.Project, error){
 			func() (store.Project, error) { return tx.Projects.Get(ctx, other.UID, seen.UID) },
-			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, org.UID, user.UID, hidden.UID) },
-			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, other.UID, user.UID, seen.UID) },
-			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, org.UID, foreign.UID, seen.UID) },
+			func() (store.Project, error) { return tx.Projects.OneForUser(ctx, org.UID, user.UID, hidden.UID) },
+			func() (store.Project, error) { return tx.Projects.OneForUser(ctx, other.UID, user.UID, seen.UID) },
+			func() (store.Project, error) { return tx.Projects.OneForUser(ctx, org.UID, foreign.UID, seen.UID) },
 		} {
 			if project, err := look(); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("got %v, %v", project, err)

@@ -1,0 +1,355 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/membership"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/teams"
+)
+
+// Limits of teams: a list has all of them with their members.
+const (
+	maxTeams   = 500 // per organization
+	maxMembers = 2000
+)
+
+// Team is a team of one organization. Its members have its roles in addition to their own.
+type Team struct {
+	UID, OrgUID, Name string
+	Role              auth.Role // several are separated by spaces; empty for none
+	Source            string
+	Users             []TeamMember
+	Projects          []Project            // with a role of the team; lists leave them out
+	ProjectRoles      map[string]auth.Role // by uid of the project
+	CreatedAt         time.Time
+}
+
+// TeamMember is a user of a team.
+type TeamMember = teams.Member
+
+// TeamChange is what is set of a team. Nil stands for what is stored.
+type TeamChange struct {
+	Name     *string
+	Users    *[]string // uids or emails
+	Role     *auth.Role
+	Projects *[]ProjectRole
+}
+
+// Teams manages the teams of organizations.
+type Teams struct{ *Directory }
+
+// Problems lists the problems of a change that can be found without the store, under name, users, role and projects[i].
+func (d Teams) Problems(c TeamChange) (problems []fault.Field) {
+	if c.Name != nil {
+		problems = fault.FieldProblem("name", auth.NameProblem(*c.Name))
+	}
+	if c.Users != nil && len(*c.Users) > maxMembers {
+		problems = append(problems, fault.Field{Field: "users", Problem: fmt.Sprintf("must have at most %d users", maxMembers)})
+	}
+	if c.Role != nil && *c.Role != "" {
+		assignable := slices.DeleteFunc(access.Assignable(), func(r access.Role) bool { return r == access.None })
+		problems = append(problems, fault.FieldProblem("role", access.Problem(*c.Role, assignable))...)
+	}
+	if c.Projects != nil {
+		problems = append(problems, projectRoleProblems(*c.Projects)...)
+	}
+	return problems
+}
+
+// Create creates a team. Name is required.
+//
+// Faults: Invalid with the fields of Problems, users[i], projects and org; Forbidden; NotFound for an operator's organization; Conflict
+// with CodeTeamExists.
+func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin, org string, input TeamChange) (Team, error) {
+	if problems := d.Problems(input); len(problems) > 0 {
+		return Team{}, fault.InvalidFields(problems...)
+	}
+	team := teams.Team{UID: uuid.NewString(), Name: teams.Name(*input.Name), CreatedAt: d.now()}
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTeams, action: audit.TeamCreate,
+		object: *input.Name}, func(tx *store.Tx) (changeResult, error) {
+		found, err := p.Org(ctx, tx, org)
+		if err != nil {
+			return changeResult{}, err
+		}
+		team.OrgUID = found.UID
+		if err := tx.Orgs.Lock(ctx, team.OrgUID); err != nil {
+			return changeResult{}, auth.OrgNotFound(err)
+		}
+		n, err := tx.Teams.Count(ctx, team.OrgUID)
+		if err == nil && n >= maxTeams {
+			err = fault.InvalidFields(fault.Field{Field: "name",
+				Problem: fmt.Sprintf("exceeds the limit of %d teams per organization; delete one first", maxTeams)})
+		}
+		if err == nil {
+			err = teamExists(tx.Teams.Insert(ctx, team))
+		}
+		if err == nil {
+			team, err = setTeam(ctx, tx, team, input)
+		}
+		return changeResult{orgUID: team.OrgUID, uid: team.UID}, err
+	})
+	return visibleTeam(team), err
+}
+
+// setTeam makes a team what a change says. The caller has locked the organization, so that changes of teams follow one another.
+func setTeam(ctx context.Context, tx *store.Tx, team teams.Team, c TeamChange) (teams.Team, error) {
+	if c.Users != nil {
+		if err := setMembers(ctx, tx, team, *c.Users); err != nil {
+			return team, err
+		}
+	}
+	if c.Projects != nil {
+		if err := setTeamProjects(ctx, tx, team, *c.Projects); err != nil {
+			return team, err
+		}
+	}
+	before := team
+	if c.Name != nil {
+		team.Name = teams.Name(*c.Name)
+	}
+	if c.Role != nil {
+		team.Roles = string(*c.Role)
+	}
+	if team == before {
+		return team, nil
+	}
+	return team, teamExists(tx.Teams.Update(ctx, team))
+}
+
+// setMembers makes users, given by uid or email, the members of a team. It reports all that do not exist at once.
+func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []string) error {
+	present, err := tx.Teams.Members(ctx, team.OrgUID, team.UID)
+	if err != nil {
+		return err
+	}
+	leaving := map[string]bool{}
+	for _, member := range present {
+		leaving[member.UserUID] = true
+	}
+	var joining []store.User
+	var problems []fault.Field
+	for i, named := range given {
+		if leaving[named] {
+			leaving[named] = false
+			continue
+		}
+		_, user, err := auth.Principal{OrgUID: team.OrgUID, Role: auth.RoleOperator}.FindUser(ctx, tx, "", named)
+		switch _, is := leaving[user.UID]; {
+		case fault.KindOf(err) == fault.NotFound:
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("users[%d]", i), Problem: "does not exist in your organization"})
+		case err != nil:
+			return err
+		case is:
+			leaving[user.UID] = false
+		default:
+			leaving[user.UID] = false
+			joining = append(joining, user)
+		}
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	slices.SortFunc(joining, func(a, b store.User) int { return strings.Compare(a.UID, b.UID) }) // a fixed order of locks
+	for _, user := range joining {
+		if err := auth.UserNotFound(membership.Join(ctx, tx, user, team.UID, false)); err != nil { // deleted concurrently
+			return err
+		}
+	}
+	for _, member := range present {
+		if leaving[member.UserUID] {
+			if err := membership.Leave(ctx, tx, team.OrgUID, member.UserUID, team.UID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setTeamProjects gives a team roles in exactly these projects, each of which is named once.
+func setTeamProjects(ctx context.Context, tx *store.Tx, team teams.Team, given []ProjectRole) error {
+	uids, err := findProjects(ctx, tx, team.OrgUID, given)
+	if err != nil {
+		return err
+	}
+	roles := make([]teams.Roles, len(given))
+	var problems []fault.Field
+	for i, uid := range uids {
+		role := given[i].Role
+		if role == "" {
+			role = auth.RoleMember
+		}
+		roles[i] = teams.Roles{ProjectUID: uid, Roles: string(role)}
+		problem := ""
+		switch {
+		case uid == "":
+			problem = "does not exist in your organization"
+		case slices.Contains(uids[:i], uid):
+			problem = "must be given once"
+		}
+		problems = append(problems, fault.FieldProblem(fmt.Sprintf("projects[%d]", i), problem)...)
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	slices.SortFunc(roles, func(a, b teams.Roles) int { return strings.Compare(a.ProjectUID, b.ProjectUID) })
+	err = tx.Teams.SetProjects(ctx, team.OrgUID, team.UID, roles)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
+	}
+	return err
+}
+
+// TeamRef identifies a team by uid or name, and for an operator also by organization.
+type TeamRef struct{ Org, Team string }
+
+// Change changes a team. change gets what is stored, with members and projects, and returns what to set.
+//
+// Faults: as of Create, and those of change.
+func (d Teams) Change(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef,
+	change func(stored Team) (TeamChange, error)) error {
+	return d.changeTeam(ctx, p, origin, ref, access.ChangeTeams, audit.TeamUpdate, func(tx *store.Tx, team teams.Team) error {
+		stored, err := fullTeam(ctx, tx, team)
+		if err != nil {
+			return err
+		}
+		to, err := change(stored)
+		if err != nil {
+			return err
+		}
+		if problems := d.Problems(to); len(problems) > 0 {
+			return fault.InvalidFields(problems...)
+		}
+		_, err = setTeam(ctx, tx, team, to)
+		return err
+	})
+}
+
+// Delete deletes a team. Its members stay users, without its roles.
+//
+// Faults: Forbidden; NotFound.
+func (d Teams) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef) error {
+	return d.changeTeam(ctx, p, origin, ref, access.DeleteTeams, audit.TeamDelete, func(tx *store.Tx, team teams.Team) error {
+		return tx.Teams.Delete(ctx, team.OrgUID, team.UID)
+	})
+}
+
+// changeTeam changes a team while no other team of the organization is changed. The change counts for every credential in the organization
+// from then on: there is one note for all members.
+func (d Teams) changeTeam(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef, permission access.Permission,
+	action audit.Action, change func(*store.Tx, teams.Team) error) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.Team},
+		func(tx *store.Tx) (changeResult, error) {
+			org, err := p.Org(ctx, tx, ref.Org)
+			if err != nil {
+				return changeResult{}, err
+			}
+			if err := tx.Orgs.Lock(ctx, org.UID); err != nil {
+				return changeResult{}, auth.OrgNotFound(err)
+			}
+			team, err := findTeam(ctx, tx, org.UID, ref.Team)
+			if err == nil {
+				err = change(tx, team)
+			}
+			if err == nil {
+				err = tx.Changes.Note(ctx, org.UID)
+			}
+			return changeResult{orgUID: org.UID, uid: team.UID}, err
+		})
+}
+
+func findTeam(ctx context.Context, tx *store.Tx, orgUID, named string) (teams.Team, error) {
+	team, err := tx.Teams.Get(ctx, orgUID, named)
+	if errors.Is(err, store.ErrNotFound) {
+		team, err = tx.Teams.ByName(ctx, orgUID, teams.Name(named))
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return team, fault.ResourceNotFound("Team not found.")
+	}
+	return team, err
+}
+
+func teamExists(err error) error {
+	return existsAs(err, CodeTeamExists, "The organization already has a team with this name.")
+}
+
+// List returns the page of the organization's teams, by name, that follows a name, and whether there may be more. Projects are left out.
+// It requires access.ReadTeams. Only operators name an organization.
+func (d Teams) List(ctx context.Context, p auth.Principal, org, after string) (list []Team, more bool, err error) {
+	err = d.readTeams(ctx, p, org, func(tx *store.Tx, orgUID string) error {
+		page, further, err := tx.Teams.List(ctx, orgUID, after)
+		list, more = nil, further
+		for i := 0; i < len(page) && err == nil; i++ {
+			team := visibleTeam(page[i])
+			team.Users, err = tx.Teams.Members(ctx, orgUID, team.UID)
+			list = append(list, team)
+		}
+		return err
+	})
+	return list, more, err
+}
+
+// Get returns a team with members and projects. It requires access.ReadTeams.
+//
+// Faults: Forbidden; NotFound.
+func (d Teams) Get(ctx context.Context, p auth.Principal, ref TeamRef) (found Team, err error) {
+	err = d.readTeams(ctx, p, ref.Org, func(tx *store.Tx, orgUID string) error {
+		team, err := findTeam(ctx, tx, orgUID, ref.Team)
+		if err == nil {
+			found, err = fullTeam(ctx, tx, team)
+		}
+		return err
+	})
+	return found, err
+}
+
+func (d Teams) readTeams(ctx context.Context, p auth.Principal, org string, read func(tx *store.Tx, orgUID string) error) error {
+	if err := p.May(access.ReadTeams); err != nil {
+		return err
+	}
+	return fault.Wrap("read teams", d.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		return read(tx, orgUID)
+	}))
+}
+
+func fullTeam(ctx context.Context, tx *store.Tx, stored teams.Team) (team Team, err error) {
+	team = visibleTeam(stored)
+	if team.Users, err = tx.Teams.Members(ctx, team.OrgUID, team.UID); err != nil {
+		return team, err
+	}
+	roles, err := tx.Teams.Projects(ctx, team.OrgUID, team.UID)
+	team.ProjectRoles = map[string]auth.Role{}
+	for i := 0; i < len(roles) && err == nil; i++ {
+		var project store.Project
+		if project, err = tx.Projects.Get(ctx, team.OrgUID, roles[i].ProjectUID); err == nil {
+			team.Projects = append(team.Projects, Project{UID: project.UID, OrgUID: project.OrgUID, Name: project.Name})
+			team.ProjectRoles[project.UID] = auth.Role(roles[i].Roles)
+		}
+		if errors.Is(err, store.ErrNotFound) { // deleted since
+			err = nil
+		}
+	}
+	return team, err
+}
+
+func visibleTeam(t teams.Team) Team {
+	return Team{UID: t.UID, OrgUID: t.OrgUID, Name: t.Name, Role: auth.Role(t.Roles), Source: t.Source, CreatedAt: t.CreatedAt}
+}
+
+// TeamName returns the form of a team's name in which it is stored and compared.
+func TeamName(text string) string { return teams.Name(text) }

@@ -1,0 +1,31 @@
+// Package membership is how users join and leave teams, whoever decides it: an administrator, or the groups of the identity provider.
+package membership
+
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. A user who is a member of the organization only because no role was named has
+// what its teams grant from then on.
+func Join(ctx context.Context, tx *store.Tx, user store.User, team string, byGroup bool) error {
+	if access.Role(user.Role).Direct() == access.Member && !user.RoleNamed {
+		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(access.None), false); err != nil {
+			return err
+		}
+	}
+	if err := tx.Users.Grant(ctx, user.OrgUID, user.UID); err != nil { // locks the user, and notes the change
+		return err
+	}
+	return tx.Teams.Add(ctx, user.OrgUID, team, user.UID, byGroup)
+}
+
+// Leave removes a user from a team. Its own role stays as it is.
+func Leave(ctx context.Context, tx *store.Tx, orgUID, user, team string) error {
+	if err := tx.Changes.Note(ctx, user); err != nil {
+		return err
+	}
+	return tx.Teams.Remove(ctx, orgUID, team, user)
+}
