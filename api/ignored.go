@@ -7,9 +7,10 @@ var IgnoredFields = []string{
 	"metadata.uid", "metadata.annotations", "metadata.labels",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.lastModifiedTimestamp",
 	"channels[].status", "channels[].unconfirmed", "channels[].createdAt", "channels[].createdBy",
-	"spec",       // of ProjectRequest
-	"sort",       // of UserSummaryRequest
-	"spec.roles", // of UserUpdate; PathUserRoles changes them
+	"spec",         // of ProjectRequest
+	"sort",         // of UserSummaryRequest
+	"spec.roles",   // of UserUpdate; PathUserRoles changes them
+	"spec.sources", // of TeamRequest
 
 	// Of ECRCredentials: they follow from the endpoint and the role, or belong to other uses of a cloud account.
 	"spec.credentials.policyARNs", "spec.credentials.partition", "spec.credentials.secretToken", "spec.credentials.secretSpec",

@@ -12,7 +12,7 @@ type UserInfo struct {
 	TenantUID string `json:"tenantUid"`
 	UserUID   string `json:"userUid"`
 	Email     string `json:"email"`
-	Role      string `json:"role"` // such as member; on a local store, operator
+	Role      string `json:"role"` // such as member, with those of the teams; on a local store, operator
 }
 
 // Users is the response of PathUsers.
@@ -28,13 +28,14 @@ type User struct {
 	Status   UserStatus `json:"status"`
 }
 
-// UserSpec is the part of a user that administrators set. Projects is present only in the response with a single user.
+// UserSpec is the part of a user that administrators set. Projects and Teams are present only in the response with a single user.
 type UserSpec struct {
 	EmailID   string   `json:"emailId"`
 	FirstName string   `json:"firstName,omitempty"`
 	LastName  string   `json:"lastName,omitempty"`
 	Roles     []string `json:"roles"` // one of admin, member, viewer, registry-editor, auditor
 	Projects  []Ref    `json:"projects,omitzero"`
+	Teams     []Ref    `json:"teams,omitzero"`
 }
 
 // Ref is a uid and a name.
@@ -67,6 +68,7 @@ type UserSummarySpec struct {
 	FirstName string `json:"firstName,omitempty"`
 	LastName  string `json:"lastName,omitempty"`
 	Roles     []Ref  `json:"roles"`
+	Teams     []Ref  `json:"teams"`
 }
 
 // UserSummaryRequest is the body of PathUserSummary. The order that public clients send is ignored.
@@ -129,7 +131,7 @@ type PersonMetadata struct {
 }
 
 // NewUserSpec is the user to create. Without a password the user cannot log in until an administrator sets one. Roles
-// has at most one role, member if none. Projects are uids or names. Teams must be empty.
+// are of a member if there are none and no teams. Projects and teams are uids or names.
 type NewUserSpec struct {
 	EmailID   string        `json:"emailId"`
 	FirstName string        `json:"firstName"`

@@ -70,6 +70,7 @@ type Client struct {
 	Trusts     Trusts
 	SSO        SSO
 	Roles      Roles
+	Teams      Teams
 	Devices    Devices
 
 	base      *url.URL
@@ -103,7 +104,7 @@ func New(server string, config Config) (*Client, error) {
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO, c.Roles = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}, Roles{c}
-	c.Devices = Devices{c}
+	c.Devices, c.Teams = Devices{c}, Teams{c}
 	return c, nil
 }
 

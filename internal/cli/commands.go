@@ -54,6 +54,7 @@ func branches(program manage.Program) []branch {
 		{"org", ofAccess, access.Org},
 		{"project", ofAccess, access.Project},
 		{"user", ofAccess, access.User},
+		{"team", ofAccess, access.Team},
 		{"role", ofAccess, access.Role},
 		{"apikey", ofAccess, access.APIKey},
 		{"trust", ofAccess, access.Trust},

@@ -28,6 +28,10 @@ var withoutMethod = map[string]string{
 	"GET /v1/registries/pack/summary":       "for public clients; always empty",
 	"GET /v1/users/{uid}/resourceRoles":     "for public clients; always empty",
 	"GET /v1/workspaces/users/{uid}/roles":  "for public clients; always empty",
+	"GET /v1/teams/{uid}/resourceRoles":     "for public clients; always empty",
+	"GET /v1/workspaces/teams/{uid}/roles":  "for public clients; always empty",
+	"PUT /v1/workspaces/teams/{uid}/roles":  "for public clients; always empty",
+	"GET /v1/teams/{uid}/roles":             "Teams.Get returns more",
 	"GET /v1/registries/oci/{uid}":          "Registries.Get returns more",
 	"GET /v1/registries/metadata":           "Registries.List returns more",
 	"GET /v1/dashboard/projects/metadata":   "Projects.List returns more",
@@ -54,6 +58,7 @@ type clientStory struct {
 	config                       client.Config
 	endpoint, hook               string
 	project, user, key, registry string
+	team                         string
 	channel, own                 string
 }
 

@@ -128,6 +128,44 @@ func (s *clientStory) userCalls() []clientCall {
 			s.want(projects[0].Roles[0].Name, "viewer")
 		}},
 		{"Users.SetProjects", func(ctx context.Context) { s.must(s.Users.SetProjects(ctx, email, "Charts")) }},
+		{"Teams.Create", func(ctx context.Context) {
+			var err error
+			s.team, err = s.Teams.Create(ctx, api.TeamRequest{Metadata: api.Named{Name: "Ops"}, Spec: api.TeamRequestSpec{
+				Roles: []string{"viewer"}}})
+			s.must(err)
+		}},
+		{"Teams.AddUsers", func(ctx context.Context) { s.must(s.Teams.AddUsers(ctx, "Ops", email)) }},
+		{"Teams.Find", func(ctx context.Context) {
+			name := "Ops"
+			teams, err := client.Collect(s.Teams.Find(ctx, api.TeamFilter{Name: api.TextFilter{Eq: &name}}))
+			s.must(err)
+			s.want(teams[0].Spec.Users, []api.Ref{{UID: s.user, Name: email}})
+		}},
+		{"Teams.RemoveUsers", func(ctx context.Context) { s.must(s.Teams.RemoveUsers(ctx, s.team, email)) }},
+		{"Teams.Replace", func(ctx context.Context) {
+			s.must(s.Teams.Replace(ctx, s.team, api.TeamRequest{Metadata: api.Named{Name: "ops"},
+				Spec: api.TeamRequestSpec{Users: []string{email}}}))
+		}},
+		{"Teams.SetRoles", func(ctx context.Context) { s.must(s.Teams.SetRoles(ctx, s.team, "auditor", "viewer")) }},
+		{"Teams.SetProjects", func(ctx context.Context) {
+			s.must(s.Teams.SetProjects(ctx, s.team, api.UserProject{ProjectUID: "Charts", Roles: []string{"viewer"}}))
+		}},
+		{"Teams.Projects", func(ctx context.Context) {
+			projects, err := s.Teams.Projects(ctx, s.team)
+			s.must(err)
+			s.want(projects[0].Name, "Charts")
+		}},
+		{"Teams.Get", func(ctx context.Context) {
+			team, err := s.Teams.Get(ctx, "ops")
+			s.must(err)
+			s.want(team.Spec, api.TeamSpec{Users: []string{s.user}, Roles: []string{"auditor", "viewer"}, Sources: []string{}})
+		}},
+		{"Teams.List", func(ctx context.Context) {
+			teams, err := client.Collect(s.Teams.List(ctx))
+			s.must(err)
+			s.want(len(teams), 1)
+		}},
+		{"Teams.Delete", func(ctx context.Context) { s.must(s.Teams.Delete(ctx, s.team)) }},
 		{"Users.SetPassword", func(ctx context.Context) { s.must(s.Users.SetPassword(ctx, s.user, matePassword+" again")) }},
 		{"Users.SetActive", func(ctx context.Context) { s.must(s.Users.SetActive(ctx, s.user, false)) }},
 		{"Users.Get", func(ctx context.Context) {

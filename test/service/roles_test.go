@@ -43,6 +43,10 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"DELETE /v1/users/.*", "user.delete"},
 	{"(GET|POST) /v1/apiKeys", byAnyone},
 	{".* /v1/apiKeys/.*", "apiKey.manageAll"},
+	{"GET /v1/(workspaces/)?teams(/.*)?|POST /v1/teams/summary", "team.list"},
+	{"POST /v1/teams", "team.create"},
+	{"(PUT|PATCH) /v1/(workspaces/)?teams/.*", "team.update"},
+	{"DELETE /v1/teams/.*", "team.delete"},
 	{"GET /v1/trustRules(/.*)?", "trust.list"},
 	{"POST /v1/trustRules", "trust.create"},
 	{"DELETE /v1/trustRules/.*", "trust.delete"},
@@ -59,14 +63,15 @@ var permissionsOf = []struct{ operation, permission string }{
 var rolePermissions = map[string][]string{
 	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
-		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "trust.list", "trust.create",
+		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "team.list", "team.create", "team.update",
+		"team.delete", "trust.list", "trust.create",
 		"trust.delete", "audit.listAll", "role.list"},
 	"member": {"registry.get", "registry.validate"},
 	"viewer": {"registry.get", "project.listAll"},
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"project.listAll"},
 	"none":    {},
-	"auditor": {"registry.get", "project.listAll", "user.list", "trust.list", "audit.listAll", "role.list"},
+	"auditor": {"registry.get", "project.listAll", "user.list", "team.list", "trust.list", "audit.listAll", "role.list"},
 }
 
 func permissionOf(t *testing.T, op protectedOperation) string {
@@ -85,7 +90,7 @@ func permissionOf(t *testing.T, op protectedOperation) string {
 }
 
 // scene is what an organization has, for operations to be tried on.
-type scene struct{ registry, helm, project, channel, user, key, trust, audit string }
+type scene struct{ registry, helm, project, channel, user, team, key, trust, audit string }
 
 // newScene stores registries in the project of the scene.
 func newScene(t *testing.T, admin person, name string) (s scene) {
@@ -100,6 +105,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 	s.helm = admin.make("/v1/registries/helm", newRegistry("h-"+name, helmSpec))
 	s.channel = admin.make(channelsOf(s.project), hook("http://127.0.0.1:5000/"))
 	s.user = admin.make("/v1/users", `{"spec":{"emailId":"target-`+name+`@acme.example"}}`)
+	s.team = admin.make("/v1/teams", `{"metadata":{"name":"team of `+name+`"}}`)
 	admin.do("POST", "/v1/apiKeys", newKey("k-"+name, "", tomorrow())).Want(http.StatusCreated).Into(&made)
 	s.key = made.UID
 	s.trust = admin.make("/v1/trustRules", `{"metadata":{"name":"t-`+name+`"},"spec":{"issuer":"https://issuer.example.com",`+
@@ -110,7 +116,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 // on returns the path of an operation on what the scene has.
 func (s scene) on(path string) string {
 	target := map[string]string{"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
-		"workspaces": s.user, "projects": s.project, "orgs": noUID}[strings.Split(path, "/")[2]]
+		"teams": s.team, "projects": s.project, "orgs": noUID}[strings.Split(strings.Replace(path, "/workspaces", "", 1), "/")[2]]
 	if strings.HasPrefix(path, "/v1/registries/helm/") {
 		target = s.helm
 	}
@@ -146,7 +152,13 @@ func TestMatrixOfRoles(t *testing.T) {
 	theirs := newRival(t, server)
 	for role, permissions := range rolePermissions {
 		s := newScene(t, admin, role)
-		admin.make("/v1/users", newUser("as-"+role+"@acme.example", object{"roles": []string{role}}))
+		uid := admin.make("/v1/users", newUser("as-"+role+"@acme.example", object{"roles": []string{role}}))
+		if role == "registry-editor" || role == "auditor" { // the same by a team
+			team := admin.make("/v1/teams", instance.JSON(object{"metadata": object{"name": role},
+				"spec": object{"users": []string{uid}, "roles": []string{role}}}))
+			admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["none"]}`).Want(http.StatusNoContent)
+			admin.do("PUT", "/v1/teams/"+team+"/roles", `{"roles":["`+role+`"]}`).Want(http.StatusNoContent)
+		}
 		caller, _ := loggedIn(t, server, "as-"+role+"@acme.example", instance.Org, matePassword)
 		theirs.make("/v1/users", newUser(role+"@rival.example", object{"roles": []string{role}}))
 		rival, _ := loggedIn(t, server, role+"@rival.example", "Rival", matePassword)
@@ -193,7 +205,12 @@ func TestMatrixOfProjectRoles(t *testing.T) {
 	for role, permissions := range projectPermissions {
 		own, other := newScene(t, admin, role), newScene(t, admin, "beyond-"+role)
 		uid := admin.make("/v1/users", newUser("in-"+role+"@acme.example"))
-		admin.do("PUT", "/v1/users/"+uid+"/projects",
+		given := "/v1/users/" + uid
+		if role == "registry-editor" { // by a team
+			given = "/v1/teams/" + admin.make("/v1/teams", instance.JSON(object{"metadata": object{"name": "in " + role},
+				"spec": object{"users": []string{uid}}}))
+		}
+		admin.do("PUT", given+"/projects",
 			`{"projects":[{"projectUid":"`+own.project+`","roles":["`+role+`"]}]}`).Want(http.StatusNoContent)
 		if role == "member" { // else the user is still a member of the organization
 			admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["none"]}`).Want(http.StatusNoContent)

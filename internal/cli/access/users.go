@@ -149,7 +149,7 @@ func userState(u api.User) string {
 }
 
 func (u users) showUser() *cobra.Command {
-	return u.userCommand("show", "Show a user with its projects", func(c *manage.Call, user string) error {
+	return u.userCommand("show", "Show a user with its projects and teams", func(c *manage.Call, user string) error {
 		u, err := c.Client.Users.Get(c.Ctx, user)
 		if err != nil {
 			return err
@@ -167,9 +167,13 @@ func (u users) showUser() *cobra.Command {
 				}
 			}
 		}
-		return c.Output.Record(output.Columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "created",
+		teams := make([]string, len(u.Spec.Teams))
+		for i, team := range u.Spec.Teams {
+			teams[i] = team.Name
+		}
+		return c.Output.Record(output.Columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "teams", "created",
 			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u),
-			u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects, u.Metadata.CreationTimestamp, u.Status.LastSignIn,
+			u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects, teams, u.Metadata.CreationTimestamp, u.Status.LastSignIn,
 			u.Metadata.UID})
 	}, manage.Lists)
 }

@@ -22,7 +22,7 @@ func (h apiKeyHandlers) createAPIKey(c *call) (response, error) {
 		return response{}, err
 	}
 	created, key, err := h.auth.APIKeys.Create(c.Context(), c.principal, c.origin, input)
-	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: created.UID}}, apiKeyFields.err(err)
+	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: created.UID}}, apiKeyFields.Err(err)
 }
 
 // readAPIKey reads the request. The uid of the tenant in place of a user's means the caller: a public client sends it.
@@ -35,7 +35,7 @@ func (h apiKeyHandlers) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 		if input.User == c.principal.OrgUID {
 			input.User = ""
 		}
-		return fault.Join(problems, apiKeyFields.in(h.auth.APIKeys.Problems(c.principal, input)))
+		return fault.Join(problems, apiKeyFields.In(h.auth.APIKeys.Problems(c.principal, input)))
 	})
 	return input, err
 }
@@ -78,7 +78,7 @@ func (h apiKeyHandlers) updateAPIKey(c *call) (response, error) {
 		if change == (auth.APIKeyChange{}) {
 			problems = fault.Join(problems, fault.FieldProblem("metadata.name", "or spec.expiry is required"))
 		}
-		return fault.Join(problems, apiKeyFields.in(h.auth.APIKeys.ChangeProblems(change)))
+		return fault.Join(problems, apiKeyFields.In(h.auth.APIKeys.ChangeProblems(change)))
 	})
 	if err != nil {
 		return response{}, err
@@ -97,7 +97,7 @@ func (h apiKeyHandlers) setAPIKeyState(c *call) (response, error) {
 
 func (h apiKeyHandlers) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
 	_, err := h.auth.APIKeys.Update(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
-	return response{status: http.StatusNoContent}, apiKeyFields.err(err)
+	return response{status: http.StatusNoContent}, apiKeyFields.Err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.

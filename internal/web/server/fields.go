@@ -1,8 +1,6 @@
 package server
 
 import (
-	"errors"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/internal/web/fieldnames"
 )
 
 // Problems of a request are reported under the names that the request uses, all at once.
@@ -26,46 +25,8 @@ func invalid(problems []fault.Field) error {
 	return fault.InvalidFields(problems...)
 }
 
-// fieldNames maps the domain's name of a field to its path in a request.
-type fieldNames map[string]string
-
-// path returns the request's name of a field. The part below a known name, such as [2] of projects[2], stays.
-func (n fieldNames) path(field string) string {
-	for at := len(field); at > 0; at = strings.LastIndexAny(field[:at], "[.") {
-		if name, ok := n[field[:at]]; ok {
-			return name + field[at:]
-		}
-	}
-	return field
-}
-
-// in replaces the names of fields by the request's.
-func (n fieldNames) in(problems []fault.Field) []fault.Field {
-	renamed := slices.Clone(problems)
-	for i, p := range renamed {
-		renamed[i].Field = n.path(p.Field)
-	}
-	return renamed
-}
-
-// domain is the reverse of in, for problems that the domain reports together with its own.
-func (n fieldNames) domain(problems []fault.Field) []fault.Field {
-	reverse := fieldNames{}
-	for _, field := range slices.Sorted(maps.Keys(n)) {
-		reverse[n[field]] = field
-	}
-	return reverse.in(problems)
-}
-
-// err is in for faults that are Invalid; it returns other errors unchanged.
-func (n fieldNames) err(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Invalid {
-		renamed := *f
-		renamed.Fields = n.in(f.Fields)
-		return &renamed
-	}
-	return err
-}
+// fieldNames are described at fieldnames.Names.
+type fieldNames = fieldnames.Names
 
 // moment parses an RFC 3339 time. The year 1, which public clients send for "none", is the zero time.
 func moment(field, text string) (time.Time, []fault.Field) {

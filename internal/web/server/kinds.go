@@ -99,13 +99,13 @@ func (k registryKind) fields() fieldNames {
 // audience returns how the texts of a kind name fields.
 func (k registryKind) audience() regcheck.Audience {
 	a := wording.Engine()
-	a.Field = k.names.path
+	a.Field = k.names.Path
 	return a
 }
 
 // err returns an error with the names of a request, also in its texts.
 func (k registryKind) err(names fieldNames, err error) error {
-	err = names.err(err)
+	err = names.Err(err)
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || k.names == nil {
 		return err
@@ -124,9 +124,9 @@ func (k registryKind) report(r *regcheck.Report) *regcheck.Report {
 		return r
 	}
 	shown := reports.Show(r, k.audience())
-	shown.Field = k.names.path(r.Field)
+	shown.Field = k.names.Path(r.Field)
 	for i, w := range shown.Warnings {
-		shown.Warnings[i].Field = k.names.path(w.Field)
+		shown.Warnings[i].Field = k.names.Path(w.Field)
 	}
 	return shown
 }

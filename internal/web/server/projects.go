@@ -33,7 +33,7 @@ func (c *call) readProject() (input directory.NewProject, err error) {
 	var body api.ProjectRequest
 	err = c.read(&body, func() []fault.Field {
 		input = directory.NewProject{Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels}
-		return projectFields.in(input.Problems())
+		return projectFields.In(input.Problems())
 	})
 	return input, err
 }
@@ -150,7 +150,7 @@ func (h orgHandlers) listOrgs(c *call) (response, error) {
 func (h orgHandlers) createOrg(c *call) (response, error) {
 	var body api.OrgRequest
 	if err := c.read(&body, func() []fault.Field {
-		return orgFields.in(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+		return orgFields.In(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
 	}); err != nil {
 		return response{}, err
 	}
@@ -162,7 +162,7 @@ func (h orgHandlers) createOrg(c *call) (response, error) {
 func (h orgHandlers) renameOrg(c *call) (response, error) {
 	var body api.OrgRequest
 	if err := c.read(&body, func() []fault.Field {
-		return orgFields.in(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+		return orgFields.In(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
 	}); err != nil {
 		return response{}, err
 	}

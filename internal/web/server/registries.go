@@ -83,7 +83,7 @@ func (h registryHandlers) decodeRegistry(c *call) (sentRegistry, error) {
 	}
 	query := readQuery(c.URL.RawQuery)
 	sent.SkipSync = query.boolean("skipPackSync") || sent.SkipSync
-	sent.Undecoded = fault.Join(h.fields().domain(fault.Join(wrong, query.problems)), sent.Undecoded)
+	sent.Undecoded = fault.Join(h.fields().Domain(fault.Join(wrong, query.problems)), sent.Undecoded)
 	return sent, nil
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
 	"github.com/regwarden/regwarden/internal/web/metrics"
+	"github.com/regwarden/regwarden/internal/web/people"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
 
@@ -103,7 +104,8 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	return []route{
+	routes := ofPeople(people.Handlers{Directory: s.Directory})
+	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
 		{method: "GET", path: api.PathRefresh, handle: logins.refresh},
@@ -230,7 +232,23 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathJWKS, handle: logins.jwks},
 		{method: "GET", path: api.PathHealth, handle: process.health},
 		{method: "GET", path: api.PathReady, handle: process.ready},
+	}...)
+}
+
+// ofPeople returns the routes of package people.
+func ofPeople(h people.Handlers) (routes []route) {
+	for _, o := range h.Operations() {
+		routes = append(routes, route{method: o.Method, path: o.Path, requiresAuth: true, announced: o.Announced,
+			handle: func(c *call) (response, error) {
+				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal, Body: c.body,
+					Read: c.read})
+				if list, ok := body.(people.List); ok {
+					body = items[any]{read: list.Read, show: func(item any) any { return item }, tail: list.Tail}
+				}
+				return response{status, body}, err
+			}})
 	}
+	return routes
 }
 
 // unservedPaths are paths of the public API that are not served, but match a path of ours with a parameter. Without them the response

@@ -37,12 +37,12 @@ func (h ssoHandlers) setSSO(c *call) (response, error) {
 		input = directory.Provider{Issuer: s.Issuer, Secret: s.ClientSecret, Settings: identities.Settings{ClientID: s.ClientID,
 			Name: s.Name, Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA,
 			Disabled: s.Disabled}}
-		return ssoFields.in(h.directory.Problems(input))
+		return ssoFields.In(h.directory.Problems(input))
 	})
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, ssoFields.err(h.directory.Set(c.Context(), c.principal, c.origin, "", input))
+	return response{status: http.StatusNoContent}, ssoFields.Err(h.directory.Set(c.Context(), c.principal, c.origin, "", input))
 }
 
 // deleteSSO is DELETE /v1/sso.

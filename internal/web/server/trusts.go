@@ -36,13 +36,13 @@ func (h trustHandlers) createTrust(c *call) (response, error) {
 		spec := body.Spec
 		input = directory.NewTrust{Name: body.Metadata.Name, Issuer: spec.Issuer, Audience: spec.Audience, Claims: spec.Claims,
 			Role: auth.Role(spec.Role), Projects: spec.Projects, CA: spec.CA, Keys: spec.JWKS, Reusable: spec.Reusable}
-		return trustFields.in(h.directory.Problems(input))
+		return trustFields.In(h.directory.Problems(input))
 	})
 	if err != nil {
 		return response{}, err
 	}
 	created, err := h.directory.Create(c.Context(), c.principal, c.origin, input)
-	return response{http.StatusCreated, api.Created{UID: created.UID}}, trustFields.err(err)
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, trustFields.Err(err)
 }
 
 // listTrusts is GET /v1/trustRules.

@@ -9,18 +9,11 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/web/people"
 )
 
 // Public clients use roles of a user in the organization, in projects, in workspaces and of resources. The service has those in the
 // organization and in projects.
-
-func roleRefs(role auth.Role) []api.Ref {
-	refs := []api.Ref{}
-	for _, one := range role.All() {
-		refs = append(refs, api.Ref{UID: string(one), Name: string(one)})
-	}
-	return refs
-}
 
 // namesOfRoles returns the single roles.
 func namesOfRoles(role auth.Role) []string {
@@ -35,7 +28,7 @@ func tenantRoles(u directory.User) []api.Ref {
 	if u.Role == auth.RoleMember && !u.RoleNamed {
 		return []api.Ref{}
 	}
-	return roleRefs(u.Role)
+	return people.Refs(u.Role)
 }
 
 // getUserRoles is GET /v1/users/{uid}/roles.
@@ -59,7 +52,7 @@ func (h userHandlers) setUserRoles(c *call) (response, error) {
 		return response{}, err
 	}
 	err = h.directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
-	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.err(err)
+	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.Err(err)
 }
 
 // getUserProjects is GET /v1/users/{uid}/projects.
@@ -67,7 +60,7 @@ func (h userHandlers) getUserProjects(c *call) (response, error) {
 	found, err := h.userOfPath(c)
 	projects := make([]api.ProjectRoles, len(found.Projects))
 	for i, p := range found.Projects {
-		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(found.ProjectRoles[p.UID])}
+		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: people.Refs(found.ProjectRoles[p.UID])}
 	}
 	return response{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
 }

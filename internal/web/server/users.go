@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"net/http"
-	"strings"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -13,7 +12,7 @@ import (
 )
 
 var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
-	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
+	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects", "teams": "spec.teams"}
 
 // userHandlers handles the routes of users.
 type userHandlers struct {
@@ -63,6 +62,7 @@ func (h userHandlers) getUser(c *call) (response, error) {
 	for i, p := range found.Projects {
 		body.Spec.Projects[i] = api.Ref{UID: p.UID, Name: p.Name}
 	}
+	body.Spec.Teams = teamRefs(found.User)
 	return response{http.StatusOK, body}, err
 }
 
@@ -83,6 +83,14 @@ func user(u directory.User) api.User {
 	}
 }
 
+func teamRefs(u directory.User) []api.Ref {
+	refs := make([]api.Ref, len(u.Teams))
+	for i, team := range u.Teams {
+		refs[i] = api.Ref{UID: team.UID, Name: team.Name}
+	}
+	return refs
+}
+
 func userMetadata(u directory.User) api.Metadata {
 	return api.Metadata{UID: u.UID, Name: cmp.Or(u.Name, u.Email), CreationTimestamp: u.CreatedAt}
 }
@@ -96,23 +104,20 @@ func (h userHandlers) createUser(c *call) (response, error) {
 	var body api.NewUser
 	var input directory.NewUser
 	err := c.read(&body, func() []fault.Field {
-		var problems []fault.Field
-		if len(body.Spec.Teams) > 0 {
-			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty; teams are not supported"})
-		}
 		input = directory.NewUser{
 			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "",
 			Role:       access.Of(body.Spec.Roles...),
 			Projects:   directory.Members(body.Spec.Projects),
+			Teams:      body.Spec.Teams,
 			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
 		}
-		return fault.Join(problems, userFields.in(h.directory.UserProblems(c.principal, input)))
+		return userFields.In(h.directory.UserProblems(c.principal, input))
 	})
 	if err != nil {
 		return response{}, err
 	}
 	created, err := h.directory.CreateUser(c.Context(), c.principal, c.origin, input)
-	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.err(err)
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.Err(err)
 }
 
 // user returns the user that the path names.
@@ -125,7 +130,7 @@ func (h userHandlers) updateUser(c *call) (response, error) {
 	err := c.read(&body, func() []fault.Field {
 		change = directory.UserChange{Email: body.Spec.EmailID,
 			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName}}
-		return userFields.in(change.Problems())
+		return userFields.In(change.Problems())
 	})
 	if err != nil {
 		return response{}, err
@@ -187,11 +192,12 @@ func (h userHandlers) summarizeUsers(c *call) (response, error) {
 	}
 	return listOf(http.StatusOK, h.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)
-		if !matches(body.Filter.EmailID, u.Email) || !matches(body.Filter.Name, metadata.Name) {
+		if !body.Filter.EmailID.Matches(u.Email) || !body.Filter.Name.Matches(metadata.Name) {
 			return nil
 		}
 		return api.UserSummary{Metadata: metadata, Status: userStatus(u),
-			Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u)}}
+			Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u),
+				Teams: teamRefs(u)}}
 	})
 }
 
@@ -205,26 +211,4 @@ func (h userHandlers) candidates(c *call, filter api.UserFilter) func(directory.
 		found, err := h.directory.FindUser(c.Context(), c.principal, *email)
 		return found, false, err
 	}
-}
-
-func matches(f api.TextFilter, text string) bool {
-	fold := func(s string) string { return s }
-	if f.IgnoreCase {
-		fold = strings.ToLower
-	}
-	text = fold(text)
-	for _, rule := range []struct {
-		want *string
-		test func(text, want string) bool
-	}{
-		{f.Eq, func(text, want string) bool { return text == want }},
-		{f.Ne, func(text, want string) bool { return text != want }},
-		{f.Contains, strings.Contains},
-		{f.BeginsWith, strings.HasPrefix},
-	} {
-		if rule.want != nil && !rule.test(text, fold(*rule.want)) {
-			return false
-		}
-	}
-	return true
 }

@@ -76,7 +76,7 @@ func (h checkHandlers) readCheck(c *call) (request checks.Request, err error) {
 	}
 	var wrong []fault.Field
 	request.Definition, wrong, err = h.spec(c, body)
-	request.Undecoded = h.names.domain(wrong)
+	request.Undecoded = h.names.Domain(wrong)
 	return request, err
 }
 

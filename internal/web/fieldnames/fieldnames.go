@@ -1,0 +1,52 @@
+// Package fieldnames names fields in problems as a request does.
+package fieldnames
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// Names maps the domain's name of a field to its path in a request.
+type Names map[string]string
+
+// Path returns the request's name of a field. The part below a known name, such as [2] of projects[2], stays.
+func (n Names) Path(field string) string {
+	for at := len(field); at > 0; at = strings.LastIndexAny(field[:at], "[.") {
+		if name, ok := n[field[:at]]; ok {
+			return name + field[at:]
+		}
+	}
+	return field
+}
+
+// In replaces the names of fields by the request's.
+func (n Names) In(problems []fault.Field) []fault.Field {
+	renamed := slices.Clone(problems)
+	for i, p := range renamed {
+		renamed[i].Field = n.Path(p.Field)
+	}
+	return renamed
+}
+
+// Domain is the reverse of In, for problems that the domain reports together with its own.
+func (n Names) Domain(problems []fault.Field) []fault.Field {
+	reverse := Names{}
+	for _, field := range slices.Sorted(maps.Keys(n)) {
+		reverse[n[field]] = field
+	}
+	return reverse.In(problems)
+}
+
+// Err is In for faults that are Invalid; it returns other errors unchanged.
+func (n Names) Err(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Invalid {
+		renamed := *f
+		renamed.Fields = n.In(f.Fields)
+		return &renamed
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+// Package people has the HTTP operations of teams. It knows requests and responses as values: package server authenticates, decodes and
+// encodes.
+package people
+
+import (
+	"net/http"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+)
+
+// Call is one request.
+type Call struct {
+	*http.Request
+	Origin    audit.Origin
+	Principal auth.Principal
+
+	Body func() ([]byte, error)                              // of JSON
+	Read func(body any, problems func() []fault.Field) error // decodes an object; problems are those of the decoded one
+}
+
+// List is the body of a long list, which is read page by page.
+type List struct {
+	Read func(after any) (page []any, more bool, err error) // after is nil at first, then the last item
+	Tail func() any                                         // members after the items; nil for none
+}
+
+// Operation is a route: its status of success, and its body, nil for none.
+type Operation struct {
+	Method, Path string
+	Announced    bool // writes one audit record
+	Handle       func(Call) (status int, body any, err error)
+}
+
+// Handlers handles the operations of this package.
+type Handlers struct{ Directory *directory.Directory }
+
+// Operations lists all operations of the package. Each needs credentials.
+func (h Handlers) Operations() []Operation {
+	return teamHandlers{directory.Teams{Directory: h.Directory}}.operations()
+}
