@@ -12,7 +12,7 @@ import (
 // scopePermissions are those of docs/users.md.
 var scopePermissions = map[string][]string{
 	"all": append(slices.Clone(rolePermissions["admin"]), ofAccount),
-	"read": {"registry.get", "project.listAll", "user.list", "trust.list", "role.list", "audit.listAll",
+	"read": {"registry.get", "project.listAll", "user.list", "team.list", "trust.list", "role.list", "audit.listAll",
 		byAnyone},
 	"check": {"registry.get", "project.listAll", "registry.validate"},
 	"registries": {"registry.get", "project.listAll", "registry.validate", "registry.create", "registry.update", "registry.delete",

@@ -31,7 +31,7 @@ type ScopeDefinition struct {
 var Scopes = []ScopeDefinition{
 	{ScopeAll, "whatever its user may do", nil},
 	{ScopeRead, "read, change and check nothing", []Permission{ReadRegistries, ReadAllProjects, ReadUsers, ReadAllAudits, ReadAllAPIKeys,
-		ReadTrusts, ReadRoles, ReadSettings, ReadOrgs}},
+		ReadTeams, ReadTrusts, ReadRoles, ReadSettings, ReadOrgs}},
 	{ScopeCheck, "see the registries, and check definitions and registries", []Permission{ReadRegistries, ReadAllProjects,
 		ValidateRegistries}},
 	{ScopeRegistries, "see, check, store, change, delete and synchronize registries", []Permission{ReadRegistries, ReadAllProjects,

@@ -158,7 +158,7 @@ func keyProject(ctx context.Context, tx *store.Tx, p Principal, owner store.User
 	case p.Can(access.ReadAllProjects):
 		_, err = tx.Projects.Get(ctx, owner.OrgUID, uid)
 	default:
-		_, err = tx.Projects.OneOfUser(ctx, owner.OrgUID, p.UserUID, uid)
+		_, err = tx.Projects.OneForUser(ctx, owner.OrgUID, p.UserUID, uid)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = fault.InvalidFields(fault.Field{Field: "project", Problem: "does not exist in your organization"})

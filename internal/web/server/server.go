@@ -238,7 +238,7 @@ func (s *Server) routes() []route {
 // ofPeople returns the routes of package people.
 func ofPeople(h people.Handlers) (routes []route) {
 	for _, o := range h.Operations() {
-		routes = append(routes, route{method: o.Method, path: o.Path, requiresAuth: true, announced: o.Announced,
+		routes = append(routes, route{method: o.Method, path: o.Path, auth: byPermission, announced: o.Announced,
 			handle: func(c *call) (response, error) {
 				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal, Body: c.body,
 					Read: c.read})
