@@ -3,6 +3,8 @@
 package definitions
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -173,6 +175,15 @@ func TestCostOfDockerFormats(t *testing.T) {
 	testCosts(t, files)
 }
 
+func compressed(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
+		panic("a buffer does not fail")
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
 func TestCostOfProjects(t *testing.T) {
 	login := "docker login r#.test -u u -p p\n"
 	config := many(`{"auths":{"a":{}`, `,"r#.test":{"auth":"dTpw"}`, "}}")
@@ -220,6 +231,9 @@ func TestCostOfProjects(t *testing.T) {
 		{name: "Terraform nested lists", file: "a.tf",
 			generate: many("provider \"docker\" {\n# registry\na = [",
 				strings.Repeat("[", 80)+"a+b"+strings.Repeat("]", 80)+",", "]\n}\n")},
+		{name: "cloud-init compressed files", file: "user-data.yaml", generate: many("write_files:\n",
+			"- {path: /root/.docker/config.json, encoding: gz+b64, content: "+compressed(`{"auths":{"a":{}`+
+				strings.Repeat(`,"r.test":{"auth":"dTpw"}`, 5_000)+"}}")+"}\n", "")},
 		{name: "Terraform templates", file: "a.tf", generate: many("provider \"docker\" {\n# registry\na = \"", `${"${`, "\n")},
 		{name: "Terraform long text", file: "a.tf", generate: many("provider \"docker\" {\n# registry\na = \"", `\n\u0041`, "\"\n}\n")},
 		{name: "Terraform broken blocks", file: "a.tf", generate: many("# registry\nprovider \"docker\" {\n", "a {\n", "")},

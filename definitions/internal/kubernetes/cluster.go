@@ -131,7 +131,7 @@ type resolver func(*Cluster, *object)
 
 // kinds has what resolves the objects of each kind; the key is group/Kind, or only Kind in the core group. Other kinds are not stored.
 var kinds = sync.OnceValue(func() map[string][]resolver {
-	return joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds, fieldKinds())
+	return joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds, fieldKinds(), chartKinds())
 })
 
 func joinKinds(lists ...map[string]resolver) map[string][]resolver {

@@ -81,7 +81,7 @@ func fieldKinds() map[string]resolver {
 }
 
 // embeddedFiles are kinds that have files as texts: where, and the fields of each with its path and its content. Without a path, name is
-// that of all of them.
+// that of all of them. Their encoding, and a Secret instead of the content, are as in Cluster API.
 var embeddedFiles = []struct{ kinds, at, path, content, name string }{
 	{"bootstrap.cluster.x-k8s.io/KubeadmConfig controlplane.cluster.x-k8s.io/RKE2ControlPlane bootstrap.cluster.x-k8s.io/RKE2Config",
 		"spec.files[]", "path", "content", ""},
@@ -94,24 +94,44 @@ var embeddedFiles = []struct{ kinds, at, path, content, name string }{
 	{"kind.x-k8s.io/Cluster", "containerdConfigPatches[]", "", "", "etc/containerd/config.toml"},
 }
 
-func resolveEmbedded(_ *Cluster, o *object) {
+func resolveEmbedded(c *Cluster, o *object) {
 	kind := o.groupKind()
 	for _, files := range embeddedFiles {
 		if !slices.Contains(strings.Fields(files.kinds), kind) {
 			continue
 		}
 		for _, p := range node.At(o.node, files.at) {
-			content := p.Value
+			path, content := cmp.Or(files.name, p.Value.Get(files.path).Text()), p.Value
 			if files.content != "" {
 				content = content.Get(files.content)
 			}
-			o.file.Embedded(cmp.Or(files.name, p.Value.Get(files.path).Text()), content)
+			if from := p.Value.Get("contentFrom", "secret"); from != nil && content == nil {
+				c.embeddedSecret(o, path, from)
+			} else {
+				o.file.Embedded(path, content, p.Value.Get("encoding").Text())
+			}
 		}
+	}
+}
+
+// embeddedSecret reads a file whose content is in a Secret. Its places are in the file of the Secret.
+func (c *Cluster) embeddedSecret(o *object, path string, from *node.Node) {
+	found, g := c.secret(o, from.Get("name").Text())
+	if g != nil {
+		c.Skip(o.at(from), model.SkipNoHost, "The file %s is in a Secret. %s", dockerauth.Show(path), g.detail)
+		return
+	}
+	if v := found.secretValue(from.Get("key").Text()); v.at != nil && v.gap == nil {
+		found.file.EmbeddedText(path, []byte(v.text), max(v.at.Line-1, 0))
 	}
 }
 
 func resolveFields(c *Cluster, o *object) {
 	kind := o.groupKind()
+	if kind == clusterRepo {
+		o.at(nil) // which has no namespace
+		o = o.inNamespace(secretOfClusterRepo)
+	}
 	for _, field := range registryFields {
 		for listed := range strings.FieldsSeq(field.kinds) {
 			if listed == kind {

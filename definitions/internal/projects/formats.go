@@ -28,10 +28,11 @@ var fileFormats = []fileFormat{
 		{at: "registries[]", address: "host", username: user, password: pass, skipVerify: "insecure"}}},
 	{name: model.Vendir, files: "vendir.yml vendir.yaml", root: "directories", entries: []fileEntry{
 		{at: "directories[].contents[]", address: "imgpkgBundle.image"}, {at: "directories[].contents[]", address: "image.url"},
-		{at: "directories[].contents[]", address: "helmChart.repository.url", ociOnly: true}}},
+		{at: "directories[].contents[]", address: "helmChart.repository.url", chart: "helmChart.name", version: "helmChart.version",
+			store: "helmChart.repository.secretRef", ociOnly: true}}},
 	{name: model.Skaffold, consumer: model.Helm, files: "skaffold*.yaml skaffold*.yml", root: "apiVersion", entries: []fileEntry{
-		{at: "deploy.helm.releases[]", address: "remoteChart", ociOnly: true},
-		{at: "manifests.helm.releases[]", address: "remoteChart", ociOnly: true}}},
+		{at: "deploy.helm.releases[]", address: "repo remoteChart", chart: "remoteChart", version: "version", ociOnly: true},
+		{at: "manifests.helm.releases[]", address: "repo remoteChart", chart: "remoteChart", version: "version", ociOnly: true}}},
 
 	// Orchestrators and clouds.
 	{name: model.Nomad, consumer: model.Docker, files: "*.nomad *.nomad.hcl", root: "job", entries: []fileEntry{
@@ -60,7 +61,8 @@ var fileFormats = []fileFormat{
 		{at: "runners[].environment[]", config: "DOCKER_AUTH_CONFIG="},
 		{at: "runners[].docker", address: "image"}, {at: "runners[].kubernetes", address: "image"}}},
 	{name: model.CRIO, consumer: model.Podman, files: "crio.conf crio.conf.d/*.conf", root: "crio.image", entries: []fileEntry{
-		{at: "crio.image", address: "pause_image", store: "pause_image_auth_file", image: true}}},
+		{at: "crio.image", address: "pause_image", store: "pause_image_auth_file", image: true},
+		{at: "crio.image", configFile: "global_auth_file"}}},
 	{name: model.CloudInit, files: "user-data* cloud-init*.yaml cloud-init*.yml cloud-config*.yaml cloud-config*.yml", root: "write_files",
 		embedded: embedded{"write_files[]", "path", "content"}},
 	{name: model.Butane, files: "*.bu *.butane *.fcc", root: "storage.files",
@@ -68,8 +70,8 @@ var fileFormats = []fileFormat{
 
 	// Charts and builds.
 	{name: model.Fleet, consumer: model.Helm, files: "fleet.yaml", root: "helm", entries: []fileEntry{
-		{at: "helm", address: "chart", ociOnly: true}, {at: "helm", address: "repo", ociOnly: true},
-		{at: "targetCustomizations[].helm", address: "chart", ociOnly: true}}},
+		{at: "helm", address: "repo chart", chart: "chart", version: "version", ociOnly: true},
+		{at: "targetCustomizations[].helm", address: "repo chart", chart: "chart", version: "version", ociOnly: true}}},
 	{name: model.Helmsman, consumer: model.Helm, files: "helmsman*.yaml helmsman*.yml", root: "apps", entries: []fileEntry{
 		{at: "helmRepos{}", ociOnly: true}, {at: "apps{}", address: "chart", ociOnly: true}}},
 	{name: model.DevSpace, consumer: model.Docker, files: "devspace.yaml devspace.yml", root: "pullSecrets", entries: []fileEntry{

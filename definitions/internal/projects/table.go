@@ -35,6 +35,8 @@ type fileEntry struct {
 	username, password string // empty: it has none, and the entry is a reference
 	store              string // names where the credentials are: in a store that is not read
 	config             string // the entry is a docker config after this prefix
+	configFile         string // names a docker config on the machine
+	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
 	skipVerify         string
 	image              bool // whether the address is that of an image
 	ociOnly            bool // whether other addresses than oci://… are not for a registry
@@ -82,7 +84,7 @@ func (t fileFormat) read(f *scanner.File) {
 			}
 		}
 		for _, file := range node.At(root, t.embedded.at) {
-			f.Embedded(get(file.Value, t.embedded.path).Text(), get(file.Value, t.embedded.content))
+			f.Embedded(get(file.Value, t.embedded.path).Text(), get(file.Value, t.embedded.content), file.Value.Get("encoding").Text())
 		}
 		for _, host := range node.At(root, t.insecure) {
 			f.Scanner.Insecure(host.Value.Text())
@@ -107,7 +109,9 @@ func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair) {
 	if e.only != "" && !slices.Contains(strings.Fields(values), get(member.Value, path).Text()) {
 		return
 	}
-	if e.config == "" {
+	if e.configFile != "" {
+		t.addConfigFile(f, get(member.Value, e.configFile))
+	} else if e.config == "" {
 		t.addEntry(f, e, member)
 	} else if config, found := strings.CutPrefix(member.Value.Text(), e.config); found {
 		t.addConfig(f, []byte(config), f.At(member.Value.Line, strings.TrimSuffix(e.config, "=")))
@@ -124,6 +128,52 @@ func (t fileFormat) addConfig(f *scanner.File, config []byte, at model.Source) {
 	c.Reader = t.name
 	c.Notices = []model.Notice{scanner.SecretNotice("Keep the file out of the repository.")}
 	c.Add(f.Scanner)
+}
+
+// addConfigFile adds the entries of a docker config that a file names.
+func (t fileFormat) addConfigFile(f *scanner.File, name *node.Node) {
+	if name.Text() == "" {
+		return
+	}
+	at := f.At(name.Line, "")
+	data, err := f.OnMachine(name.Text())
+	if err != nil {
+		f.Scanner.Skip(at, model.SkipNoHost, "The credentials are in %s, which was not read.", scanner.Shown(name.Text()))
+		return
+	}
+	c, err := docker.NewCredentialFile(f.Scanner, data, model.ContainersAuth, func(int, string) model.Source { return at })
+	if err != nil {
+		f.Scanner.Problem(at, model.ProblemNotJSON, "The file %s is not valid JSON.", scanner.Shown(name.Text()))
+		return
+	}
+	c.Reader = t.name
+	c.Add(f.Scanner)
+}
+
+// addCharts adds a chart repository with the chart in it that an entry names, and reports whether the entry is one.
+func (t fileFormat) addCharts(f *scanner.File, e fileEntry, member node.Pair, address string, at model.Source) bool {
+	if e.chart == "" || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return false
+	}
+	chart := get(member.Value, e.chart).Text()
+	if chart == address {
+		f.Scanner.Skip(at, model.SkipNotOCI, "Helm downloads the chart from its URL.")
+		return true
+	}
+	if scanner.IsTemplate(address + chart) {
+		f.Scanner.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return true
+	}
+	entry := scanner.Entry{At: at, Address: address}
+	entry.Format, entry.Consumer = t.name, model.Helm
+	entry.OfCharts(chart, get(member.Value, e.version).Text())
+	if get(member.Value, e.store) != nil {
+		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
+	} else {
+		entry.Notices = append(entry.Notices, scanner.HelmRepositoryAnonymous)
+	}
+	entry.Add(f.Scanner)
+	return true
 }
 
 // find returns the address of an entry, and its place.
@@ -150,6 +200,8 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 		store = nil
 	}
 	switch {
+	case t.addCharts(f, e, member, address, at):
+		return
 	case address == "" || address == "*" || e.ociOnly && !strings.HasPrefix(address, "oci://"):
 		return
 	case username == nil && password == nil && store == nil:

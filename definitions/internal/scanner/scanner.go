@@ -38,7 +38,8 @@ type Scanner struct {
 	files, bytes int // that were read
 	isFull       bool
 
-	Referenced int // bytes of files that others refer to
+	Referenced   int // bytes of files that others refer to
+	decompressed int // bytes of embedded files
 
 	limits limits
 	only   string // name of the file if there is one; empty if there are several

@@ -21,7 +21,7 @@ var variablePattern = lazyregexp.New(`^\$[A-Za-z_][A-Za-z0-9_]*$|%[sdvq]`)
 
 // IsTemplate reports whether another program puts in the value before the file is used.
 func IsTemplate(text string) bool {
-	for _, opening := range []string{"{{", "{%", "<%", "<<", "${", "$("} {
+	for _, opening := range []string{"{{", "{%", "<%", "<<", "${", "$(", "###"} {
 		if strings.Contains(text, opening) {
 			return true
 		}
