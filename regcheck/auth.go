@@ -255,6 +255,9 @@ func (s exchange) hintRejected(f *failure, a *wire.Response) *failure {
 		return f.At("auth.username").Hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or " +
 			"robot$project+name: a shell replaces $name in double quotes.")
 	}
+	if hint := product.GitHubToken(a); hint != "" {
+		return f.Hinting("%s", hint)
+	}
 	p := s.product()
 	f.Hint = cmp.Or(p.Renew(s.plan.login.Username), f.Hint)
 	if p == product.ECR && s.plan.login.Username != "AWS" {

@@ -12,10 +12,12 @@ type Azure struct {
 	Tenants map[string]map[string]AzureClient // by tenant and client id
 	Down    func() bool
 
-	Clusters map[string]Trust // by issuer
+	Clusters map[string]Trust    // by issuer
+	Tokens   map[string]ACRToken // of the registry, by name
 
 	access  issued
 	refresh issued
+	bearers issued
 }
 
 // AzureClient is an application.
@@ -29,7 +31,7 @@ type AzureClient struct {
 
 // Accepts reports whether a registry accepts a username and password.
 func (z *Azure) Accepts(user, password string) bool {
-	return user == "00000000-0000-0000-0000-000000000000" && z.refresh.valid(password, z.Now())
+	return user == acrUser && z.refresh.valid(password, z.Now())
 }
 
 func (z *Azure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +43,8 @@ func (z *Azure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/oauth2/exchange":
 		z.exchange(w, r)
+	case r.URL.Path == "/oauth2/token":
+		z.bearer(w, r)
 	case rest == "v2.0/.well-known/openid-configuration":
 		z.discovery(w, r, tenant)
 	case rest == "oauth2/v2.0/token" && r.Method == http.MethodPost:
@@ -129,8 +133,7 @@ func (z *Azure) exchange(w http.ResponseWriter, r *http.Request) {
 	now, token := z.Now(), r.PostFormValue("access_token")
 	if r.PostFormValue("grant_type") != "access_token" || r.PostFormValue("service") != r.Host || !z.access.valid(token, now) ||
 		strings.HasPrefix(token, "norole.") {
-		respond(w, now, http.StatusUnauthorized,
-			map[string]any{"errors": []any{map[string]string{"code": "UNAUTHORIZED", "message": "authentication required"}}})
+		respond(w, now, http.StatusUnauthorized, unauthorized)
 		return
 	}
 	respond(w, now, http.StatusOK, map[string]string{"refresh_token": z.refresh.add("acr.", now.Add(3*time.Hour))})

@@ -128,13 +128,17 @@ func newWorld(t *testing.T) *world {
 		Azure: &cloudtest.Azure{Now: w.now, Down: w.down.Load, Tenants: map[string]map[string]cloudtest.AzureClient{"contoso": {
 			"puller": {Secret: "puller-secret-of-azure"}, "old": {Secret: "old-secret-of-azure", Until: time.Now()},
 			"disabled": {Secret: "disabled-secret-of-azure", Disabled: true},
-			"norole":   {Secret: "norole-secret-of-azure", NoRole: true}}}},
+			"norole":   {Secret: "norole-secret-of-azure", NoRole: true}}}, Tokens: map[string]cloudtest.ACRToken{
+			"reader":  {Password: "reader-secret-of-azure", Repositories: []string{"team/app"}},
+			"other":   {Password: "other-secret-of-azure", Repositories: []string{"team/other"}},
+			"expired": {Password: "expired-secret-of-azure", Until: time.Now(), Repositories: []string{"team/app"}},
+			"off":     {Password: "off-secret-of-azure", Disabled: true, Repositories: []string{"team/app"}}}},
 		GitHub: &cloudtest.GitHub{Now: w.now, Down: w.down.Load, Apps: map[string]cloudtest.GitHubApp{"7": {Key: &key.PublicKey,
 			Installations: map[string]cloudtest.GitHubInstallation{"70": {Permissions: map[string]string{"packages": "read"}},
 				"72": {Permissions: map[string]string{"contents": "read"}}, "73": {Suspended: true}}}}},
 	}
 	accepts := map[regcheck.AuthType]func(user, password string) bool{regcheck.ECR: w.AWS.Accepts, regcheck.GCP: w.Google.Accepts,
-		regcheck.Azure: w.Azure.Accepts, regcheck.GitHub: w.GitHub.Accepts}
+		regcheck.GitHub: w.GitHub.Accepts}
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	front := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
@@ -148,7 +152,14 @@ func newWorld(t *testing.T) *world {
 			w.ServeHTTP(rw, r)
 			return
 		}
-		if user, password, _ := r.BasicAuth(); !accept(user, password) || w.denied.Load() {
+		if host == acr && !w.denied.Load() {
+			if w.Azure.Admits(rw, r) {
+				r.Header.Del("Authorization")
+				proxy.ServeHTTP(rw, r)
+			}
+			return
+		}
+		if user, password, _ := r.BasicAuth(); w.denied.Load() || !accept(user, password) {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="https://`+host+`/",service="ecr.amazonaws.com"`)
 			http.Error(rw, "Not Authorized", http.StatusUnauthorized)
 			return

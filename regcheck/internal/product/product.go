@@ -96,6 +96,8 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 	switch project := harborProject.Get().FindStringSubmatch(text); {
 	case project != nil:
 		return message.Of("Correct the project in {baseContentPath}, or create it: the registry has no project %s.", a.Text(project[1]))
+	case GitHubToken(a) != "":
+		return GitHubToken(a)
 	case strings.Contains(text, "ecr:"):
 		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, " +
 			"by its policy or that of the user in IAM."
@@ -107,6 +109,17 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 	return message.Of("%s the user permission to pull from %s"+
 		" (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; "+
 		"Google: artifactregistry.repositories.downloadArtifacts).", grant, wire.CleanText(path))
+}
+
+// GitHubToken returns what to do about a response of GitHub that says what a token lacks, "" for other responses.
+func GitHubToken(a *wire.Response) message.Text {
+	switch text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)])); {
+	case strings.Contains(text, "saml"):
+		return "Authorize the token for the organization: at GitHub, Configure SSO in the list of the user's tokens."
+	case strings.Contains(text, "does not match expected scopes"):
+		return "Give the token the scope read:packages: at GitHub, in the list of the user's tokens, or create a new one."
+	}
+	return ""
 }
 
 // harborProject is in Harbor's response for a project that does not exist.

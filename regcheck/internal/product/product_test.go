@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 func TestOf(t *testing.T) {
@@ -33,5 +34,23 @@ func TestRenewNamesECROnlyForItsUser(t *testing.T) {
 	}
 	if !strings.Contains(string(Unknown.Renew("AWS")), "aws ecr get-login-password") {
 		t.Error("AWS has no hint")
+	}
+}
+
+// GitHub says what a token lacks, also where it refuses a repository.
+func TestDeniedByGitHub(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"errors":[{"code":"DENIED","message":"permission_denied: The token provided does not match expected scopes."}]}`: "read:packages:",
+		`{"errors":[{"code":"DENIED","message":"Resource protected by organization SAML enforcement. You must grant your ` +
+			`Personal Access token access to this organization."}]}`: "Configure SSO",
+		`{"errors":[{"code":"DENIED","message":"denied"}]}`: "",
+	} {
+		a := &wire.Response{Body: []byte(body)}
+		if got := string(GitHubToken(a)); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", body, got)
+		}
+		if got := string(Denied("acme/app", a, true)); !strings.Contains(got, want) {
+			t.Errorf("denied, %s: %q", body, got)
+		}
 	}
 }

@@ -147,8 +147,8 @@ func (z Azure) exchange(ctx context.Context, call Call, access secret.String, no
 		return Credentials{}, &Refusal{Reason: NotAuthorized, Field: "auth.azure.clientId",
 			Seen: message.Of("%s returned %d for the token of Entra ID: %s.", host, a.Status,
 				a.excerpt()),
-			Hint: "Assign the application the role AcrPull on the registry " +
-				"(with repository permissions: Container Registry Repository Reader)."}
+			Hint: "Assign the application the role AcrPull on the registry (with repository permissions: Container Registry Repository " +
+				"Reader). The registry must belong to the tenant of {auth.azure.tenantId}."}
 	}
 	var body struct {
 		Refresh string `json:"refresh_token"`
@@ -171,7 +171,8 @@ func refuseEntra(host string, a *Response, err error) error {
 		number string
 		Refusal
 	}{
-		{"AADSTS700016", Refusal{Reason: KeyUnknown, Field: "auth.azure.clientId"}},
+		{"AADSTS700016", Refusal{Reason: KeyUnknown, Field: "auth.azure.clientId",
+			Hint: "Correct {auth.azure.clientId}, or set {auth.azure.tenantId} to the tenant of the application: this one does not have it."}},
 		{"AADSTS90002", Refusal{Reason: KeyUnknown, Field: "auth.azure.tenantId",
 			Hint: "Correct {auth.azure.tenantId}: Entra ID does not have this tenant."}},
 		{"AADSTS900023", Refusal{Reason: KeyUnknown, Field: "auth.azure.tenantId",
