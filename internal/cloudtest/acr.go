@@ -41,8 +41,8 @@ const acrUser = "00000000-0000-0000-0000-000000000000"
 
 var unauthorized = map[string]any{"errors": []any{map[string]string{"code": "UNAUTHORIZED", "message": "authentication required"}}}
 
-// Admits reports whether a registry responds to a request, and sends the challenge if it does not. Before one for Bearer, it offers Basic to
-// credentials.
+// Admits reports whether a registry responds to a request, and sends the challenge if it does not: for GET /v2/ with other credentials
+// than its tokens, one for Basic.
 func (z *Azure) Admits(w http.ResponseWriter, r *http.Request) bool {
 	repository, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
 	repository, _, _ = strings.Cut(repository, "/blobs/")

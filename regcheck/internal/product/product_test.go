@@ -40,7 +40,8 @@ func TestRenewNamesECROnlyForItsUser(t *testing.T) {
 // GitHub says what a token lacks, also where it refuses a repository.
 func TestDeniedByGitHub(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"errors":[{"code":"DENIED","message":"permission_denied: The token provided does not match expected scopes."}]}`: "read:packages:",
+		`{"errors":[{"code":"DENIED","message":"permission_denied: The token provided does not match expected ` +
+			`scopes."}]}`: "read:packages:",
 		`{"errors":[{"code":"DENIED","message":"Resource protected by organization SAML enforcement. You must grant your ` +
 			`Personal Access token access to this organization."}]}`: "Configure SSO",
 		`{"errors":[{"code":"DENIED","message":"denied"}]}`: "",

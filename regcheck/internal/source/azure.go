@@ -172,7 +172,8 @@ func refuseEntra(host string, a *Response, err error) error {
 		Refusal
 	}{
 		{"AADSTS700016", Refusal{Reason: KeyUnknown, Field: "auth.azure.clientId",
-			Hint: "Correct {auth.azure.clientId}, or set {auth.azure.tenantId} to the tenant of the application: this one does not have it."}},
+			Hint: "Correct {auth.azure.clientId}, or set {auth.azure.tenantId} to the tenant of the application: this one does not " +
+				"have it."}},
 		{"AADSTS90002", Refusal{Reason: KeyUnknown, Field: "auth.azure.tenantId",
 			Hint: "Correct {auth.azure.tenantId}: Entra ID does not have this tenant."}},
 		{"AADSTS900023", Refusal{Reason: KeyUnknown, Field: "auth.azure.tenantId",
