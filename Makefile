@@ -27,8 +27,8 @@ demo: build ## Run the service with healthy and failing registries, an alert and
 linux := $(filter Linux,$(shell uname))
 
 check: lint ## Check format, vet, lint and pass the tests that need no Debian package and no root; the first time takes minutes
-	$(GO) test -vet=off ./...
-	$(if $(linux),cd test && $(GO) test -vet=off -ldflags=-w -count=1 ./script)
+	$(GO) test -short -vet=off ./...
+	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w -count=1 ./script)
 	$(if $(linux),cd test && $(GO) test -vet=off -ldflags=-w -count=1 -run 'Links|Index' ./docs)
 
 # Go does not see that the tests in test/ build the program and read its pages, and would return cached results: hence -count=1.
