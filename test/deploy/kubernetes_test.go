@@ -30,6 +30,7 @@ func TestKustomizationNamesEveryManifest(t *testing.T) {
 	k := manifest[struct {
 		APIVersion, Kind, Namespace string
 		Resources                   []string
+		Images                      []struct{ Name, NewName string }
 	}](t, "kustomization.yaml")
 	files, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", "*.yaml"))
 	if err != nil {
@@ -51,12 +52,13 @@ func TestKustomizationNamesEveryManifest(t *testing.T) {
 }
 
 func TestDeployment(t *testing.T) {
-	d := manifest[appsv1.Deployment](t, "deployment.yaml")
+	_, objects := scenario(t, "replicas")
+	d := object[appsv1.Deployment](t, objects, "Deployment")
 	pod := d.Spec.Template.Spec
 	c := pod.Containers[0]
 	t.Run("settings", func(t *testing.T) {
 		var used []string
-		for name := range manifest[corev1.ConfigMap](t, "configmap.yaml").Data {
+		for name := range object[corev1.ConfigMap](t, objects, "ConfigMap").Data {
 			used = append(used, name)
 		}
 		for _, e := range c.Env {
@@ -65,7 +67,7 @@ func TestDeployment(t *testing.T) {
 				t.Errorf("%s holds a secret in the environment; mount it as a file", e.Name)
 			}
 		}
-		knows(t, "deployment.yaml", used)
+		knows(t, "replicas", used)
 	})
 	t.Run("probes", func(t *testing.T) {
 		if got := c.ReadinessProbe.HTTPGet.Path; got != api.PathReady {
@@ -76,7 +78,7 @@ func TestDeployment(t *testing.T) {
 		}
 	})
 	t.Run("ports", func(t *testing.T) {
-		settings := manifest[corev1.ConfigMap](t, "configmap.yaml").Data
+		settings := object[corev1.ConfigMap](t, objects, "ConfigMap").Data
 		for i, name := range []string{"REGWARDEN_LISTEN", "REGWARDEN_METRICS_LISTEN"} {
 			if at, err := netip.ParseAddrPort(settings[name]); err != nil || int32(at.Port()) != c.Ports[i].ContainerPort {
 				t.Errorf("%s is %s, the port %d", name, settings[name], c.Ports[i].ContainerPort)
@@ -88,7 +90,7 @@ func TestDeployment(t *testing.T) {
 			!*pod.SecurityContext.RunAsNonRoot {
 			t.Error("the container has more rights than it needs")
 		}
-		if account := manifest[corev1.ServiceAccount](t, "serviceaccount.yaml"); *account.AutomountServiceAccountToken ||
+		if account := object[corev1.ServiceAccount](t, objects, "ServiceAccount"); *account.AutomountServiceAccountToken ||
 			account.Name != pod.ServiceAccountName {
 			t.Error("the pod is given a token of the cluster")
 		}
@@ -97,9 +99,9 @@ func TestDeployment(t *testing.T) {
 		labels := d.Spec.Template.Labels
 		for where, selector := range map[string]map[string]string{
 			"deployment":          d.Spec.Selector.MatchLabels,
-			"service":             manifest[corev1.Service](t, "service.yaml").Spec.Selector,
-			"poddisruptionbudget": manifest[policyv1.PodDisruptionBudget](t, "poddisruptionbudget.yaml").Spec.Selector.MatchLabels,
-			"networkpolicy":       manifest[networkingv1.NetworkPolicy](t, "networkpolicy.yaml").Spec.PodSelector.MatchLabels,
+			"service":             object[corev1.Service](t, objects, "Service").Spec.Selector,
+			"poddisruptionbudget": object[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget").Spec.Selector.MatchLabels,
+			"networkpolicy":       object[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy").Spec.PodSelector.MatchLabels,
 		} {
 			for key, value := range selector {
 				if labels[key] != value {
@@ -158,7 +160,8 @@ func (l blockList) allow(a netip.Addr) bool {
 func ipBlocks(t *testing.T) blockList {
 	t.Helper()
 	var list blockList
-	for _, rule := range manifest[networkingv1.NetworkPolicy](t, "networkpolicy.yaml").Spec.Egress {
+	_, objects := scenario(t, "replicas")
+	for _, rule := range object[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy").Spec.Egress {
 		for _, to := range rule.To {
 			if to.IPBlock == nil {
 				continue

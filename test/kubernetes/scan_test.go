@@ -28,6 +28,8 @@ var collections = []struct {
 	{"ImageRepository", "/apis/image.toolkit.fluxcd.io/v1", "imagerepositories", true},
 	{"HelmRelease", "/apis/helm.toolkit.fluxcd.io/v2", "helmreleases", true},
 	{"Application", "/apis/argoproj.io/v1alpha1", "applications", true},
+	{"ServiceMonitor", "/apis/monitoring.coreos.com/v1", "servicemonitors", true},
+	{"PrometheusRule", "/apis/monitoring.coreos.com/v1", "prometheusrules", true},
 }
 
 func TestAPIServer(t *testing.T) {
@@ -35,6 +37,7 @@ func TestAPIServer(t *testing.T) {
 	server := startAPIServer(t)
 	server.createKinds(t)
 	t.Run("objects are read as their files", func(t *testing.T) { testObjects(t, server, binary) })
+	t.Run("objects of the chart are admitted", func(t *testing.T) { testChart(t, server) })
 	t.Run("rejected Secrets are reported", func(t *testing.T) { testRejectedSecrets(t, server, binary) })
 }
 
