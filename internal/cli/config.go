@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/cli/clusterread"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/helptext"
@@ -85,11 +86,7 @@ type Config struct {
 	EgressDNS                      string
 	AmbientCredentials, AWSAccount []string
 
-	Kubernetes             bool
-	Kubeconfig             string
-	KubernetesCluster      string
-	KubernetesNamespaces   []string
-	KubernetesOrganization string
+	Cluster clusterread.Settings
 
 	WatchInterval     time.Duration
 	WatchConcurrency  int
@@ -203,15 +200,7 @@ func newSettings() *settings {
 			"wait for slow registries")
 	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked",
 		"how often the content of each stored registry is listed; 0s means only on request")
-	f.BoolVar(&c.Kubernetes, "kubernetes", false,
-		"store the registries of pull Secrets, Flux and Argo CD in a Kubernetes cluster, and write their health as Events")
-	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "file with the connection to the cluster (default: the service account of the pod)")
-	f.StringSliceVar(&c.KubernetesNamespaces, "kubernetes-namespaces", nil,
-		"namespaces to read; * means all (default: that of the pod, or of the kubeconfig)")
-	f.StringVar(&c.KubernetesOrganization, "kubernetes-organization", "",
-		"organization that has the registries of the cluster (default: the only one)")
-	f.StringVar(&c.KubernetesCluster, "kubernetes-cluster", "cluster",
-		"name of the cluster in the names of its registries; each cluster of an organization needs another one")
+	c.Cluster.AddTo(f)
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535,
 		"port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
@@ -393,7 +382,7 @@ func (c *Config) Validate() []error {
 		}
 	}
 	problems = append(problems, c.smtpProblems()...)
-	problems = append(problems, c.clusterProblems()...)
+	problems = append(problems, c.Cluster.Problems()...)
 	_, err := c.egressPolicy(nil)
 	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
 		for _, p := range wrong.Problems {

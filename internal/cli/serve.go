@@ -180,7 +180,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if err != nil {
 		return err
 	}
-	read, err := newCluster(ctx, db, s.Registries, c, log)
+	reading, err := c.Cluster.Open(ctx, db, s.Registries, c.WatchInterval, log)
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(counted, log)) })
 	}
-	if read != nil {
-		backgroundTasks = append(backgroundTasks, read.Run)
-	}
+	backgroundTasks = append(backgroundTasks, reading...)
 	if certificate != nil {
 		backgroundTasks = append(backgroundTasks, certificate.Watch)
 	}

@@ -126,15 +126,15 @@ func TestObjectsThatAreRead(t *testing.T) {
 // Nothing that is known is lost while the server is away, refuses to list or has forgotten its history, and what changed then is read.
 func TestInterruptions(t *testing.T) {
 	for _, tt := range []struct {
-		name              string
-		interrupt, mend   func(*kubernetestest.Server)
-		during, afterward string // words of the log
+		name               string
+		interrupt, restore func(*kubernetestest.Server)
+		during, afterward  string // words of the log
 	}{
 		{"the server is away", func(s *kubernetestest.Server) { s.Down(true) }, func(s *kubernetestest.Server) { s.Down(false) },
-			"objects not read; those that are known are kept", "objects are read again"},
+			"objects not read; those that are known stay", "objects are read again"},
 		{"the rights are taken away", func(s *kubernetestest.Server) { s.Forbid("secrets", true) },
 			func(s *kubernetestest.Server) { s.Forbid("secrets", false) },
-			"objects may not be read; those that are known are kept: check the role of the service account", "objects are read again"},
+			"objects may not be read; those that are known stay: check the role of the service account", "objects are read again"},
 		{"the watch expires", func(s *kubernetestest.Server) { s.Expire() }, func(*kubernetestest.Server) {}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestInterruptions(t *testing.T) {
 			server.Put("secrets", "apps", "three", pullSecret("r.test", "x"))
 			server.Delete("secrets", "apps", "two")
 			server.Expire()
-			tt.mend(server)
+			tt.restore(server)
 			c.awaitNames(t, "afterward", "Secret apps/one", "Secret apps/three")
 			if server.Lists() == lists {
 				t.Error("nothing was listed again")

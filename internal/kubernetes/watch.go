@@ -51,7 +51,7 @@ func (c *Cluster) Watch(ctx context.Context, changed func()) {
 		case ctx.Err() == nil:
 			wait = errorBackoff
 			if !failed {
-				c.log.Error("kinds of the cluster not read; what was read of it is kept", "retry_in", wait, "error", err)
+				c.log.Error("kinds of the cluster not read; what was read of it stays", "retry_in", wait, "error", err)
 			}
 			failed = true
 		}
@@ -144,7 +144,7 @@ func (i *informer) requested(ctx context.Context, err error, log *slog.Logger) {
 
 // logged logs an error of a list or a watch, once for each series of the same ones.
 func (i *informer) logged(err error, log *slog.Logger) {
-	message, level := "objects not read; those that are known are kept", slog.LevelWarn
+	message, level := "objects not read; those that are known stay", slog.LevelWarn
 	switch {
 	case errors.Is(err, io.EOF): // the server ended the watch in time
 		return
@@ -152,7 +152,7 @@ func (i *informer) logged(err error, log *slog.Logger) {
 		log.Info("watch expired; all objects are listed again")
 		return
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		message, level = "objects may not be read; those that are known are kept: check the role of the service account", slog.LevelError
+		message, level = "objects may not be read; those that are known stay: check the role of the service account", slog.LevelError
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

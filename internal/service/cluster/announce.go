@@ -18,7 +18,7 @@ const (
 // announcer writes Events. The store has which changes of health were written; what objects lack is remembered by one leader.
 type announcer struct {
 	*Service
-	written map[finding]time.Time
+	written map[defect]time.Time
 	refused bool // the last Event was not written
 }
 
@@ -29,7 +29,7 @@ func (a *announcer) announce(ctx context.Context, now resolved) {
 	}
 	err := a.announceHealth(ctx, now)
 	if err == nil {
-		err = a.announceFindings(ctx, now)
+		err = a.announceDefects(ctx, now)
 	}
 	if err != nil && !a.refused && ctx.Err() == nil {
 		a.Log.Error("events of the cluster not written; they are tried again", "cluster", a.Cluster, "error", err)
@@ -97,10 +97,10 @@ func (a *announcer) event(one store.Announcement, object Object, e *entry) Event
 	return event
 }
 
-// announceFindings writes an Event for each object that lacks something, and again while it does.
-func (a *announcer) announceFindings(ctx context.Context, now resolved) error {
-	still := make(map[finding]time.Time, len(now.findings))
-	for _, f := range now.findings {
+// announceDefects writes an Event for each object that lacks something, and again while it does.
+func (a *announcer) announceDefects(ctx context.Context, now resolved) error {
+	still := make(map[defect]time.Time, len(now.defects))
+	for _, f := range now.defects {
 		still[f] = a.written[f]
 	}
 	a.written = still

@@ -265,7 +265,7 @@ func TestEvents(t *testing.T) {
 		k.now = func() time.Time { return clock }
 		now := k.read(t, pullSecret("apps", "one", "x", "r.test"))
 		uid := k.find(t, "r.test (prod/apps/Secret/one)").UID
-		a := &announcer{Service: k.Service, written: map[finding]time.Time{}}
+		a := &announcer{Service: k.Service, written: map[defect]time.Time{}}
 		failed := &regcheck.Report{Code: regcheck.CodeAuthFailed, Message: "The registry rejects the password.", Hint: "Renew it."}
 		const event = "Warning RegistryAuthFailed Secret apps/one: r.test: The registry rejects the password. Fix: Renew it."
 		k.check(t, uid, &regcheck.Report{Valid: true}, clock.Add(time.Second))
@@ -353,8 +353,8 @@ func TestNamesAndTexts(t *testing.T) {
 	r := resolve("prod", []Object{pullSecret("apps", long+"1", "x", "r.test"), pullSecret("apps", long+"2", "x", "r.test"),
 		pullSecret("apps", "nul", "x\x00", "s.test")})
 	inputs := r.inputs(config)
-	if len(inputs) != 2 || inputs[0].Name == inputs[1].Name || len(inputs[0].Name) > 256 || len(r.findings) != 1 {
-		t.Errorf("%+v, %v", inputs, r.findings)
+	if len(inputs) != 2 || inputs[0].Name == inputs[1].Name || len(inputs[0].Name) > 256 || len(r.defects) != 1 {
+		t.Errorf("%+v, %v", inputs, r.defects)
 	}
 	for _, e := range r.entries {
 		if found := r.entry(e.origin); found == nil || found.origin != e.origin {

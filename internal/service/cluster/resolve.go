@@ -31,8 +31,8 @@ type entry struct {
 	found  model.Registry
 }
 
-// finding is why an object has no definition that can be checked.
-type finding struct{ origin, reason, message string }
+// defect is why an object has no definition that can be checked.
+type defect struct{ origin, reason, message string }
 
 // Reasons of Events, in addition to the codes of checks. All but the first are for objects without a definition to check.
 const (
@@ -44,9 +44,9 @@ const (
 
 // resolved is what the objects of a cluster have.
 type resolved struct {
-	entries  []entry
-	objects  map[string]Object // by origin, without JSON
-	findings []finding
+	entries []entry
+	objects map[string]Object // by origin, without JSON
+	defects []defect
 }
 
 // resolve reads objects as a scan of them would. Each object is a file for it, whose name is the origin.
@@ -97,7 +97,7 @@ func (r *resolved) add(at model.Source, found model.Registry) {
 
 func (r *resolved) find(at model.Source, reason, message string) {
 	if _, known := r.objects[at.File]; known {
-		r.findings = append(r.findings, finding{at.File, reason, message})
+		r.defects = append(r.defects, defect{at.File, reason, message})
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Service) lead(ctx context.Context, owner string) {
 
 // work stores what changed, and announces changes of health.
 func (s *Service) work(ctx context.Context, changed <-chan struct{}) {
-	a := &announcer{Service: s, written: map[finding]time.Time{}}
+	a := &announcer{Service: s, written: map[defect]time.Time{}}
 	var now resolved
 	compare, announce := time.NewTimer(compareEvery), time.NewTicker(announceEvery)
 	defer announce.Stop()
