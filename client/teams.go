@@ -87,7 +87,7 @@ func (t Teams) RemoveUsers(ctx context.Context, team string, users ...string) er
 		leaving[user.Metadata.UID] = true
 	}
 	var operations []api.PatchOperation
-	for i, uid := range slices.Backward(found.Spec.Users) { // the test refuses a list that was changed meanwhile
+	for i, uid := range slices.Backward(found.Spec.Users) { // the test refuses a list that was changed concurrently
 		if path := "/spec/users/" + strconv.Itoa(i); leaving[uid] {
 			operations = append(operations, api.PatchOperation{Op: "test", Path: path, Value: uid},
 				api.PatchOperation{Op: "remove", Path: path})

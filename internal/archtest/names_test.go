@@ -17,7 +17,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // extensions are those of the files of the repository, and withoutExtension the files that have none. A new kind of file needs a line.
 var (
 	extensions = strings.Fields(`.go .mod .sum .sql .md .html .css .js .mjs .svg .png .yaml .yml .json .txt .sh .conf .service
-		.gitignore .gitattributes .editorconfig .dockerignore`)
+		.tpl .gitignore .gitattributes .editorconfig .dockerignore`)
 	withoutExtension = strings.Fields(`LICENSE Makefile fuzz .ci/run deploy/Dockerfile deploy/release deploy/ci/install
 		deploy/ci/pre-commit test/all test/in-memory test/install-deps test/release-check`)
 	directories = strings.Fields(".ci .github api client cmd definitions demo deploy docs egress internal regcheck secret test")

@@ -90,7 +90,7 @@ func TestTeamsAreSetAndRead(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	theirs := newRival(t, server)
-	stranger := theirs.make("/v1/users", newUser("mate@rival.example"))
+	foreign := theirs.make("/v1/users", newUser("mate@rival.example"))
 	uid := admin.make("/v1/users", newUser("mate@acme.example", object{"roles": []string{"viewer"}}))
 	team := admin.make("/v1/teams", newTeam("Caf\u0065\u0301", []string{uid}, "viewer", "auditor"))
 	if got := admin.team(team); got.Metadata.Name != "Café" || !slices.Equal(got.Spec.Users, []string{uid}) ||
@@ -103,8 +103,8 @@ func TestTeamsAreSetAndRead(t *testing.T) {
 	admin.refused("PATCH", "/v1/teams/"+team, `[{"op":"replace","path":"/metadata/name","value":"CAFÉ"}]`, http.StatusConflict,
 		"TeamAlreadyExists")
 	for body, field := range map[string]string{
-		newTeam("x", []string{uid, stranger}):                  "spec.users[1]",
-		newTeam("x", []string{"nobody@acme.example"}):          "spec.users[0]",
+		newTeam("x", []string{uid, foreign}):                   "spec.users[1]",
+		newTeam("x", []string{"unknown@acme.example"}):         "spec.users[0]",
 		newTeam("x", nil, "owner"):                             "spec.roles",
 		newTeam("x", nil, "none"):                              "spec.roles",
 		`{"metadata":{"name":""},"spec":{}}`:                   "metadata.name",
@@ -125,7 +125,8 @@ func TestTeamsAreSetAndRead(t *testing.T) {
 		`[{"op":"replace","path":"","value":{}}]`} {
 		admin.do("PATCH", "/v1/teams/"+team, patch).Want(http.StatusBadRequest)
 	}
-	if got := admin.team(team); !slices.Equal(got.Spec.Users, []string{uid}) || !slices.Equal(got.Spec.Roles, []string{"viewer", "auditor"}) {
+	if got := admin.team(team); !slices.Equal(got.Spec.Users, []string{uid}) ||
+		!slices.Equal(got.Spec.Roles, []string{"viewer", "auditor"}) {
 		t.Errorf("a refused change changed the team to %+v", got)
 	}
 	admin.do("PATCH", "/v1/teams/"+team, `[{"op":"add","path":"/spec/users/0","value":"`+instance.Email+`"},`+

@@ -1,4 +1,4 @@
-// Package membership is how users join and leave teams, whoever decides it: an administrator, or the groups of the identity provider.
+// Package membership is how users join and leave teams, by an administrator or by the groups of the identity provider.
 package membership
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-// Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. A user who is a member of the organization only because no role was named has
-// what its teams grant from then on.
+// Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. A user who is a member of the organization only
+// because no role was named has what its teams grant from then on.
 func Join(ctx context.Context, tx *store.Tx, user store.User, team string, byGroup bool) error {
 	if access.Role(user.Role).Direct() == access.Member && !user.RoleNamed {
 		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(access.None), false); err != nil {

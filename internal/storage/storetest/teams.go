@@ -16,7 +16,7 @@ import (
 func teamRoles(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "acme"), mustOrg(t, db, "other")
 	ada, bob := mustUser(t, db, org, "ada"), mustUser(t, db, org, "bob")
-	stranger := mustUser(t, db, other, "ada")
+	foreign := mustUser(t, db, other, "ada")
 	project := func(in store.Org, name string) string {
 		p := store.Project{UID: uuid.NewString(), OrgUID: in.UID, Name: name, Canonical: name, CreatedAt: start}
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Insert(ctx, p) })
@@ -75,7 +75,7 @@ func teamRoles(t *testing.T, db *store.DB) {
 		}
 	}
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Teams.Add(ctx, org.UID, ops.UID, stranger.UID, true)
+		return tx.Teams.Add(ctx, org.UID, ops.UID, foreign.UID, true)
 	})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Teams.SetProjects(ctx, org.UID, ops.UID, []teams.Roles{{ProjectUID: theirs, Roles: "viewer"}})

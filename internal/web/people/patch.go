@@ -33,7 +33,7 @@ func patched(document any, operations []patchOperation, to any) error {
 	}
 	for i, o := range operations {
 		if !slices.Contains([]string{"add", "replace", "remove", "test"}, o.Op) {
-			return badPatch("has an operation that is none of add, replace, remove and test, at " + strconv.Itoa(i))
+			return badPatch("has an operation other than add, replace, remove and test, at " + strconv.Itoa(i))
 		}
 		names := strings.Split(o.Path, "/")
 		ok := len(names) > 1 && names[0] == ""
