@@ -82,6 +82,8 @@ func TestWatchRenewsCredentials(t *testing.T) {
 	for w.now().Before(until) {
 		if s := w.next(t); s.Word() != store.Healthy || s.Unconfirmed {
 			t.Fatalf("check %d: %s (%s)", w.checks, s.Word(), s.State.Message)
+		} else if !strings.HasPrefix(s.State.Message, "api.ecr.eu-west-1.amazonaws.com issued a password for AWS, valid until ") {
+			t.Fatalf("check %d says of the credentials: %q", w.checks, s.State.Message)
 		}
 	}
 	if n := w.AWS.Issued(); n < 9 || n >= w.checks {

@@ -192,6 +192,9 @@ func resultOf(report *regcheck.Report) result {
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
 		Message: report.Message, Hint: report.Hint,
 		CertificateNotAfter: report.CertificateExpires, CredentialsNotAfter: report.CredentialsExpire}}
+	if report.Valid {
+		found.Message = credentialsOf(report)
+	}
 	for _, warning := range report.Warnings {
 		switch warning.Code {
 		case regcheck.WarnCertificateExpiresSoon:
@@ -202,6 +205,16 @@ func resultOf(report *regcheck.Report) result {
 		}
 	}
 	return found
+}
+
+// credentialsOf returns where obtained credentials came from, and when they end; "" for those in the definition.
+func credentialsOf(report *regcheck.Report) string {
+	for _, stage := range report.Stages {
+		if stage.Name == regcheck.StageCredentials && stage.Detail != "" {
+			return stage.Detail + "."
+		}
+	}
+	return ""
 }
 
 // stageTimes returns how long the stages took that were not skipped.

@@ -121,7 +121,7 @@ func (h registryHandlers) readReports(c *call, page *registryPage, history []wat
 		return err
 	}
 	page.Report = reports.Show(report, forms.Audience)
-	if newest[0].Counted { // so it is the report of the health status, with names of the form
+	if newest[0].Counted && !report.Valid { // so it is the report of the health status, with names of the form
 		page.Health.State.Message, page.Health.State.Hint = page.Report.Message, page.Report.Hint
 	}
 	return nil
