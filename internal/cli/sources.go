@@ -42,14 +42,7 @@ func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
 func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
 	flags.StringVar(&f.as, "as", "", "consumer by whose rules credentials are chosen: docker, podman, kubelet, flux, argocd, helm or "+
 		"containerd (default: the format's)")
-	flags.StringArrayVar(&f.helpers.Allowed, "allow-exec", nil,
-		"credential helper that may be started, such as docker-credential-pass; repeatable (also: --allow-helper)")
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "allow-helper" {
-			name = "allow-exec"
-		}
-		return pflag.NormalizedName(name)
-	})
+	f.helpers.AddTo(flags)
 }
 
 // options returns how to read, and a usage error for values that do not exist. formatFlag is the flag of the format.

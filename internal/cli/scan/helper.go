@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/process/program"
@@ -22,6 +24,18 @@ type Helpers struct {
 }
 
 var helperName = lazyregexp.New(`^docker-credential-[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// AddTo adds the flag of the helpers that may be started, which has two names.
+func (h *Helpers) AddTo(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&h.Allowed, "allow-exec", nil,
+		"credential helper that may be started, such as docker-credential-pass; repeatable (also: --allow-helper)")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "allow-helper" {
+			name = "allow-exec"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
 
 // Check returns an error for names that are not those of credential helpers.
 func (h Helpers) Check() error {
