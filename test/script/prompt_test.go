@@ -73,7 +73,8 @@ func TestRegistryCreateAsks(t *testing.T) {
 	}
 	typed := map[string]string{"Endpoint": "corp.azurecr.io", "Id of the tenant": "00000000-0000-4000-8000-000000000000",
 		"Id of the application": "00000000-0000-4000-8000-000000000001", "Secret of the application": "nine geese",
-		"Username": "ada", "Password": "nine geese"}
+		"Username": "ada", "Password": "nine geese", "Id of the access key": "AKIAIOSFODNN7EXAMPLE",
+		"Secret of the access key": "nine geese"}
 	for _, tt := range []struct {
 		name    string
 		flags   []string
@@ -83,6 +84,10 @@ func TestRegistryCreateAsks(t *testing.T) {
 			[]string{"Endpoint", "Id of the tenant", "Id of the application", "Secret of the application"}},
 		{"the rest of Azure", []string{"--endpoint", "corp.azurecr.io", "--azure-tenant", "00000000-0000-4000-8000-000000000000"},
 			[]string{"Id of the application", "Secret of the application"}},
+		{"a key of AWS", []string{"--endpoint", "public.ecr.aws", "--auth-type", "ecr"},
+			[]string{"Id of the access key", "Secret of the access key"}},
+		{"a role of AWS", []string{"--endpoint", "public.ecr.aws", "--auth-type", "ecr", "--aws-role",
+			"arn:aws:iam::123456789012:role/r"}, nil},
 		{"basic", []string{"--endpoint", "registry.example", "--auth-type", "basic"}, []string{"Username", "Password"}},
 		{"a password", []string{"--endpoint", "registry.example", "--username", "ada"}, []string{"Password"}},
 		{"nothing", []string{"--endpoint", "registry.example"}, nil},
@@ -93,7 +98,7 @@ func TestRegistryCreateAsks(t *testing.T) {
 				tt.flags...)...)
 			for _, prompt := range tt.prompts {
 				terminal.AwaitText(t, prompt+": ")
-				if prompt == "Password" || prompt == "Secret of the application" {
+				if prompt == "Password" || strings.HasPrefix(prompt, "Secret of ") {
 					terminal.AwaitPrompt(t)
 				}
 				terminal.Type(t, typed[prompt]+"\n")

@@ -222,7 +222,7 @@ func (f *DefinitionFlags) questions(kind regcheck.AuthType) []question {
 	case regcheck.Basic:
 		return append(all, question{"Username", &f.username})
 	case regcheck.ECR:
-		if c.awsAmbient {
+		if c.awsAmbient || c.role != "" { // which the identity of the server may assume
 			return all
 		}
 		return append(all, question{"Id of the access key", &c.accessKey})
