@@ -141,3 +141,37 @@ type RegistryHealthPeriod struct {
 	CredentialsNotAfter    time.Time `json:"credentialsNotAfter,omitzero"`
 	Report                 any       `json:"report"` // of the first check of the period; null if the definition could not be checked
 }
+
+// Mutes is the response of PathMutes: the times without alerts that have not ended.
+type Mutes struct {
+	Items []Mute `json:"items"`
+}
+
+// Mute is a time without alerts.
+type Mute struct {
+	Metadata Metadata   `json:"metadata"`
+	Spec     MuteSpec   `json:"spec"`
+	Status   MuteStatus `json:"status"`
+}
+
+// MuteRequest is the body that creates a mute.
+type MuteRequest struct {
+	Spec MuteSpec `json:"spec"`
+}
+
+// MuteSpec says what is muted, and when: a registry, those with a label (KEY=VALUE, or KEY for every value), or without both the whole
+// organization. The times are RFC 3339; an empty From means now.
+type MuteSpec struct {
+	RegistryUID string `json:"registryUid,omitempty"`
+	Label       string `json:"label,omitempty"`
+	From        string `json:"from,omitempty"`
+	Until       string `json:"until"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+// MuteStatus has who created a mute, and whether it is active now.
+type MuteStatus struct {
+	IsActive     bool   `json:"isActive"`
+	CreatedBy    string `json:"createdBy"`
+	RegistryName string `json:"registryName,omitempty"`
+}

@@ -67,6 +67,8 @@ const (
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
 	PathAlertChannel         = "/v1/projects/{uid}/alerts/{component}/{alertUid}"
 	PathAlertChannelTest     = "/v1/projects/{uid}/alerts/{component}/{alertUid}/test"
+	PathMutes                = "/v1/alerts/mutes"
+	PathMute                 = "/v1/alerts/mutes/{uid}"
 	PathAlertConfirmation    = "/v1/alerts/confirmations/{token}"
 	PathUsers                = "/v1/users"
 	PathUserInfo             = "/v1/users/info"

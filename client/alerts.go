@@ -64,3 +64,23 @@ func (a Alerts) Delete(ctx context.Context, project, component, uid string) erro
 func (a Alerts) DeleteAll(ctx context.Context, project, component string) error {
 	return a.c.delete(ctx, api.PathAlert, project, component)
 }
+
+// Mutes lists the times without alerts that have not ended.
+func (a Alerts) Mutes(ctx context.Context) ([]api.Mute, error) {
+	found, err := fetch[api.Mutes](ctx, a.c, request{path: api.PathMutes})
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
+}
+
+// Mute sends no alerts of a registry, of those with a label, or of the organization for a time.
+func (a Alerts) Mute(ctx context.Context, mute api.MuteSpec) (*api.Created, error) {
+	return fetch[api.Created](ctx, a.c,
+		request{method: http.MethodPost, path: api.PathMutes, in: api.MuteRequest{Spec: mute}, creates: true})
+}
+
+// Unmute ends a mute.
+func (a Alerts) Unmute(ctx context.Context, uid string) error {
+	return a.c.delete(ctx, api.PathMute, uid)
+}

@@ -55,6 +55,8 @@ var (
 	AlertUpdate      = action("alert.update")
 	AlertDelete      = action("alert.delete")
 	AlertTest        = action("alert.test")
+	AlertMute        = action("alert.mute") // alerts are not sent for a time
+	AlertUnmute      = action("alert.unmute")
 	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
 	TeamCreate       = action("team.create")
 	TeamUpdate       = action("team.update") // its name, members or roles

@@ -385,6 +385,22 @@ func (s *clientStory) alertCalls() []clientCall {
 			s.must(err)
 			s.want(stored.IsActive, true)
 		}},
+		{"Alerts.Mute", func(ctx context.Context) {
+			_, err := s.Alerts.Mute(ctx, api.MuteSpec{Label: "team=a", Until: tomorrow(), Reason: "upgrade"})
+			s.must(err)
+		}},
+		{"Alerts.Mutes", func(ctx context.Context) {
+			mutes, err := s.Alerts.Mutes(ctx)
+			s.must(err)
+			s.want(len(mutes), 1)
+			s.want(mutes[0].Spec.Label, "team=a")
+			s.want(mutes[0].Status.CreatedBy, instance.Email)
+		}},
+		{"Alerts.Unmute", func(ctx context.Context) {
+			mutes, err := s.Alerts.Mutes(ctx)
+			s.must(err)
+			s.must(s.Alerts.Unmute(ctx, mutes[0].Metadata.UID))
+		}},
 		{"Alerts.Test", func(ctx context.Context) {
 			result, err := s.Alerts.Test(ctx, s.project, component, s.channel)
 			s.must(err)

@@ -27,6 +27,9 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/registries/pack.*", byAnyone}, // always empty
 	{"GET /v1/registries/.*", "registry.get"},
 	{"(POST|PUT|DELETE) /v1/projects/.*/alerts/.*", "alert.update"},
+	{"GET /v1/alerts/mutes", "registry.get"},
+	{"POST /v1/alerts/mutes", "project.update"}, // of the organization: only its administrators
+	{"DELETE /v1/alerts/mutes/.*", "alert.update"},
 	{"GET /v1/projects/alerts", byAnyone},
 	{"GET /v1/orgs", byAnyone}, // its own
 	{"(GET|POST|PUT|DELETE) /v1/orgs(/.*)?", byNoRole},
@@ -90,7 +93,7 @@ func permissionOf(t *testing.T, op protectedOperation) string {
 }
 
 // scene is what an organization has, for operations to be tried on.
-type scene struct{ registry, helm, project, channel, user, team, key, trust, audit string }
+type scene struct{ registry, helm, project, channel, mute, user, team, key, trust, audit string }
 
 // newScene stores registries in the project of the scene.
 func newScene(t *testing.T, admin person, name string) (s scene) {
@@ -104,6 +107,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 	s.registry = admin.make(registriesPath, newRegistry("r-"+name, definition))
 	s.helm = admin.make("/v1/registries/helm", newRegistry("h-"+name, helmSpec))
 	s.channel = admin.make(channelsOf(s.project), hook("http://127.0.0.1:5000/"))
+	s.mute = admin.make("/v1/alerts/mutes", `{"spec":{"registryUid":"`+s.registry+`","until":"`+tomorrow()+`"}}`)
 	s.user = admin.make("/v1/users", `{"spec":{"emailId":"target-`+name+`@acme.example"}}`)
 	s.team = admin.make("/v1/teams", `{"metadata":{"name":"team of `+name+`"}}`)
 	admin.do("POST", "/v1/apiKeys", newKey("k-"+name, "", tomorrow())).Want(http.StatusCreated).Into(&made)
@@ -115,7 +119,8 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 
 // on returns the path of an operation on what the scene has.
 func (s scene) on(path string) string {
-	target := map[string]string{"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
+	target := map[string]string{"alerts": s.mute,
+		"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
 		"teams": s.team, "projects": s.project, "orgs": noUID}[strings.Split(strings.Replace(path, "/workspaces", "", 1), "/")[2]]
 	if strings.HasPrefix(path, "/v1/registries/helm/") {
 		target = s.helm

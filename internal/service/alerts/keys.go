@@ -82,6 +82,15 @@ func byOrganization(keys []store.ExpiringKey) [][]store.ExpiringKey {
 // alertKeys raises one alert for all of an organization's keys without an alert of another replica: a hundred keys must not cause a
 // hundred emails.
 func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now time.Time) error {
+	mutes, err := tx.Mutes.OfOrg(ctx, keys[0].OrgUID, now)
+	if err != nil {
+		return err
+	}
+	for _, mute := range mutes {
+		if mute.Covers("", nil, now) { // raised after the mute
+			return nil
+		}
+	}
 	a := Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{keys[0].OrgUID, keys[0].OrgName}}
 	for _, k := range keys {
 		first, err := tx.APIKeys.NoteAlert(ctx, k.UID, k.ExpiresAt)

@@ -252,20 +252,27 @@ func (r *runner) next(d decision, first bool, now time.Time) time.Time {
 func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	now := r.now()
 	d := decide(c.row, c.result, now)
-	limited := limitAlerts(&d.after, d.alerts, d.counted, now)
+	quiet, err := r.muted(ctx, c, now)
+	if err != nil {
+		return Failed, err
+	}
+	limited := quiet.limit(&d, c.row, now)
 	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
 	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
 	if c.report != nil {
 		d.after.ControlResult, entry.Stages = c.report.Known.String(), stageTimes(c.report)
-		var err error
 		if entry.Report, err = reports.Encode(c.report); err != nil {
 			return Failed, err
 		}
 	}
-	err := r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Watch.End(ctx, d.after, c.registry.Version, entry); err != nil {
 			return err
 		}
+		if err := quiet.store(ctx, tx, c.row); err != nil {
+			return err
+		}
+		c.row.Since, c.row.State = quiet.before.Since, quiet.before.State
 		return recordChanges(ctx, tx, c, d.after, limited, now)
 	})
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
+	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
@@ -163,6 +164,7 @@ type Tx struct {
 	Contents   Contents
 	Identities identities.Identities
 	Keys       Keys
+	Mutes      mutes.Mutes
 	Orgs       Orgs
 	Origins    Origins
 	Outbox     Outbox
@@ -199,6 +201,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Contents:   Contents{c},
 		Identities: identities.In(c.db, c.ring),
 		Keys:       Keys{c},
+		Mutes:      mutes.In(c.db),
 		Orgs:       Orgs{c},
 		Origins:    Origins{c},
 		Outbox:     Outbox{c},

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"contacts are reserved ahead up to a bound", contacts},
 		{"API keys", apiKeys},
 		{"trust rules are stored and deleted with their users", trustRules},
+		{"mutes of alerts", alertMutes},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
 		{"an organization has one identity provider", providers},

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
@@ -25,6 +27,9 @@ const (
 var alertComponents = forms.Options(alerts.RegistryHealth, "Health of registries", alerts.APIKeyExpiry, "API keys that expire")
 
 type alertsPage struct {
+	Mutes    []mutes.Mute
+	Mute     *forms.Form // nil without the permission
+	MayMute  bool
 	Projects []projectChannels
 	Pages    views.Pager
 	Empty    views.Empty
@@ -102,22 +107,31 @@ type channelAddress struct {
 type alertHandlers struct {
 	channels  *alerts.Channels
 	directory *directory.Directory
+	mutes     *mutes.Mutes
 }
 
 // listAlerts is GET /console/alerts.
 func (h alertHandlers) listAlerts(c *call) error {
+	page, err := h.alertsPage(c)
+	if err != nil {
+		return err
+	}
+	return c.show("alerts.html", "Alerts", page)
+}
+
+func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
 		return h.directory.ListProjects(c.Context(), c.principal, "", after)
 	}, func(directory.Project) bool { return true })
 	if err != nil {
-		return err
+		return page, err
 	}
 	all, err := h.channels.OfOrg(c.Context(), c.principal.OrgUID)
 	if err != nil {
-		return err
+		return page, err
 	}
-	page := alertsPage{Pages: pages, Empty: views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an " +
-		"administrator to add you to one."}}
+	page = alertsPage{Pages: pages, Mute: muteForm(c), MayMute: c.principal.CanAnywhere(access.ConfigureAlerts),
+		Empty: views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
 	for _, project := range projects {
 		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.CanIn(access.ConfigureAlerts, project.UID)}
 		for _, channel := range all {
@@ -127,7 +141,65 @@ func (h alertHandlers) listAlerts(c *call) error {
 		}
 		page.Projects = append(page.Projects, shown)
 	}
-	return c.show("alerts.html", "Alerts", page)
+	if c.principal.CanAnywhere(access.ReadRegistries) {
+		page.Mutes, err = h.mutes.List(c.Context(), c.principal)
+	}
+	return page, err
+}
+
+// muteForm returns the form of a time without alerts of the organization, of a label, or of the registry that the address names.
+func muteForm(c *call) *forms.Form {
+	if !c.principal.Can(access.ConfigureAlerts) {
+		return nil
+	}
+	return forms.New("Mute", pathAlerts+"/mute",
+		forms.Field{Name: "label", Label: "Label",
+			Hint: "KEY=VALUE or KEY: mutes registries with this label. Empty: the whole organization."},
+		forms.Field{Name: "from", Label: "From (UTC)", Type: "datetime-local", Hint: "Empty: now."},
+		forms.Field{Name: "until", Label: "Until (UTC)", Type: "datetime-local", Required: true},
+		forms.Field{Name: "reason", Label: "Reason"})
+}
+
+// mute is POST /console/alerts/mute.
+func (h alertHandlers) mute(c *call) error {
+	from, problems := minuteOf("from", c.PostFormValue("from"))
+	until, more := minuteOf("until", c.PostFormValue("until"))
+	err := error(nil)
+	if problems = append(problems, more...); len(problems) > 0 {
+		err = fault.InvalidFields(problems...)
+	} else {
+		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{RegistryUID: c.PostFormValue("registryUid"),
+			Label: c.PostFormValue("label"), From: from, Until: until, Reason: c.PostFormValue("reason")})
+	}
+	if err == nil {
+		return c.redirect(pathAlerts, "muted")
+	}
+	page, pageErr := h.alertsPage(c)
+	if pageErr != nil || page.Mute == nil {
+		return err
+	}
+	page.Mute.Refuse(c, err)
+	return c.showAgain(err, "alerts.html", "Alerts", page)
+}
+
+// unmute is POST /console/alerts/unmute/{uid}.
+func (h alertHandlers) unmute(c *call) error {
+	if err := h.mutes.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+		return err
+	}
+	return c.redirect(pathAlerts, "unmuted")
+}
+
+// minuteOf parses what an input of date and time sends.
+func minuteOf(field, text string) (time.Time, []fault.Field) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse("2006-01-02T15:04", text)
+	if err != nil {
+		return time.Time{}, fault.FieldProblem(field, "must be a date and time such as 2027-01-31T12:00")
+	}
+	return at, nil
 }
 
 type channelPage struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
@@ -38,6 +39,7 @@ type Config struct {
 	Watch       *watch.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
+	Mutes       *mutes.Mutes
 	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
 	ScanBytes   int64            // maximum size of a file to scan; 0 means 1 MiB
 	Secure      bool             // browsers use TLS, so cookies are for TLS only
@@ -87,7 +89,7 @@ func (s *Console) routes() []route {
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
 	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
-	channels := alertHandlers{s.Alerts.Channels, s.Directory}
+	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
 	projects := projectHandlers{s.Directory}
 	users := userHandlers{s.Directory}
@@ -130,6 +132,8 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
 		{method: "GET", path: pathAlerts, handle: channels.listAlerts, label: "Alerts", icon: "alerts"},
+		{method: "POST", path: pathAlerts + "/mute", handle: channels.mute},
+		{method: "POST", path: pathAlerts + "/unmute/{uid}", handle: channels.unmute},
 		{method: "GET", path: pathNewChannel, handle: channels.newChannel},
 		{method: "POST", path: pathNewChannel, handle: channels.createChannel},
 		{method: "GET", path: pathChannel, handle: channels.showChannel},

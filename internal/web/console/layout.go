@@ -73,4 +73,7 @@ var notices = map[string]string{
 	"channelCreated": "The channel is stored. Send a test to try it.",
 	"channelChanged": "The channel is changed.",
 	"channelDeleted": "The channel is deleted.",
+
+	"muted":   "The alerts are muted. Checks go on, and what still fails afterwards raises an alert then.",
+	"unmuted": "The alerts are sent again.",
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
 )
@@ -49,4 +50,16 @@ func (n Names) Err(err error) error {
 		return &renamed
 	}
 	return err
+}
+
+// Moment parses an RFC 3339 time. The year 1, which public clients send for "none", is the zero time.
+func Moment(field, text string) (time.Time, []fault.Field) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fault.FieldProblem(field, "must be an RFC 3339 time such as 2027-01-31T12:00:00Z")
+	}
+	return at.UTC(), nil
 }

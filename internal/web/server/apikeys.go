@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/web/fieldnames"
 )
 
 var apiKeyFields = fieldNames{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid",
@@ -29,7 +30,7 @@ func (h apiKeyHandlers) createAPIKey(c *call) (response, error) {
 func (h apiKeyHandlers) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 	var body api.APIKeyRequest
 	err = c.read(&body, func() []fault.Field {
-		expires, problems := moment("spec.expiry", body.Spec.Expiry)
+		expires, problems := fieldnames.Moment("spec.expiry", body.Spec.Expiry)
 		input = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires,
 			Limit: access.Limit{Scope: access.Scope(body.Spec.Scope), Project: body.Spec.ProjectUID}}
 		if input.User == c.principal.OrgUID {
@@ -68,7 +69,7 @@ func (h apiKeyHandlers) updateAPIKey(c *call) (response, error) {
 	var body api.APIKeyRequest
 	var change auth.APIKeyChange
 	err := c.read(&body, func() []fault.Field {
-		expires, problems := moment("spec.expiry", body.Spec.Expiry)
+		expires, problems := fieldnames.Moment("spec.expiry", body.Spec.Expiry)
 		if !expires.IsZero() {
 			change.ExpiresAt = &expires
 		}

@@ -28,18 +28,6 @@ func invalid(problems []fault.Field) error {
 // fieldNames are described at fieldnames.Names.
 type fieldNames = fieldnames.Names
 
-// moment parses an RFC 3339 time. The year 1, which public clients send for "none", is the zero time.
-func moment(field, text string) (time.Time, []fault.Field) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, fault.FieldProblem(field, "must be an RFC 3339 time such as 2027-01-31T12:00:00Z")
-	}
-	return at.UTC(), nil
-}
-
 // maxUnknownName is how many bytes of the name of an unknown member a response has.
 const maxUnknownName = 100
 
@@ -98,7 +86,7 @@ func (q *queryValues) text(name string) string {
 }
 
 func (q *queryValues) moment(name string) time.Time {
-	at, problems := moment(name, q.text(name))
+	at, problems := fieldnames.Moment(name, q.text(name))
 	q.problems = append(q.problems, problems...)
 	return at
 }

@@ -99,3 +99,33 @@ test("a member without projects is shown what to do, and cannot create channels"
   const response = await page.goto("/console/alerts/none/http");
   assert.equal(response.status(), 403);
 });
+
+test("an administrator mutes the alerts of a label, and ends it", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/alerts");
+  await page.getByText("Mute alerts").click();
+  await page.getByLabel("Label").fill("team=mute");
+  await page.getByLabel("Until (UTC)").fill("2020-01-31T12:00");
+  await page.getByRole("button", { name: "Mute", exact: true }).click();
+  await page.getByRole("alert").getByText("Until (UTC) must be in the future").waitFor();
+  await assertAccessible(page);
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16);
+  await page.getByLabel("Until (UTC)").fill(tomorrow);
+  await page.getByLabel("Reason").fill("<b>upgrade</b>");
+  await page.getByRole("button", { name: "Mute", exact: true }).click();
+  await page.getByText("The alerts are muted.").waitFor();
+  const row = page.getByRole("row", { name: "label team=mute" });
+  await row.getByText("<b>upgrade</b>").waitFor();
+  await assertAccessible(page);
+
+  const member = await as(t, "member");
+  await member.goto("/console/alerts");
+  await member.getByRole("row", { name: "label team=mute" }).waitFor();
+  assert.equal(await member.getByText("Mute alerts").count(), 0);
+  const forged = await member.request.post("/console/alerts/mute", { form: { until: tomorrow } });
+  assert.equal(forged.status(), 403);
+
+  await page.getByRole("button", { name: "End the mute of label team=mute" }).click();
+  await page.getByText("The alerts are sent again.").waitFor();
+  assert.equal(await row.count(), 0);
+});
