@@ -422,6 +422,7 @@ func resolveOCIRepository(c *Cluster, o *object) {
 	if f.spec.Get("insecure").Bool() {
 		f.addInsecure()
 	}
+	f.addFallback()
 	if f.addKeyring() {
 		f.ignoreProvider("secretRef or spec.serviceAccountName")
 	} else {
@@ -439,8 +440,19 @@ func (f *fluxSource) addInsecure() {
 		f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 		scanner.AddNotice(&f.r, model.NoticeInsecureSkipVerify, "Flux does not verify the certificate, because spec.insecure is true.")
 	}
-	scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback,
-		"Flux connects without TLS if the registry has none, because spec.insecure is true.")
+}
+
+// addFallback adds that Flux connects without TLS if TLS fails. go-containerregistry, which it uses, does this also for hosts that may
+// have no certificate.
+func (f *fluxSource) addFallback() {
+	switch {
+	case f.spec.Get("insecure").Bool():
+		scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback,
+			"Flux connects without TLS if the registry has none, because spec.insecure is true.")
+	case scanner.IsLocal(f.host):
+		scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback,
+			"Flux connects without TLS if the registry has none, because the host is local or in a private network.")
+	}
 }
 
 func resolveImageRepository(c *Cluster, o *object) {
@@ -454,10 +466,8 @@ func resolveImageRepository(c *Cluster, o *object) {
 	if f == nil {
 		return
 	}
-	if f.spec.Get("insecure").Bool() {
-		scanner.SetPlainHTTP(&f.r, "With spec.insecure, Flux")
-	}
 	f.addCertificates()
+	f.addFallback()
 	if !f.addProvider() {
 		f.addKeyring()
 	} else if f.spec.Get("secretRef") != nil {

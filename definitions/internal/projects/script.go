@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -94,22 +95,64 @@ func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words
 var loginFlags = []string{"--password-stdin", "--insecure", "--plain-http", "--tls-verify", "--get-login", "--verbose", "-v", "--debug",
 	"-d"}
 
-// standardInput returns the password that the command reads: what echo or printf writes, or a here-string.
+// standardInput returns the password that the command reads: what echo, printf or cat write, or a here-document. The last newline is not
+// part of it.
 func standardInput(e *scanner.Entry, command shell.Command) *shell.Word {
 	if command.HereString != nil {
-		return command.HereString
+		return withoutNewline(*command.HereString)
 	}
 	input := command.Input
 	switch {
 	case input == nil:
-	case input.Is("echo") || input.Is("printf"):
-		if arguments, _ := input.Parse(1, []string{"-n", "-e", "-E"}); len(arguments) > 0 {
-			return &arguments[len(arguments)-1]
-		}
+	case input.Is("echo"):
+		return echoed(input)
+	case input.Is("printf"):
+		return printed(input)
 	case input.Is("aws") || input.Is("gcloud") || input.Is("az"):
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The script gets the password with its identity at a cloud provider."
+	case input.Is("cat") && input.HereString != nil && len(input.Words) == 1:
+		return withoutNewline(*input.HereString)
 	case input.Is("cat"):
 		e.Reason, e.Detail = model.UnresolvedConfigFile, "The script reads the password from a file."
+	}
+	return &shell.Word{}
+}
+
+func withoutNewline(word shell.Word) *shell.Word {
+	word.Text = strings.TrimSuffix(strings.TrimSuffix(word.Text, "\n"), "\r")
+	return &word
+}
+
+// echoed returns what echo writes: its arguments with blanks between them. What it does with backslashes depends on the shell.
+func echoed(command *shell.Command) *shell.Word {
+	words := command.Words[1:]
+	for len(words) > 0 && words[0].Literal && slices.Contains([]string{"-n", "-e", "-E"}, words[0].Text) {
+		words = words[1:]
+	}
+	all := shell.Word{Literal: true}
+	for i, word := range words {
+		if i > 0 {
+			all.Text += " "
+		}
+		all.Text += word.Text
+		all.Literal = all.Literal && word.Literal && !strings.Contains(word.Text, `\`)
+	}
+	return withoutNewline(all)
+}
+
+// printed returns what printf writes: a text, or one argument by a format of %s alone.
+func printed(command *shell.Command) *shell.Word {
+	if len(command.Words) < 2 {
+		return &shell.Word{}
+	}
+	format, arguments := command.Words[1], command.Words[2:]
+	text := strings.TrimSuffix(format.Text, `\n`)
+	switch {
+	case !format.Literal || strings.Contains(text, `\`):
+	case text == "%s" && len(arguments) == 1:
+		return withoutNewline(arguments[0])
+	case !strings.Contains(text, "%"):
+		return withoutNewline(shell.Word{Text: text, Literal: true})
 	}
 	return &shell.Word{}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -59,6 +60,16 @@ func (s *Scanner) ApplyInsecure() {
 	for i := range s.result.References {
 		apply(&s.result.References[i])
 	}
+}
+
+// localHost matches hosts for which go-containerregistry tries plain HTTP too.
+var localHost = lazyregexp.New(`^localhost:|\.localhost(:\d{1,5})?$|^127\.0\.0\.1(:\d{1,5})?$|^\[::1\](:\d{1,5})?$`)
+
+// IsLocal reports whether go-containerregistry tries plain HTTP for a host after TLS: the machine itself, and private IPv4
+// addresses.
+func IsLocal(host string) bool {
+	address, err := netip.ParseAddr(hostname(host))
+	return localHost.Get().MatchString(host) || err == nil && address.Is4() && address.IsPrivate()
 }
 
 // withoutTLS makes a registry one whose certificate is not verified, and that may have no TLS.

@@ -25,7 +25,7 @@ type Command struct {
 	Words      []Word
 	Line       int      // in the script, from 0
 	Input      *Command // whose output it reads, nil if there is none
-	HereString *Word    // text that it reads, nil if there is none
+	HereString *Word    // text that it reads, of a here-string or a here-document, nil if there is none
 }
 
 // Is reports whether the command begins with these words.
@@ -107,7 +107,14 @@ type parser struct {
 	inWord     bool
 	redirected bool // whether the next word is the target of a redirection
 	hereString bool // whether the next word is the standard input
-	heredocs   []string
+	heredocs   []heredoc
+}
+
+// heredoc is a here-document whose text follows on the next lines.
+type heredoc struct {
+	delimiter    string
+	quoted, tabs bool // whether nothing is expanded, and whether tabs at the begin of lines are removed
+	text         *Word
 }
 
 func (p *parser) advance(n int) string {
@@ -196,9 +203,9 @@ func (p *parser) next() {
 	case p.accept("\\\n") || p.accept("\\\r\n"):
 	case c == '\n':
 		p.endWord()
-		p.endCommand(false)
 		p.advance(1)
-		p.skipHeredocs()
+		p.readHeredocs()
+		p.endCommand(false)
 	case c == '#' && !p.inWord:
 		p.advance(len(strings.TrimSuffix(p.text[:p.lineLength()], "\n")))
 	case strings.IndexByte(";&()", c) >= 0:
@@ -227,14 +234,15 @@ func (p *parser) redirection() {
 	case p.accept("<<<"):
 		p.hereString = true
 	case p.accept("<<"):
-		p.accept("-")
+		tabs := p.accept("-")
 		rest := strings.TrimLeft(p.text, " \t")
 		delimiter := rest
 		if end := strings.IndexAny(rest, " \t\r\n;|&<>"); end >= 0 {
 			delimiter = rest[:end]
 		}
-		p.heredocs = append(p.heredocs, strings.Trim(delimiter, `'"\`))
 		p.command.HereString = &Word{}
+		p.heredocs = append(p.heredocs,
+			heredoc{strings.Trim(delimiter, `'"\`), strings.ContainsAny(delimiter, `'"\`), tabs, p.command.HereString})
 		p.redirected = true
 	case p.text[0] == '<':
 		p.advance(1)
@@ -245,15 +253,21 @@ func (p *parser) redirection() {
 	}
 }
 
-// skipHeredocs moves behind the texts of the heredocs of the line before.
-func (p *parser) skipHeredocs() {
-	for _, delimiter := range p.heredocs {
+// readHeredocs reads the here-documents of the line before. The commands that read them have their texts.
+func (p *parser) readHeredocs() {
+	for _, doc := range p.heredocs {
+		var text strings.Builder
 		for p.text != "" {
 			line := p.advance(p.lineLength())
-			if strings.TrimSpace(line) == delimiter {
+			if doc.tabs {
+				line = strings.TrimLeft(line, "\t")
+			}
+			if strings.TrimRight(line, "\r\n") == doc.delimiter {
 				break
 			}
+			text.WriteString(line)
 		}
+		*doc.text = Word{text.String(), doc.quoted && !strings.Contains(text.String(), "${{") || !strings.ContainsAny(text.String(), "$`\\")}
 	}
 	p.heredocs = nil
 }
@@ -270,6 +284,9 @@ func (p *parser) part(c byte) {
 	case c == '"':
 		p.advance(1)
 		for p.text != "" && !p.accept(`"`) {
+			if len(p.text) > 1 && p.text[0] == '\\' && strings.IndexByte("$`\"\\\n", p.text[1]) < 0 {
+				p.add(p.advance(1), true) // which quotes nothing there
+			}
 			p.character()
 		}
 	default:
