@@ -27,6 +27,8 @@ import (
 
 const (
 	scannedFiles       = 1000
+	foreignFiles       = 100_000
+	maxForeignSeconds  = 5 // of processor time
 	definitionsPerFile = 5
 	distinct           = 500
 	scanOneWay         = 10 * time.Millisecond
@@ -39,7 +41,7 @@ const (
 // what was found come to the time that their round trips take.
 func BenchmarkScan(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64)) // bytes on their way sleep in threads
-	tree := secretFiles(b)
+	tree, others := secretFiles(b), otherFiles(b)
 	registry := redirected(startChild(b, false, "kit", "htpasswd").line)
 	figures, r := samples{}, &report{b: b}
 	for range *rounds {
@@ -47,6 +49,7 @@ func BenchmarkScan(b *testing.B) {
 		took, peak := scanList(b, tree)
 		figures.add("read s", took.Seconds())
 		figures.add("read MiB", peak)
+		figures.add("others CPU s", scanOthers(b, others).Seconds())
 		allowed, took := checkAll(b, registry)
 		figures.add("checks s", took.Seconds())
 		figures.add("checks ratio", float64(took)/float64(allowed))
@@ -55,6 +58,7 @@ func BenchmarkScan(b *testing.B) {
 	r.row("read_5000_definitions", atMost(figures.median("read s"), "s", maxScanSeconds),
 		atMost(figures.median("read MiB"), "MiB", maxScanMiB),
 		figure(figures.median("read s")/figures.median("yaml s"), "of-yaml-alone"))
+	r.row("read_100000_other_files", atMost(figures.median("others CPU s"), "CPU-s", maxForeignSeconds))
 	r.row("check_500_at_20_ms", atMost(figures.median("checks ratio"), "of-round-trips", maxScanRatio),
 		figure(figures.median("checks s"), "s"))
 	r.end()
@@ -79,6 +83,46 @@ func secretFiles(b *testing.B) string {
 		noError(b, os.WriteFile(filepath.Join(tree, fmt.Sprintf("secret%04d.yaml", i)), text, 0o600))
 	}
 	return tree
+}
+
+// otherFiles writes a tree of files that define no registry: source code, documentation, data, manifests, and scripts.
+func otherFiles(b *testing.B) string {
+	b.Helper()
+	tree := b.TempDir()
+	texts := map[string]string{
+		"main%d.go":       "package main\n\n// Run docker login first.\nfunc main() { println(\"https://example.com\") }\n",
+		"page%d.md":       "# Registries\n\n```yaml\napiVersion: v1\nkind: Secret\n```\n",
+		"data%d.json":     `{"compilerOptions": {"strict": true}, "include": ["src/**/*.ts"], "name": "app", "version": "1.0.0"}`,
+		"values%d.yaml":   "replicaCount: 2\nservice: {type: ClusterIP, port: 80}\nresources:\n  limits: {cpu: 100m, memory: 128Mi}\n",
+		"service%d.yaml":  "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}], selector: {app: web}}\n",
+		"template%d.yaml": "{{- if .Values.enabled }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n{{- end }}\n",
+		"script%d.sh":     "#!/bin/sh\nset -e\nfor f in *; do echo \"$f\"; done\n",
+		"notes%d.txt":     "Nothing of interest.\n",
+		"style%d.css":     "body { margin: 0 }\n",
+		"settings%d.toml": "[tool]\nname = \"app\"\nversion = \"1.0.0\"\n",
+	}
+	for i := range foreignFiles / len(texts) {
+		dir := filepath.Join(tree, fmt.Sprintf("d%02d", i%100))
+		noError(b, os.MkdirAll(dir, 0o700))
+		for name, text := range texts {
+			noError(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf(name, i)), []byte(text), 0o600))
+		}
+	}
+	return tree
+}
+
+// scanOthers runs the program on files that define nothing, and returns its processor time.
+func scanOthers(b *testing.B, tree string) time.Duration {
+	b.Helper()
+	cmd := exec.Command(instance.Binary(b), "scan", "--list", "-o", "json", tree)
+	out, err := cmd.Output()
+	noError(b, err)
+	var result struct{ Registries []struct{} }
+	noError(b, json.Unmarshal(out, &result))
+	if len(result.Registries) != 0 {
+		b.Fatalf("%d definitions", len(result.Registries))
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // parseAll reads and parses all files.

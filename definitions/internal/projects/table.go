@@ -49,15 +49,15 @@ type embedded struct{ at, path, content string }
 func TableFormats() (readers []scanner.Reader) {
 	for _, f := range fileFormats {
 		keys := cmp.Or(f.keys, strings.ReplaceAll(f.root, ".", " "))
-		readers = append(readers, scanner.Reader{Name: f.name, Is: f.is, Files: strings.Fields(f.files), Keys: []string{keys},
-			Read: f.read})
+		names := strings.Fields(f.files)
+		is := func(file *scanner.File) bool { return file.HasName(names...) && f.hasRoot(file) }
+		readers = append(readers, scanner.Reader{Name: f.name, Is: is, Files: names, Keys: []string{keys}, Read: f.read})
 	}
 	return readers
 }
 
-func (t fileFormat) is(f *scanner.File) bool {
-	hasRoot := func(document *node.Node) bool { return get(document, t.root) != nil }
-	return f.HasName(strings.Fields(t.files)...) && slices.ContainsFunc(t.parse(f), hasRoot)
+func (t fileFormat) hasRoot(f *scanner.File) bool {
+	return slices.ContainsFunc(t.parse(f), func(document *node.Node) bool { return get(document, t.root) != nil })
 }
 
 // parse returns the documents of a file in the language that its name is for.

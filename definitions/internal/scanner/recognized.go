@@ -47,9 +47,22 @@ func (f *File) HasName(patterns ...string) bool {
 		for range strings.Count(pattern, "/") + 1 {
 			at = strings.LastIndexByte(f.Path[:max(at, 0)], '/')
 		}
-		matches, err := path.Match(pattern, f.Path[at+1:])
-		return err == nil && matches
+		return matches(pattern, f.Path[at+1:])
 	})
+}
+
+// matches is path.Match, which is slow, after what is literal of the pattern was compared: every file is compared with many patterns.
+func matches(pattern, name string) bool {
+	const special = `*?[]\`
+	first := strings.IndexAny(pattern, special)
+	if first < 0 {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, pattern[:first]) || !strings.HasSuffix(name, pattern[strings.LastIndexAny(pattern, special)+1:]) {
+		return false
+	}
+	matched, err := path.Match(pattern, name)
+	return err == nil && matched
 }
 
 // isProven reports whether name or content prove that a known program reads the file: then what it cannot parse is a problem. The content
