@@ -95,7 +95,7 @@ func otherFiles(b *testing.B) string {
 		"data%d.json":     `{"compilerOptions": {"strict": true}, "include": ["src/**/*.ts"], "name": "app", "version": "1.0.0"}`,
 		"values%d.yaml":   "replicaCount: 2\nservice: {type: ClusterIP, port: 80}\nresources:\n  limits: {cpu: 100m, memory: 128Mi}\n",
 		"service%d.yaml":  "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}], selector: {app: web}}\n",
-		"template%d.yaml": "{{- if .Values.enabled }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n{{- end }}\n",
+		"template%d.yaml": "{{- if .Values.enabled }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Name }}}\n{{- end }}\n",
 		"script%d.sh":     "#!/bin/sh\nset -e\nfor f in *; do echo \"$f\"; done\n",
 		"notes%d.txt":     "Nothing of interest.\n",
 		"style%d.css":     "body { margin: 0 }\n",

@@ -107,7 +107,8 @@ func quotedList(list []string) string {
 // Flux's source-controller and image-reflector-controller connect with go-containerregistry, whose rules decide about plain HTTP. Only
 // source-controller verifies no certificate with spec.insecure.
 func TestFluxPlainHTTP(t *testing.T) {
-	hosts := append(slices.Clone(dockerHosts), "172.16.0.1:5000", "172.32.0.1:5000", "11.1.1.1:5000", "registry.local", "registry.local:5000",
+	hosts := append(slices.Clone(dockerHosts), "172.16.0.1:5000", "172.32.0.1:5000",
+		"11.1.1.1:5000", "registry.local", "registry.local:5000",
 		"registry.localhost:80", "registry.locality.example.com", "local.example.com", "registry.example.com", "127.0.0.1.example.com",
 		"localhost.example.com:5000", "[fd00::1]:5000", "registry.default.svc.cluster.local:5000")
 	rapid.Check(t, func(t *rapid.T) {

@@ -81,7 +81,8 @@ func anyWord(t *rapid.T, label string) (written string, isLiteral bool) {
 	if rapid.IntRange(0, 3).Draw(t, label+" is literal") > 0 {
 		return word(t, label)
 	}
-	return rapid.SampledFrom([]string{`$SECRET`, `"$SECRET"`, `"${SECRET}"`, `"a$(echo b)"`, "`echo b`", `"${NONE:-b}"`}).Draw(t, label), false
+	return rapid.SampledFrom([]string{`$SECRET`, `"$SECRET"`, `"${SECRET}"`, `"a$(echo b)"`, "`echo b`",
+		`"${NONE:-b}"`}).Draw(t, label), false
 }
 
 // loginScript draws a script with a login, and whether all of its values are literal.
@@ -92,8 +93,8 @@ func loginScript(t *rapid.T) (script string, isLiteral bool) {
 	host := rapid.SampledFrom([]string{"registry.example.com", `"registry.example.com"`, "registry.example.com:5000"}).Draw(t, "host")
 	stdin := "docker login " + host + " -u " + username + " --password-stdin"
 	body := rapid.SampledFrom([]string{"hunter2", "hunter 2", "'quoted'", "a#b", "a;b|c"}).Draw(t, "body")
-	form := rapid.SampledFrom([]string{"option", "long", "echo", "printf", "printf newline", "here-string", "here-document", "quoted document",
-		"tabs", "cat", "continued", "two words"}).Draw(t, "form")
+	form := rapid.SampledFrom([]string{"option", "long", "echo", "printf", "printf newline", "here-string", "here-document",
+		"quoted document", "tabs", "cat", "continued", "two words"}).Draw(t, "form")
 	switch form {
 	case "option":
 		script = "docker login -u " + username + " -p " + password + " " + host
@@ -125,7 +126,8 @@ func loginScript(t *rapid.T) (script string, isLiteral bool) {
 	case "cat":
 		script, isLiteral = "cat <<EOF | "+stdin+"\n"+body+"\nEOF", literalName
 	}
-	before := rapid.SampledFrom([]string{"", "# docker login -u a -p b c\n", "true && ", "true; ", "if true; then ", "(", "{ ", "A=b "}).Draw(t, "before")
+	before := rapid.SampledFrom([]string{"", "# docker login -u a -p b c\n", "true && ", "true; ", "if true; then ", "(", "{ ",
+		"A=b "}).Draw(t, "before")
 	if before == "A=b " && slices.Contains([]string{"echo", "two words", "printf", "printf newline"}, form) {
 		before = "" // of a pipe, it is before the first command
 	}
@@ -139,7 +141,7 @@ func TestLoginsOfScripts(t *testing.T) {
 		for range filesPerCheck {
 			script, isLiteral := loginScript(t)
 			want := runLogins(t, script)
-			result, err := definitions.Read(t.Context(), fstest.MapFS{"login.sh": {Data: []byte("#!/bin/bash\n" + script)}}, model.Options{})
+			result, err := definitions.Read(t.Context(), fstest.MapFS{"login.sh": {Data: []byte(script)}}, model.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,8 @@ func TestLoginsOfScripts(t *testing.T) {
 				t.Fatalf("%d logins found, and a shell runs %q:\n%s", len(result.Registries), want, script)
 			}
 			r := result.Registries[0]
-			got := login{strings.TrimPrefix(r.Definition.Endpoint, "https://"), r.Definition.Auth.Username, r.Definition.Auth.Password.Reveal()}
+			got := login{strings.TrimPrefix(r.Definition.Endpoint, "https://"),
+				r.Definition.Auth.Username, r.Definition.Auth.Password.Reveal()}
 			switch isResolved := r.Resolution == model.Resolved; {
 			case isResolved != isLiteral:
 				t.Errorf("%s (%s), although the script is literal: %v\n%s", r.Resolution, r.Reason, isLiteral, script)

@@ -267,7 +267,8 @@ func (p *parser) readHeredocs() {
 			}
 			text.WriteString(line)
 		}
-		*doc.text = Word{text.String(), doc.quoted && !strings.Contains(text.String(), "${{") || !strings.ContainsAny(text.String(), "$`\\")}
+		expands := doc.quoted && strings.Contains(text.String(), "${{") || !doc.quoted && strings.ContainsAny(text.String(), "$`\\")
+		*doc.text = Word{text.String(), !expands}
 	}
 	p.heredocs = nil
 }
