@@ -27,6 +27,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auditchain"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
+	"github.com/regwarden/regwarden/internal/service/clockmonitor"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
@@ -105,8 +106,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	defer endHashing()
-	clocks := &clockMonitor{db: db, clock: clock.New(0), log: log}
-	authService, err := newAuth(ctx, db, c, hash, clocks.clock.Now, log)
+	clocks := &clockmonitor.Monitor{DB: db, Clock: clock.New(0), Log: log}
+	authService, err := newAuth(ctx, db, c, hash, clocks.Clock.Now, log)
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	counted.Connections(limited.Load)
 	linker := auditchain.NewLinker(db, log, time.Now)
 	counted.AuditChain(linker.Lag)
-	counted.Clock(clocks.behind)
+	counted.Clock(clocks.Behind)
 	if c.MetricsRegistries > 0 {
 		counted.Registries(s.Watch, c.MetricsRegistries)
 	}
@@ -190,9 +191,9 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
-	backgroundTasks := []func(context.Context){clocks.run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, linker.Run}
+	backgroundTasks := []func(context.Context){clocks.Run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, linker.Run}
 	if c.WatchInterval > 0 {
-		clocks.afterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
+		clocks.AfterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(counted, log)) })
 	}
 	backgroundTasks = append(backgroundTasks, reading...)
@@ -356,7 +357,7 @@ func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Inpu
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, OmitRefreshRecords: !c.AuditRefreshes, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
 		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
-		ComputeHash: hash, Log: log, Now: now, WaitNow: clock.New(waitHold).Now,
+		ComputeHash: hash, Log: log, Now: now, WaitNow: clock.New(clockmonitor.WaitHold).Now,
 	})
 }
 

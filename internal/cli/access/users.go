@@ -172,10 +172,8 @@ func (u users) showUser() *cobra.Command {
 			teams[i] = team.Name
 		}
 		return c.Output.Record(output.Columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "teams", "created",
-			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u),
-			u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects, teams, u.Metadata.CreationTimestamp,
-			u.Status.LastSignIn,
-			u.Metadata.UID})
+			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u), u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects,
+			teams, u.Metadata.CreationTimestamp, u.Status.LastSignIn, u.Metadata.UID})
 	}, manage.Lists)
 }
 
