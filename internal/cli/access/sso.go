@@ -29,9 +29,10 @@ func (p Commands) SSO() *cobra.Command {
 				claims = append(claims, key+"="+s.Spec.Claims[key])
 			}
 			return c.Output.Record(output.Columns("issuer", "clientId", "clientSecret", "name", "scopes", "emailDomains", "emailsVerified",
-				"claims", "ca", "disabled", "callbackUrl", "logoutUrl", "lastModified"), []any{s.Spec.Issuer, s.Spec.ClientID,
-				s.Spec.ClientSecret.String(), s.Spec.Name, s.Spec.Scopes, s.Spec.EmailDomains, s.Spec.EmailsVerified, claims, s.Spec.CA,
-				s.Spec.Disabled, s.Status.CallbackURL, s.Status.LogoutURL, s.Status.LastModified})
+				"claims", "syncSsoTeams", "defaultTeams", "ca", "disabled", "callbackUrl", "logoutUrl", "lastModified"),
+				[]any{s.Spec.Issuer, s.Spec.ClientID, s.Spec.ClientSecret.String(), s.Spec.Name, s.Spec.Scopes, s.Spec.EmailDomains,
+					s.Spec.EmailsVerified, claims, s.Spec.SyncSSOTeams, s.Spec.DefaultTeams, s.Spec.CA, s.Spec.Disabled,
+					s.Status.CallbackURL, s.Status.LogoutURL, s.Status.LastModified})
 		}, manage.Lists)
 	remove := p.Command("delete", "Delete the identity provider; sessions that began there end", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
@@ -64,6 +65,8 @@ func (p Commands) setSSO() *cobra.Command {
 				"name": func() { spec.Name = given.Name }, "scope": func() { spec.Scopes = given.Scopes },
 				"email-domain":    func() { spec.EmailDomains = given.EmailDomains },
 				"emails-verified": func() { spec.EmailsVerified = given.EmailsVerified },
+				"sync-teams":      func() { spec.SyncSSOTeams = given.SyncSSOTeams },
+				"default-team":    func() { spec.DefaultTeams = given.DefaultTeams },
 				"claim":           func() { spec.Claims = given.Claims }, "disabled": func() { spec.Disabled = given.Disabled },
 				"ca": func() { spec.CA, err = logins.ReadCA("--ca", ca) },
 			} {
@@ -93,8 +96,10 @@ func (p Commands) setSSO() *cobra.Command {
 	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil, "domain that the address of a new user must have; may be repeated")
 	flags.BoolVar(&given.EmailsVerified, "emails-verified", false,
 		"the provider verifies every address, although its tokens do not say so")
-	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName and lastName; may be "+
-		"repeated")
+	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName and groups; "+
+		"may be repeated")
+	flags.BoolVar(&given.SyncSSOTeams, "sync-teams", false, "create a team, without roles, for each group of a login that has none")
+	flags.StringSliceVar(&given.DefaultTeams, "default-team", nil, "team of users whose groups have no team; may be repeated")
 	flags.StringVar(&ca, "ca", "", "file of CA certificates (PEM) to trust for the provider in addition to the system's")
 	flags.BoolVar(&given.Disabled, "disabled", false, "allow no login by the provider")
 	return cmd

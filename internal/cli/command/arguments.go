@@ -187,7 +187,7 @@ func ShellQuote(text string) string {
 var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users",
 	"user": "email", "userUid": "email",
 	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin",
-	"users": "user", "defaultTeams": "default-team", "expiry": "expires", "expiresAt": "expires",
+	"users": "user", "defaultTeams": "default-team", "syncSsoTeams": "sync-teams", "expiry": "expires", "expiresAt": "expires",
 	"claims":          "claim",
 	"isSyncSupported": "sync", "isPrivate": "private"}
 

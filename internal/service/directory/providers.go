@@ -26,6 +26,8 @@ const (
 	maxDomains  = 100
 	maxClientID = 512
 	maxSecret   = 4096
+
+	maxDefaultTeams = 20
 )
 
 // Provider is the identity provider of an organization. Its secret is masked.
@@ -40,7 +42,7 @@ type Provider struct {
 type Providers struct{ *Directory }
 
 // Problems lists the problems of a provider that can be found without the store, under issuer, clientId, clientSecret, name, scopes,
-// emailDomains, claims and ca.
+// emailDomains, claims, ca, syncSsoTeams and defaultTeams.
 func (d Providers) Problems(p Provider) (problems []fault.Field) {
 	name := ""
 	if p.Name != "" {
@@ -49,7 +51,7 @@ func (d Providers) Problems(p Provider) (problems []fault.Field) {
 	for _, field := range []struct{ name, problem string }{{"issuer", trustrule.IssuerProblem(p.Issuer)},
 		{"clientId", textProblem(p.ClientID, maxClientID)}, {"clientSecret", secretProblem(p.Secret)}, {"name", name},
 		{"scopes", scopesProblem(p.Scopes)}, {"emailDomains", domainsProblem(p.EmailDomains)}, {"claims", claimsProblem(p.Claims)},
-		{"ca", trustrule.CAProblem(p.CA)}} {
+		{"ca", trustrule.CAProblem(p.CA)}, {"syncSsoTeams", syncProblem(p.Settings)}, {"defaultTeams", manyProblem(p.DefaultTeams)}} {
 		problems = append(problems, fault.FieldProblem(field.name, field.problem)...)
 	}
 	return problems
@@ -99,8 +101,23 @@ func domainsProblem(domains []string) string {
 	return ""
 }
 
+// syncProblem requires the claim whose groups get teams.
+func syncProblem(s identities.Settings) string {
+	if s.SyncTeams && s.Claims[identities.ClaimGroups] == "" {
+		return "requires the claim groups"
+	}
+	return ""
+}
+
+func manyProblem(teams []string) string {
+	if len(teams) > maxDefaultTeams {
+		return fmt.Sprintf("must have at most %d entries", maxDefaultTeams)
+	}
+	return ""
+}
+
 func claimsProblem(claims map[string]string) string {
-	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName}
+	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName, identities.ClaimGroups}
 	for key, claim := range claims {
 		if !slices.Contains(known, key) || textProblem(claim, 200) != "" {
 			return "must have names of claims, by " + strings.Join(known, ", ")
@@ -147,6 +164,9 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 		}
 		next := identities.Provider{OrgUID: orgUID, Issuer: input.Issuer, Settings: input.Settings, Secret: input.Secret,
 			ChangedAt: d.now()}
+		if next.Settings.DefaultTeams, err = teamUIDs(ctx, tx, orgUID, input.DefaultTeams); err != nil {
+			return changeResult{}, err
+		}
 		if input.Secret == "" || input.Secret.Reveal() == secret.Mask {
 			stored, err := tx.Identities.Provider(ctx, orgUID)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -165,6 +185,25 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 		}
 		return changeResult{orgUID: orgUID, uid: input.Issuer}, tx.Identities.PutProvider(ctx, next)
 	})
+}
+
+// teamUIDs returns the uids of teams that are given by uid or name.
+func teamUIDs(ctx context.Context, tx *store.Tx, orgUID string, given []string) (uids []string, err error) {
+	var problems []fault.Field
+	for i, named := range given {
+		team, err := findTeam(ctx, tx, orgUID, named)
+		if fault.KindOf(err) == fault.NotFound {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("defaultTeams[%d]", i),
+				Problem: "does not exist in your organization"})
+		} else if err != nil {
+			return nil, err
+		}
+		uids = append(uids, team.UID)
+	}
+	if len(problems) > 0 {
+		return nil, fault.InvalidFields(problems...)
+	}
+	return uids, nil
 }
 
 func canonicals(names []string) (list []string) {

@@ -30,7 +30,7 @@ func (s *SSO) Recheck(ctx context.Context, session string) error {
 		return fault.Wrap("ask an identity provider", err)
 	}
 	// The provider may consume the refresh token although the client has left.
-	token, gone, err := s.ask(context.WithoutCancel(ctx), identity, stored)
+	token, claims, gone, err := s.ask(context.WithoutCancel(ctx), identity, stored)
 	next := s.recheck
 	switch {
 	case gone:
@@ -47,6 +47,15 @@ func (s *SSO) Recheck(ctx context.Context, session string) error {
 	err = s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { // the former refresh token may be consumed
 		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
 			return err
+		}
+		if _, given := claims[stored.Settings.Claims[identities.ClaimGroups]]; given {
+			user, err := tx.Users.Get(ctx, identity.OrgUID, identity.UserUID)
+			if err == nil {
+				err = s.setTeams(ctx, tx, audit.Origin{}, stored, user, claims)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return tx.Identities.Verified(ctx, identity.UID, secret.String(token.RefreshToken), s.service.config.Now().Add(next))
 	})
@@ -79,24 +88,28 @@ func (s *SSO) claim(ctx context.Context, session string) (
 	return identity, stored, claimed, err
 }
 
-// ask reports whether the provider vouches for a person no longer, or was replaced. The error means that this cannot be known now.
+// ask reports whether the provider vouches for a person no longer, or was replaced. The claims are those of a new ID token, if there is
+// one. The error means that this cannot be known now.
 func (s *SSO) ask(ctx context.Context, identity identities.Identity, stored identities.Provider) (
-	token *oauth2.Token, gone bool, err error) {
+	token *oauth2.Token, claims map[string]any, gone bool, err error) {
 	if stored.Issuer != identity.Issuer || stored.Settings.Disabled || identity.Refresh == "" {
-		return nil, true, nil
+		return nil, nil, true, nil
 	}
 	p, err := s.provider(ctx, stored)
 	if err == nil {
 		token, err = p.refresh(ctx, identity.Refresh)
 	}
 	if err != nil {
-		return nil, errors.Is(err, errGone), err
+		return nil, nil, errors.Is(err, errGone), err
 	}
 	if token.Extra("id_token") == nil {
-		return token, false, nil
+		return token, nil, false, nil
 	}
 	claimed, reason, err := s.verify(ctx, p, token)
-	return token, err == nil && (reason != "" || claimed.subject != identity.Subject), err
+	if err != nil {
+		return token, nil, false, err
+	}
+	return token, claimed.claims, reason != "" || claimed.subject != identity.Subject, nil
 }
 
 // endSessions ends the live sessions of a person.

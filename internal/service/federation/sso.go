@@ -251,7 +251,7 @@ func (s *SSO) redeem(ctx context.Context, p *provider, begun pending, query url.
 		subtle.ConstantTimeCompare([]byte(nonce), []byte(begun.Nonce)) != 1 {
 		reason = reasonNonce
 	}
-	if _, given := claimed.claims[p.Settings.Claim(identities.ClaimEmail)]; given || reason != "" || err != nil {
+	if complete(p.Settings, claimed.claims) || reason != "" || err != nil {
 		return token, claimed, reason, err
 	}
 	more, err := p.userInfo(ctx, token)
@@ -264,6 +264,13 @@ func (s *SSO) redeem(ctx context.Context, p *provider, begun pending, query url.
 		}
 	}
 	return token, claimed, "", err
+}
+
+// complete reports whether a token has the claims that a login needs.
+func complete(s identities.Settings, claims map[string]any) bool {
+	_, email := claims[s.Claim(identities.ClaimEmail)]
+	_, groups := claims[s.Claim(identities.ClaimGroups)]
+	return email && (groups || s.Claim(identities.ClaimGroups) == "")
 }
 
 // refuse records why a login was refused, and returns the response, which says less.

@@ -38,6 +38,9 @@ func (s *SSO) logIn(ctx context.Context, origin audit.Origin, org store.Org, p *
 		if identity, user, err = s.userOf(ctx, tx, origin, p, claimed); err == nil && !user.DisabledAt.IsZero() {
 			err = refusal(reasonUserDisabled)
 		}
+		if err == nil {
+			err = s.setTeams(ctx, tx, origin, p.Provider, user, claimed.claims)
+		}
 		return user, err
 	}
 	v.Stored = func(tx *store.Tx, session string) error {
@@ -108,9 +111,12 @@ func (s *SSO) newUser(p *provider, claimed presented) (user store.User, reason s
 	case restricted && !slices.Contains(p.Settings.EmailDomains, domain):
 		return user, reasonEmailDomain
 	}
-	now := s.service.config.Now()
+	now, role := s.service.config.Now(), access.Member
+	if p.Settings.UseTeams() {
+		role = access.None
+	}
 	return store.User{UID: uuid.NewString(), OrgUID: p.OrgUID, Email: email, Canonical: auth.Canonical(email),
-		FirstName: name(text(identities.ClaimFirstName)), LastName: name(text(identities.ClaimLastName)), Role: string(access.Member),
+		FirstName: name(text(identities.ClaimFirstName)), LastName: name(text(identities.ClaimLastName)), Role: string(role),
 		PasswordChangedAt: now, CreatedAt: now}, ""
 }
 

@@ -30,6 +30,8 @@ type Settings struct {
 	EmailDomains   []string          `json:"emailDomains,omitempty"`   // canonical; empty: all
 	EmailsVerified bool              `json:"emailsVerified,omitempty"` // addresses without the claim email_verified are verified too
 	Claims         map[string]string `json:"claims,omitempty"`         // names of claims, by ClaimEmail and others
+	SyncTeams      bool              `json:"syncTeams,omitempty"`      // a group without a team gets one
+	DefaultTeams   []string          `json:"defaultTeams,omitempty"`   // uids of the teams of a person whose groups have none
 	CA             string            `json:"ca,omitempty"`             // PEM, trusted for the provider in addition
 }
 
@@ -38,7 +40,11 @@ const (
 	ClaimEmail     = "email"
 	ClaimFirstName = "firstName"
 	ClaimLastName  = "lastName"
+	ClaimGroups    = "groups" // read only if it is configured
 )
+
+// UseTeams reports whether the provider decides about teams: a person without one may do nothing then.
+func (s Settings) UseTeams() bool { return s.Claims[ClaimGroups] != "" || len(s.DefaultTeams) > 0 }
 
 // Claim returns the name of the claim that has a value: the configured one, or that of OpenID Connect.
 func (s Settings) Claim(key string) string {

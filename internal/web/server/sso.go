@@ -11,7 +11,8 @@ import (
 )
 
 var ssoFields = fieldNames{"issuer": "spec.issuer", "clientId": "spec.clientId", "clientSecret": "spec.clientSecret", "name": "spec.name",
-	"scopes": "spec.scopes", "emailDomains": "spec.emailDomains", "claims": "spec.claims", "ca": "spec.ca"}
+	"scopes": "spec.scopes", "emailDomains": "spec.emailDomains", "claims": "spec.claims", "ca": "spec.ca",
+	"syncSsoTeams": "spec.syncSsoTeams", "defaultTeams": "spec.defaultTeams"}
 
 // ssoHandlers handles the routes of identity providers.
 type ssoHandlers struct {
@@ -24,7 +25,8 @@ func (h ssoHandlers) getSSO(c *call) (response, error) {
 	p, err := h.directory.Provider(c.Context(), c.principal, "")
 	s := p.Settings
 	return response{http.StatusOK, api.SSO{Spec: api.SSOSpec{Issuer: p.Issuer, ClientID: s.ClientID, ClientSecret: p.Secret, Name: s.Name,
-		Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA, Disabled: s.Disabled},
+		Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA, Disabled: s.Disabled,
+		SyncSSOTeams: s.SyncTeams, DefaultTeams: s.DefaultTeams},
 		Status: api.SSOStatus{CallbackURL: h.sso.CallbackURL(p.OrgUID), LogoutURL: h.sso.LogoutURL(), LastModified: p.ChangedAt}}}, err
 }
 
@@ -36,7 +38,7 @@ func (h ssoHandlers) setSSO(c *call) (response, error) {
 		s := body.Spec
 		input = directory.Provider{Issuer: s.Issuer, Secret: s.ClientSecret, Settings: identities.Settings{ClientID: s.ClientID,
 			Name: s.Name, Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA,
-			Disabled: s.Disabled}}
+			Disabled: s.Disabled, SyncTeams: s.SyncSSOTeams, DefaultTeams: s.DefaultTeams}}
 		return ssoFields.In(h.directory.Problems(input))
 	})
 	if err != nil {
