@@ -27,8 +27,8 @@ func groupsOf(s identities.Settings, claims map[string]any) (groups []string, kn
 	if name == "" {
 		return nil, true
 	}
-	elsewhere, _ := claims["_claim_names"].(map[string]any)
-	if _, refers := elsewhere[name]; refers {
+	referred, _ := claims["_claim_names"].(map[string]any)
+	if _, refers := referred[name]; refers {
 		return nil, false
 	}
 	switch claim := claims[name].(type) {

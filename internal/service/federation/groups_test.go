@@ -80,7 +80,7 @@ func TestGroupsAreTeams(t *testing.T) {
 	p.change = map[string]any{"_claim_names": map[string]any{"memberOf": "src1"}, // Entra ID, of a person in many groups
 		"_claim_sources": map[string]any{"src1": map[string]any{"endpoint": other + "/getMemberObjects"}}}
 	if _, err := p.login(t, nil); err != nil || !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
-		t.Errorf("groups that are elsewhere: %q, %v", p.teamsOfAda(t), err)
+		t.Errorf("groups at another address: %q, %v", p.teamsOfAda(t), err)
 	}
 	if groups, _ := groupsOf(p.settings.Settings, map[string]any{"memberOf": many}); len(groups) != maxGroups {
 		t.Errorf("%d groups", len(groups))
