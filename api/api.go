@@ -67,6 +67,7 @@ const (
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
 	PathAlertChannel         = "/v1/projects/{uid}/alerts/{component}/{alertUid}"
 	PathAlertChannelTest     = "/v1/projects/{uid}/alerts/{component}/{alertUid}/test"
+	PathExpiry               = "/v1/expiry"
 	PathMutes                = "/v1/alerts/mutes"
 	PathMute                 = "/v1/alerts/mutes/{uid}"
 	PathAlertConfirmation    = "/v1/alerts/confirmations/{token}"

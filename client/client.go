@@ -172,6 +172,15 @@ func (c *Client) Whoami(ctx context.Context) (*api.UserInfo, error) {
 	return fetch[api.UserInfo](ctx, c, request{path: api.PathUserInfo})
 }
 
+// Expiries lists certificates, credentials and API keys that have expired or expire within 400 days, the first to expire first.
+func (c *Client) Expiries(ctx context.Context) ([]api.Expiry, error) {
+	found, err := fetch[api.Expiries](ctx, c, request{path: api.PathExpiry})
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
+}
+
 // Login logs in with the email, organization and password of the Config. OnRefresh gets the tokens. It is needed only to
 // check a password: other requests log in themselves.
 func (c *Client) Login(ctx context.Context) error { return c.auth.loginNow(ctx) }

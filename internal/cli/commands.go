@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/account"
 	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/expiry"
 	"github.com/regwarden/regwarden/internal/cli/helptext"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/registry"
@@ -38,6 +39,7 @@ func branches(program manage.Program) []branch {
 		{"registry", ofRegistries, stored.Registry},
 		{"import", ofRegistries, func() *cobra.Command { return stored.Import(&sourceFlags{}, somePaths) }},
 		{"alert", ofRegistries, alert.Commands{Program: program}.Alert},
+		{"expiry", ofRegistries, expiry.Commands{Program: program}.Expiry},
 		{"serve", ofServers, newServe},
 		{"health", ofServers, newHealth},
 		{"config", ofServers, newConfig},

@@ -30,6 +30,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/clockmonitor"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/hashing"
 	"github.com/regwarden/regwarden/internal/service/mutes"
@@ -44,6 +45,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/auxiliary"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console"
+	"github.com/regwarden/regwarden/internal/web/expiryhandlers"
 	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/internal/web/mutehandlers"
 	"github.com/regwarden/regwarden/internal/web/probe"
@@ -238,6 +240,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		ContentSync: contentsync.New(db, stored, checker, time.Now),
 		Alerts:      alerting,
 		Mutes:       mutehandlers.Handlers{Mutes: mutes.New(db, time.Now)},
+		Expiry:      expiryhandlers.Handlers{Service: expiries.Service{Registries: stored, Keys: authService.APIKeys, Now: time.Now}},
 		Metrics:     counted,
 		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
 		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
@@ -259,7 +262,7 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	}
 	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Devices: s.Devices, Directory: s.Directory, Registries: s.Registries,
 		Checks: s.Checks,
-		Watch:  s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, Mutes: s.Mutes.Mutes, ScanBytes: s.ScanBytes,
+		Watch:  s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, Mutes: s.Mutes.Mutes, Expiry: s.Expiry.Service, ScanBytes: s.ScanBytes,
 		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,
 		Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})
 }

@@ -385,6 +385,10 @@ func (s *clientStory) alertCalls() []clientCall {
 			s.must(err)
 			s.want(stored.IsActive, true)
 		}},
+		{"Expiries", func(ctx context.Context) {
+			_, err := s.Expiries(ctx)
+			s.must(err)
+		}},
 		{"Alerts.Mute", func(ctx context.Context) {
 			_, err := s.Alerts.Mute(ctx, api.MuteSpec{Label: "team=a", Until: tomorrow(), Reason: "upgrade"})
 			s.must(err)

@@ -73,6 +73,7 @@ var operations = []protectedOperation{
 	{method: "PUT", path: channelsOf(noUID) + "/" + noUID, body: hook("http://127.0.0.1:5000/")},
 	{method: "DELETE", path: channelsOf(noUID) + "/" + noUID},
 	{method: "POST", path: channelsOf(noUID) + "/" + noUID + "/test"},
+	{method: "GET", path: "/v1/expiry"},
 	{method: "GET", path: "/v1/alerts/mutes"},
 	{method: "POST", path: "/v1/alerts/mutes", body: `{"spec":{"until":"` + tomorrow() + `"}}`, fields: []string{"spec.until"}},
 	{method: "DELETE", path: "/v1/alerts/mutes/" + noUID},

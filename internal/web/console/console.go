@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -40,6 +41,7 @@ type Config struct {
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       *mutes.Mutes
+	Expiry      expiries.Service
 	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
 	ScanBytes   int64            // maximum size of a file to scan; 0 means 1 MiB
 	Secure      bool             // browsers use TLS, so cookies are for TLS only
@@ -127,6 +129,8 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathRegistry + "/content", handle: stored.showContent},
 		{method: "GET", path: pathRegistry + "/delete", handle: stored.confirmDelete},
 		{method: "POST", path: pathRegistry + "/delete", handle: stored.deleteRegistry},
+
+		{method: "GET", path: pathExpiry, handle: expiryHandlers{s.Expiry}.listExpiries, label: "Expiry", icon: "expiry"},
 
 		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: access.ValidateRegistries},
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},

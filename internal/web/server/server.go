@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
+	"github.com/regwarden/regwarden/internal/web/expiryhandlers"
 	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/internal/web/mutehandlers"
 	"github.com/regwarden/regwarden/internal/web/people"
@@ -55,6 +56,7 @@ type Server struct {
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       mutehandlers.Handlers
+	Expiry      expiryhandlers.Handlers
 	Ready       func(context.Context) error // a nil error means that the server accepts requests
 	Log         *slog.Logger
 	Metrics     *metrics.Metrics // nil disables metrics
@@ -180,6 +182,7 @@ func (s *Server) routes() []route {
 		{method: "PUT", path: api.PathAlertChannel, handle: channels.updateChannel, auth: byPermission},
 		{method: "DELETE", path: api.PathAlertChannel, handle: channels.deleteChannels, auth: byPermission},
 		{method: "POST", path: api.PathAlertChannelTest, handle: channels.testChannel, auth: byPermission, announced: true},
+		{method: "GET", path: api.PathExpiry, handle: shows(s.Expiry.List), auth: byPermission},
 		{method: "GET", path: api.PathMutes, handle: shows(s.Mutes.List), auth: byPermission},
 		{method: "POST", path: api.PathMutes, handle: creates(s.Mutes.Create), auth: byPermission, announced: true},
 		{method: "DELETE", path: api.PathMute, handle: deletes(s.Mutes.Delete), auth: byPermission, announced: true},

@@ -1,0 +1,81 @@
+// Package expiries lists what ends: certificates and credentials of registries, and API keys.
+package expiries
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/service/registries"
+)
+
+// Kind is what ends.
+type Kind string
+
+// Kinds.
+const (
+	Certificate Kind = "certificate" // the first of those of a registry's server and client
+	Credentials Kind = "credentials"
+	APIKey      Kind = "apiKey"
+)
+
+const (
+	ahead = 400 * 24 * time.Hour // longer than certificates of public CAs are valid
+	most  = 500                  // registries, and API keys
+)
+
+// Expiry is something that ends.
+type Expiry struct {
+	Kind      Kind
+	UID, Name string // of the registry or key
+	Owner     string // of a key: the email of its user; of a registry: its endpoint
+	At        time.Time
+}
+
+// Service lists what ends. It is safe for concurrent use.
+type Service struct {
+	Registries *registries.Service
+	Keys       *auth.APIKeys
+	Now        func() time.Time
+}
+
+// List lists what has ended, or ends within a year, of what the caller may see, the first to end first. At most 500 registries and 500 API
+// keys are read, the first to end first.
+func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
+	until := s.Now().Add(ahead)
+	if p.CanAnywhere(access.ReadRegistries) {
+		page, err := s.Registries.Search(ctx, p, "", registries.Query{Sort: registries.SortByExpiry,
+			Request: paging.Request{Limit: most, Uncounted: true}})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Items {
+			for kind, at := range map[Kind]time.Time{Certificate: r.Health.State.CertificateNotAfter,
+				Credentials: r.Health.State.CredentialsNotAfter} {
+				if !at.IsZero() && at.Before(until) {
+					list = append(list, Expiry{kind, r.UID, r.Name, r.Endpoint, at})
+				}
+			}
+		}
+	}
+	if p.Limit.Allows(access.ReadAllAPIKeys, "") { // a limited key need not see other keys
+		keys, err := s.Keys.Expiring(ctx, p, ahead, most)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			list = append(list, Expiry{APIKey, k.UID, k.Name, k.Email, k.ExpiresAt})
+		}
+	}
+	slices.SortFunc(list, func(a, b Expiry) int {
+		if a.At.Equal(b.At) {
+			return strings.Compare(a.Name+string(a.Kind), b.Name+string(b.Kind))
+		}
+		return a.At.Compare(b.At)
+	})
+	return list, nil
+}
