@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -110,7 +111,9 @@ func (a *attacked) fill(t *testing.T) {
 			URL: secret.String("https://hooks.example.com/" + stolen + "path?x=" + url.QueryEscape(marked("url"))), Method: "POST",
 			Headers: map[string]secret.String{"X-Token": stolen + "header"}, Body: stolen + "body", Secret: stolen + "signing secret"}})
 	sessions, err6 := a.Auth.Sessions.List(ctx, a.principal)
-	if err := errors.Join(err, err2, err3, err4, err5, err6, a.setHealth(ctx), a.setContent(ctx)); err != nil {
+	mute, err7 := a.Mutes.Create(ctx, a.principal, audit.Origin{}, mutes.Input{Label: marked("muted"), Reason: marked("reason"),
+		Until: time.Now().Add(time.Hour)})
+	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
@@ -119,7 +122,7 @@ func (a *attacked) fill(t *testing.T) {
 	}
 	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID,
 		"/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
-		"/console/sso/{org}": a.principal.OrgUID, "/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
+		"/console/sso/{org}": a.principal.OrgUID, "/console/alerts/unmute/{uid}": mute, "/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
 	}
@@ -338,8 +341,8 @@ var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/co
 var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"},
 	"emailId":   {"forged@acme.example"},
 	"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email},
-	"expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)},
-	"projects":  {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"},
+	"expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)}, "until": {time.Now().AddDate(0, 0, 9).Format("2006-01-02T15:04")},
+	"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"},
 	"confirm": {"true"}}
 
 func TestForgedRequestsOfAMember(t *testing.T) {

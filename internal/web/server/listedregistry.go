@@ -15,6 +15,7 @@ func (r *listedRegistry) appendJSON(b []byte) []byte {
 	t, m, s := jsonText(b), &r.Metadata, &r.Spec
 	t = t.text(`{"metadata":{"uid":`, m.UID).text(`,"name":`, m.Name).time(`,"creationTimestamp":`, m.CreationTimestamp)
 	t = t.time(`,"lastModifiedTimestamp":`, m.LastModifiedTimestamp).pairs(`,"annotations":`, m.Annotations).pairs(`,"labels":`, m.Labels)
+	t = t.textIfAny(`,"origin":`, m.Origin)
 	t = t.text(`},"spec":{"registryType":`, s.RegistryType).textIfAny(`,"defaultRegion":`, s.DefaultRegion)
 	t = t.text(`,"endpoint":`, s.Endpoint).text(`,"providerType":`, s.ProviderType).text(`,"scope":`, s.Scope)
 	t = t.flag(`,"isSyncSupported":`, s.IsSyncSupported)
