@@ -21,7 +21,8 @@ type Commands struct{ manage.Program }
 // Expiry returns the command that lists certificates, credentials and API keys that end.
 func (p Commands) Expiry() *cobra.Command {
 	within, calendar := time.Duration(0), false
-	cmd := p.Command("expiry", "List certificates, credentials and keys that expire", command.NoArgs, func(c *manage.Call, _ []string) error {
+	cmd := p.Command("expiry", "List certificates, credentials and keys that expire", command.NoArgs, func(c *manage.Call,
+		_ []string) error {
 		all, err := c.Client.Expiries(c.Ctx)
 		if err != nil {
 			return err

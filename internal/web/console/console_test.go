@@ -24,8 +24,10 @@ import (
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
+	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
@@ -77,7 +79,8 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
 		Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
-		Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,
+		Alerts: alerts.New(db, alerts.Config{}), Mutes: mutes.New(db, time.Now),
+		Expiry: expiries.Service{Registries: stored, Keys: service.APIKeys, Now: time.Now}, Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)
