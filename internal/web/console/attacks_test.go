@@ -122,7 +122,8 @@ func (a *attacked) fill(t *testing.T) {
 	}
 	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID,
 		"/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
-		"/console/sso/{org}": a.principal.OrgUID, "/console/alerts/unmute/{uid}": mute, "/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
+		"/console/sso/{org}": a.principal.OrgUID, "/console/alerts/unmute/{uid}": mute,
+		"/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
 	}
