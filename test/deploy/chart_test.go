@@ -184,29 +184,39 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The settings that the chart sets exist. Those of the scenario "cluster" are of the command's cluster source.
+// The settings that the chart sets exist.
 func TestChartSetsKnownSettings(t *testing.T) {
-	for _, name := range []string{"sqlite", "replicas"} {
+	for _, name := range scenarios {
 		_, objects := scenario(t, name)
 		var used []string
 		for key := range object[corev1.ConfigMap](t, objects, "ConfigMap").Data {
 			used = append(used, key)
 		}
 		for _, e := range object[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec.Containers[0].Env {
-			used = append(used, e.Name)
+			if !strings.HasPrefix(e.Name, "OTEL_") { // of OpenTelemetry, from the values
+				used = append(used, e.Name)
+			}
 		}
 		knows(t, name, used)
 	}
 }
 
-// Only what is read gets rights, and a Role is in each namespace.
+// Only what is read gets rights, those of docs/kubernetes.md, and a Role is in each namespace.
 func TestChartRights(t *testing.T) {
+	want := documentedRules(t)
+	_, everything := scenario(t, "everything")
+	if diff := cmp.Diff(want, object[rbacv1.ClusterRole](t, everything, "ClusterRole").Rules); diff != "" {
+		t.Errorf("the ClusterRole and docs/kubernetes.md differ:\n%s", diff)
+	}
 	_, objects := scenario(t, "cluster")
 	var namespaces []string
 	for _, document := range documents(objects) {
 		if strings.Contains(document, "\nkind: Role\n") {
 			role := object[rbacv1.Role](t, document, "Role")
 			namespaces = append(namespaces, role.Namespace)
+			if diff := cmp.Diff(want, role.Rules); diff != "" {
+				t.Errorf("the Role of %s and docs/kubernetes.md differ:\n%s", role.Namespace, diff)
+			}
 			for _, rule := range role.Rules {
 				if verbs := strings.Join(rule.Verbs, " "); verbs != "list watch" && (verbs != "create" || rule.Resources[0] != "events") {
 					t.Errorf("the role may %s %s", verbs, rule.Resources)
@@ -223,6 +233,21 @@ func TestChartRights(t *testing.T) {
 			t.Errorf("%s: a token of the cluster is mounted: %t", name, *got)
 		}
 	}
+}
+
+// documentedRules returns the rules in docs/kubernetes.md.
+func documentedRules(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	_, block, found := strings.Cut(string(mustRead(t, "../../docs/kubernetes.md")), "\n    rules:\n")
+	if !found {
+		t.Fatal("docs/kubernetes.md has no rules")
+	}
+	block, _, _ = strings.Cut(block, "\n\n")
+	var rules []rbacv1.PolicyRule
+	if err := yaml.UnmarshalStrict([]byte(block), &rules); err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }
 
 // TestChartPage writes the table of values in the chart's README.
