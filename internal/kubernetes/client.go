@@ -53,6 +53,9 @@ type Cluster struct {
 	watching map[target]*informer
 }
 
+// silence ends the log of client-go: informers log errors in words of this program. It runs once, because informers read what it sets.
+var silence = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })
+
 // Open returns a cluster. It sends no request.
 func Open(o Options) (*Cluster, error) {
 	config, own, err := connection(o.Kubeconfig)
@@ -61,7 +64,7 @@ func Open(o Options) (*Cluster, error) {
 	}
 	config.QPS, config.Burst, config.UserAgent = requestsPerSecond, requestsAtOnce, "regwarden"
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // errors are logged by informers, in words of this program
+	silence()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
