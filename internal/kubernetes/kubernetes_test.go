@@ -135,7 +135,8 @@ func TestInterruptions(t *testing.T) {
 		{"the rights are taken away", func(s *kubernetestest.Server) { s.Forbid("secrets", true) },
 			func(s *kubernetestest.Server) { s.Forbid("secrets", false) },
 			"objects may not be read; those that are known stay: check the role of the service account", "objects are read again"},
-		{"the watch expires", func(s *kubernetestest.Server) { s.Expire() }, func(*kubernetestest.Server) {}, "", ""},
+		{"the watch expires", func(s *kubernetestest.Server) { s.Expire() }, func(*kubernetestest.Server) {},
+			"watch expired; all objects are listed again", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := kubernetestest.New(t)

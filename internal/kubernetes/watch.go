@@ -107,7 +107,10 @@ func (c *Cluster) start(ctx context.Context, t target, changed func()) *informer
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			events, err := resource.Watch(ctx, selected(o))
 			i.requested(ctx, err, log)
-			return events, err
+			if err != nil {
+				return nil, err
+			}
+			return newReportedWatch(events, func(err error) { i.requested(ctx, err, log) }), nil
 		},
 	}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lists, c.client),
@@ -124,6 +127,41 @@ func (c *Cluster) start(ctx context.Context, t target, changed func()) *informer
 		}
 	})
 	return i
+}
+
+// reportedWatch is a watch that reports errors among its events, such as its expiry: the reflector does not.
+type reportedWatch struct {
+	watch.Interface
+	result chan watch.Event
+	stop   func()
+}
+
+func newReportedWatch(events watch.Interface, report func(error)) *reportedWatch {
+	stopped := make(chan struct{})
+	w := &reportedWatch{events, make(chan watch.Event), sync.OnceFunc(func() { close(stopped) })}
+	go func() {
+		defer close(w.result)
+		for e := range events.ResultChan() {
+			if e.Type == watch.Error {
+				report(apierrors.FromObject(e.Object))
+			}
+			select {
+			case w.result <- e:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// ResultChan returns the events.
+func (w *reportedWatch) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop ends the watch.
+func (w *reportedWatch) Stop() {
+	w.stop()
+	w.Interface.Stop()
 }
 
 // requested notes the result of a request. The reflector does not report all errors, such as a refused connection.

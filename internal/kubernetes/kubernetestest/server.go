@@ -193,8 +193,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 func status(w http.ResponseWriter, code int, reason string) {
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(Object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
-		"message": reason})
+	_ = json.NewEncoder(w).Encode(failure(code, reason))
+}
+
+func failure(code int, reason string) Object {
+	return Object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason}
 }
 
 // discover serves which kinds of a group, and of its version, are installed.
@@ -274,8 +277,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource, namespa
 	_, _ = fmt.Sscan(r.URL.Query().Get("resourceVersion"), &at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at < s.oldest {
-		status(w, http.StatusGone, "Expired")
+	if at < s.oldest { // an API server says so in an event
+		_ = json.NewEncoder(w).Encode(Object{"type": "ERROR", "object": failure(http.StatusGone, "Expired")})
 		return
 	}
 	stop := r.Context().Done()
