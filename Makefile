@@ -80,7 +80,7 @@ test-long: deps ## Run the long forms of tests, for every night; takes a quarter
 	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./oracles -rapid.checks 10000
 
 # A module of its own: kube-apiserver has hundreds of dependencies. It is linted here, where they are compiled anyway.
-test-kubernetes: ## Scan what a Kubernetes API server returns, for every night; builds the server, which takes minutes
+test-kubernetes: ## Scan and watch objects of a Kubernetes API server, for every night; builds the server, which takes minutes
 	@test/install-deps etcd:etcd-server
 	cd test/kubernetes && $(golangci) && $(GO) test -count=1 -timeout 60m ./...
 

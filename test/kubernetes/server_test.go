@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +25,16 @@ import (
 
 const token = "token-of-this-test"
 
+// accounts are service accounts of the chart's scenarios, in the namespace regwarden. The name of each is its token.
+var accounts = []string{"regwarden", "watcher"}
+
 // apiServer is kube-apiserver with an etcd of its own, both on loopback.
 type apiServer struct {
-	url    string
-	client *http.Client
+	url, certificate string
+	client           *http.Client
+	command          []string
+	owner            *testing.T // runs as long as the server
+	running          *program
 }
 
 func startAPIServer(t *testing.T) *apiServer {
@@ -37,36 +44,46 @@ func startAPIServer(t *testing.T) *apiServer {
 		t.Fatal("needs the Debian package etcd-server: apt-get install --no-install-recommends etcd-server")
 	}
 	clientURL, peerURL := "http://"+reserve(t), "http://"+reserve(t)
-	start(t, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL,
+	start(t, nil, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL,
 		"--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=test="+peerURL)
 
 	tokens, key := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "key.pem")
-	writeFile(t, tokens, token+",admin,admin,system:masters\n")
+	known := token + ",admin,admin,system:masters\n"
+	for _, name := range accounts {
+		known += fmt.Sprintf("%[1]s,system:serviceaccount:regwarden:%[1]s,%[1]s\n", name)
+	}
+	writeFile(t, tokens, known)
 	writeFile(t, key, newKey(t))
 	address := reserve(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers="+clientURL,
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1", "--secure-port="+port, "--external-hostname=localhost",
-		"--endpoint-reconciler-type=none", "--cert-dir="+dir,
-		"--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow", "--disable-admission-plugins=ServiceAccount",
-		"--service-cluster-ip-range=10.0.0.0/24",
-		"--service-account-issuer=https://localhost", "--service-account-signing-key-file="+key, "--service-account-key-file="+key)
-	s := &apiServer{url: "https://" + address}
-	s.trust(t, filepath.Join(dir, "apiserver.crt"))
-	s.await(t, "/readyz")
+	s := &apiServer{owner: t, url: "https://" + address, certificate: filepath.Join(dir, "apiserver.crt"), command: []string{
+		strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers=" + clientURL,
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + port, "--external-hostname=localhost",
+		"--endpoint-reconciler-type=none", "--cert-dir=" + dir, "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
+		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
+		"--service-account-issuer=https://localhost", "--service-account-signing-key-file=" + key, "--service-account-key-file=" + key}}
+	s.run(t)
 	return s
 }
 
+// run starts kube-apiserver, also after it was stopped, and waits until it is ready.
+func (s *apiServer) run(t *testing.T) {
+	s.running = start(s.owner, nil, s.command[0], s.command[1:]...)
+	if s.client == nil {
+		s.trust(s.owner)
+	}
+	s.await(t, "/readyz")
+}
+
 // trust waits for the certificate that the server makes for itself.
-func (s *apiServer) trust(t *testing.T, file string) {
+func (s *apiServer) trust(t *testing.T) {
 	roots := x509.NewCertPool()
 	eventually(t, "the certificate of kube-apiserver", func() bool {
-		certificate, err := os.ReadFile(file)
+		certificate, err := os.ReadFile(s.certificate)
 		return err == nil && roots.AppendCertsFromPEM(certificate)
 	})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
@@ -115,25 +132,54 @@ func (s *apiServer) get(t *testing.T, path, accept string) string {
 	return text
 }
 
-// start runs a program until the test ends, and shows the end of its output if the test failed.
-func start(t *testing.T, program string, args ...string) {
+// program is a program that runs until the test ends.
+type program struct {
+	cmd     *exec.Cmd
+	stopped sync.Once
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write notes output of the program.
+func (p *program) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+// output returns what the program wrote so far.
+func (p *program) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+func (p *program) stop() {
+	p.stopped.Do(func() {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
+		_ = p.cmd.Wait()
+		kill.Stop()
+	})
+}
+
+// start runs a program until the test ends, with more environment, and shows the end of its output if the test failed.
+func start(t *testing.T, environment []string, name string, args ...string) *program {
 	t.Helper()
-	var output bytes.Buffer
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
+	p := &program{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = p, p, append(os.Environ(), environment...)
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		kill.Stop()
+		p.stop()
 		if t.Failed() {
-			text := output.String()
-			t.Logf("%s: …%s", filepath.Base(program), text[max(0, len(text)-1000):])
+			text := p.output()
+			t.Logf("%s: …%s", filepath.Base(name), text[max(0, len(text)-3000):])
 		}
 	})
+	return p
 }
 
 func run(t *testing.T, stdin io.Reader, program string, args ...string) []byte {
