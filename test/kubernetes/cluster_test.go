@@ -23,7 +23,7 @@ const (
 	manySecrets   = 2000
 	manySpaces    = 50
 	maxKnownAfter = 30 * time.Second
-	maxAddedMiB   = 80 // measured: 57; wanted: 50
+	maxAddedMiB   = 80 // measured: 48 and 57; wanted: 50
 )
 
 // A server reads the cluster with the rights that the chart gives, which are those of docs/kubernetes.md.
@@ -76,7 +76,8 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 	s.awaitNames(t, "while the API server is away", "apps/Secret/goes", "apps/Secret/stays", "flux-system/Secret/other")
 	server.run(t)
 	server.post(t, secretsOf("apps"), registry.secret("new", "right"))
-	s.awaitNames(t, "after the API server is back", "apps/Secret/goes", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/other")
+	s.awaitNames(t, "after the API server is back", "apps/Secret/goes", "apps/Secret/new", "apps/Secret/stays",
+		"flux-system/Secret/other")
 	s.awaitLog(t, "objects are read again", 1)
 
 	// Running watches keep their rights, hence the restart.
@@ -93,7 +94,8 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 		"flux-system/Secret/later", "flux-system/Secret/other")
 	read := strings.Count(s.output(), "objects are read again")
 	server.grant(t, "cluster", "apps")
-	s.awaitNames(t, "with the rights again", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/later", "flux-system/Secret/other")
+	s.awaitNames(t, "with the rights again", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/later",
+		"flux-system/Secret/other")
 	s.awaitLog(t, "objects are read again", read+1)
 	server.awaitEvent(t, "stays", "Warning RegistryAuthFailed", "Fix: ")
 	registry.revoked.Store(false)
@@ -110,7 +112,8 @@ func testManySecrets(t *testing.T, server *apiServer, registry *loginRegistry, b
 		server.post(t, "/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
 		creating.Go(func() {
 			for n := range manySecrets / manySpaces {
-				status, text, err := server.do(http.MethodPost, secretsOf(namespace), registry.secret(fmt.Sprintf("pull-%d", n), "right"), asYAML)
+				document := registry.secret(fmt.Sprintf("pull-%d", n), "right")
+				status, text, err := server.do(http.MethodPost, secretsOf(namespace), document, asYAML)
 				if err != nil || status != http.StatusCreated {
 					t.Errorf("%d %s %v", status, text, err)
 					return
