@@ -11,7 +11,7 @@ func TestCodeTable(t *testing.T) {
 	fields := []string{"", "endpoint", "basePath", "baseContentPath", "providerType", "auth.type", "auth.username",
 		"auth.password", "auth.token",
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify", "auth.tls.enabled",
-		"auth", "auth.aws.roleArn"}
+		"auth", "auth.aws.roleArn", "auth.exec"}
 	seen := map[string]bool{}
 	for _, e := range Entries() {
 		key := string(e.Code) + " " + string(e.Reason) + " " + string(e.Warning)

@@ -221,12 +221,12 @@ func nanoseconds(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 
 
 func encodeAttributes(list []attribute.KeyValue) (all []keyValue) {
 	for _, a := range list {
-		value := map[string]any{"stringValue": a.Value.Emit()}
+		value := map[string]any{"stringValue": a.Value.String()}
 		switch a.Value.Type() {
 		case attribute.BOOL:
 			value = map[string]any{"boolValue": a.Value.AsBool()}
 		case attribute.INT64:
-			value = map[string]any{"intValue": a.Value.Emit()}
+			value = map[string]any{"intValue": a.Value.String()}
 		default: // no other types are used
 		}
 		all = append(all, keyValue{string(a.Key), value})

@@ -81,6 +81,9 @@ func TestBodiesWithNullInAListAreRefused(t *testing.T) {
 				t.Errorf("%s %s %s: %s", op.method, op.path, body, f.Code)
 			}
 		}
+		if strings.HasPrefix(op.body, "[") {
+			continue
+		}
 		var parts object
 		if err := json.Unmarshal([]byte(op.body), &parts); err != nil {
 			t.Fatal(err)
@@ -159,6 +162,9 @@ func TestFieldsOfTheServiceCannotBeSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		assign(body, chosen)
+		if spec, ok := body["spec"].(object); ok && create.path == "/v1/apiKeys" {
+			delete(spec, "projectUid") // a field of keys: that of another organization is refused
+		}
 		var created struct{ UID string }
 		client.Do(http.MethodPost, create.path, instance.JSON(body), own...).Want(http.StatusCreated).Into(&created)
 		if made[create.path] = created.UID; created.UID == noUID || created.UID == "" {

@@ -210,7 +210,7 @@ func TestEveryProblemOfARequestIsReported(t *testing.T) {
 		{"user all wrong", "POST", "/v1/users", `{"spec":{"emailId":"x","password":"short","roles":["owner"],"projects":"Default"}}`,
 			[]string{"spec.emailId", "spec.password", "spec.projects", "spec.roles"}},
 		{"user with names that cannot be shown", "POST", "/v1/users",
-			`{"metadata":{"name":"a\u202eb"},"spec":{"emailId":"a@b.example","firstName":"a\n","lastName":7,"teams":["ops"]}}`,
+			`{"metadata":{"name":"a\u202eb"},"spec":{"emailId":"a@b.example","firstName":"a\n","lastName":7,"teams":"ops"}}`,
 			[]string{"metadata.name", "spec.firstName", "spec.lastName", "spec.teams"}},
 		{"user changed all wrong", "PUT", "/v1/users/" + noUID,
 			`{"metadata":{"name":"a\u202eb"},"spec":{"emailId":"x","lastName":"\u0000"}}`,

@@ -75,7 +75,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		protectedOperation{method: "POST", path: "/v1/apiKeys/revoke", body: `{"apiKey":"rwk_x"}`},
 		protectedOperation{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
 	) {
-		if op.body == "" {
+		if op.body == "" || strings.HasPrefix(op.body, "[") { // RFC 6902 section 4 ignores other members
 			continue
 		}
 		sent := strings.Replace(op.body, "{", `{"zzzz":{"a":1},`, 1)

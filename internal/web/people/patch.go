@@ -21,6 +21,16 @@ func badPatch(problem string) error {
 	return fault.InvalidFields(fault.Field{Field: "body", Problem: problem})
 }
 
+// operationsProblem returns why no team can be changed by operations, nil if some could.
+func operationsProblem(operations []patchOperation) error {
+	for i, o := range operations {
+		if !slices.Contains([]string{"add", "replace", "remove", "test"}, o.Op) {
+			return badPatch("has an operation other than add, replace, remove and test, at " + strconv.Itoa(i))
+		}
+	}
+	return nil
+}
+
 // patched stores in to what operations make of a document.
 func patched(document any, operations []patchOperation, to any) error {
 	encoded, err := json.Marshal(document)
@@ -32,9 +42,6 @@ func patched(document any, operations []patchOperation, to any) error {
 		return err
 	}
 	for i, o := range operations {
-		if !slices.Contains([]string{"add", "replace", "remove", "test"}, o.Op) {
-			return badPatch("has an operation other than add, replace, remove and test, at " + strconv.Itoa(i))
-		}
 		names := strings.Split(o.Path, "/")
 		ok := len(names) > 1 && names[0] == ""
 		if ok {

@@ -198,6 +198,9 @@ func (h teamHandlers) patch(c Call) (int, any, error) {
 	if err := json.Unmarshal(body, &operations); err != nil || len(operations) == 0 || len(operations) > maxOperations {
 		return 0, nil, badPatch("must be a JSON Patch (RFC 6902), a list of 1 to 1,000 operations")
 	}
+	if err := operationsProblem(operations); err != nil {
+		return 0, nil, err
+	}
 	return h.change(c, teamFields, func(stored directory.Team) (directory.TeamChange, error) {
 		shown := shownTeam(stored)
 		var to api.TeamRequest
