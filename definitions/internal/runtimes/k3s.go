@@ -88,9 +88,9 @@ func readK3sRegistries(f *scanner.File) {
 		if len(endpoints) > maxRewrittenEndpoints {
 			moved.paths = []string{""}
 		}
-		place := scanner.Short("mirror of " + mirror.Key)
+		place, again := scanner.Short("mirror of "+mirror.Key), r.again("mirrors", mirror.Key)
 		for _, endpoint := range endpoints {
-			r.mirror(mirror.Key, place, endpoint, moved)
+			r.mirror(place, again, endpoint, moved)
 		}
 	}
 	for _, config := range configs {
@@ -111,11 +111,18 @@ func (r k3sReader) last(table string, byKey map[string]*node.Node) (pairs []node
 	return pairs
 }
 
-// noteRepeated notes that a key is the last of several.
-func (r k3sReader) noteRepeated(found *model.Registry, table, key string) {
+// again returns a key as notices show it if it is the last of several, "" if it occurs once.
+func (r k3sReader) again(table, key string) string {
 	if r.repeated[table+" "+key] {
-		scanner.AddNotice(found, model.NoticeConflictingEntries, "The key %s occurs more than once in %s; k3s uses the last.",
-			scanner.Shown(key), table)
+		return scanner.Shown(key)
+	}
+	return ""
+}
+
+// noteRepeated notes that a key is the last of several.
+func noteRepeated(found *model.Registry, table, again string) {
+	if again != "" {
+		scanner.AddNotice(found, model.NoticeConflictingEntries, "The key %s occurs more than once in %s; k3s uses the last.", again, table)
 	}
 }
 
@@ -137,7 +144,7 @@ func wrongK3sValue(root *node.Node) *node.Node {
 }
 
 // mirror adds an endpoint of a mirror: once for each path to which its rewrites move content.
-func (r k3sReader) mirror(name, place string, written *node.Node, to rewritten) {
+func (r k3sReader) mirror(place, again string, written *node.Node, to rewritten) {
 	at := r.At(written.Line, place)
 	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, written.Text(), k3sScheme)
 	if found == nil {
@@ -151,7 +158,7 @@ func (r k3sReader) mirror(name, place string, written *node.Node, to rewritten) 
 	if !r.apply(found, key, u, at) {
 		return
 	}
-	r.noteRepeated(found, "mirrors", name)
+	noteRepeated(found, "mirrors", again)
 	found.Notices = append(found.Notices, to.notices...)
 	for _, path := range to.paths {
 		moved := *found
@@ -294,7 +301,7 @@ func (r k3sReader) apply(found *model.Registry, key string, u *url.URL, at model
 	if settings.token {
 		scanner.AddNotice(found, model.NoticeIgnoredField, "k3s and RKE2 know no token in auth, and ignore it. Set identity_token.")
 	}
-	r.noteRepeated(found, "configs", key)
+	noteRepeated(found, "configs", r.again("configs", key))
 	if key == "docker.io" && settings.hasAuth {
 		keyMatchesHost(found, key, u)
 	}
