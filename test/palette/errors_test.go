@@ -53,7 +53,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 			code: "ResourceNotFound"},
 		{name: "registry with the name of a path", method: "GET", path: of("image", "/basic"), status: 404, code: "ResourceNotFound"},
 		{name: "kind of resource that is not served", method: "GET", path: "/v1/clusterprofiles", status: 404, code: "PathNotFound"},
-		{name: "resource of a kind that is not served", method: "DELETE", path: "/v1/teams/" + missing, status: 404, code: "PathNotFound"},
+		{name: "resource of a kind not served", method: "DELETE", path: "/v1/filters/" + missing, status: 404, code: "PathNotFound"},
 		{name: "workspace roles", method: "PUT", path: "/v1/workspaces/users/" + missing + "/roles", body: `{"workspaces":[]}`, status: 405,
 			code: "MethodNotAllowed"},
 		{name: "project read", method: "GET", path: "/v1/projects/" + missing, status: 404, code: "ResourceNotFound"},

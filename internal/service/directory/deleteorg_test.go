@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -261,7 +262,15 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 		SyncSupported: true, Secrets: store.RegistrySecrets{Password: "password"}}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Registries.Insert(ctx, registry), tx.Watch.Schedule(ctx, org.UID, registry.UID, start),
-			tx.Syncs.Schedule(ctx, org.UID, registry.UID, start))
+			tx.Syncs.Schedule(ctx, org.UID, registry.UID, start),
+			tx.Origins.Set(ctx, org.UID, registry.UID, store.Origin{Object: "cluster/ns/Secret/" + org.Name, Entry: "a"}),
+			tx.Mutes.Note(ctx, org.UID, registry.UID, "state"),
+			tx.Mutes.Insert(ctx, mutes.Mute{UID: uuid.NewString(), OrgUID: org.UID, From: start, Until: start.Add(time.Hour),
+				CreatedAt: start}))
+	})
+	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Origins.Hold(ctx, org.UID, "cluster", "owner", start, start.Add(time.Minute))
+		return err
 	})
 	share := []store.Share{{OrgUID: org.UID, Count: 1}}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
