@@ -25,18 +25,15 @@ type quiet struct {
 	clear   bool        // and to be deleted
 }
 
-// muted reads the mutes of a registry.
-func (r *runner) muted(ctx context.Context, c finishedCheck, now time.Time) (q quiet, err error) {
-	err = r.db.View(ctx, func(tx *store.Tx) error {
-		q = quiet{before: mutedHealth{c.row.Since, c.row.State}}
-		of, err := tx.Mutes.OfOrg(ctx, c.row.OrgUID, now)
-		if err != nil {
-			return err
-		}
+// muted reads the mutes of a registry, if the check would raise alerts without them: few do.
+func muted(ctx context.Context, tx *store.Tx, c finishedCheck, d decision, now time.Time) (q quiet, err error) {
+	q.before = mutedHealth{c.row.Since, c.row.State}
+	raised := limitAlerts(&d.after, d.alerts, d.counted, now) // d is a copy
+	if q.pending, err = tx.Mutes.Pending(ctx, c.row.RegistryUID, &q.before); err == nil && (q.pending || len(raised) > 0) {
+		var of []mutes.Mute
+		of, err = tx.Mutes.OfOrg(ctx, c.row.OrgUID, now)
 		q.muted = slices.ContainsFunc(of, func(m mutes.Mute) bool { return m.Covers(c.registry.UID, c.registry.Labels, now) })
-		q.pending, err = tx.Mutes.Pending(ctx, c.row.RegistryUID, &q.before)
-		return err
-	})
+	}
 	if err != nil {
 		err = fmt.Errorf("read the mutes of a registry: %w", err)
 	}

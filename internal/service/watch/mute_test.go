@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -74,5 +75,19 @@ func TestMutes(t *testing.T) {
 				t.Errorf("%d of %d changes are audited", audited, changes)
 			}
 		})
+	}
+}
+
+// The result of a check is stored although the service ends.
+func TestResultsAreStoredAtTheEnd(t *testing.T) {
+	w := mustWatch(t)
+	uid := w.create("r", "https://r.example.com")
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	row := w.mustClaim(1)[0]
+	of := registries.Registry{UID: uid, OrgUID: "org-a", Name: "r", Version: 1}
+	failed := result{HealthResult: store.HealthResult{Code: "RegistryAuthFailed"}}
+	if outcome, err := w.end(ctx, finishedCheck{registry: of, row: row, result: failed}); outcome != NotValid || err != nil {
+		t.Errorf("%s, %v", outcome, err)
 	}
 }

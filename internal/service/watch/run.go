@@ -252,20 +252,23 @@ func (r *runner) next(d decision, first bool, now time.Time) time.Time {
 func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	now := r.now()
 	d := decide(c.row, c.result, now)
-	quiet, err := r.muted(ctx, c, now)
-	if err != nil {
-		return Failed, err
-	}
-	limited := quiet.limit(&d, c.row, now)
-	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
-	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
+	after := d.after
+	after.LastAt, after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
+	entry, err := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}, error(nil)
 	if c.report != nil {
-		d.after.ControlResult, entry.Stages = c.report.Known.String(), stageTimes(c.report)
+		after.ControlResult, entry.Stages = c.report.Known.String(), stageTimes(c.report)
 		if entry.Report, err = reports.Encode(c.report); err != nil {
 			return Failed, err
 		}
 	}
 	err = r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		d, c := d, c // changed below, and a transaction may be repeated
+		d.after = after
+		quiet, err := muted(ctx, tx, c, d, now)
+		if err != nil {
+			return err
+		}
+		limited := quiet.limit(&d, c.row, now)
 		if err := tx.Watch.End(ctx, d.after, c.registry.Version, entry); err != nil {
 			return err
 		}
