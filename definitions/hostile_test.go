@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -178,8 +179,9 @@ func TestCostOfDockerFormats(t *testing.T) {
 func compressed(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
-		panic("a buffer does not fail")
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		panic(err)
 	}
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

@@ -38,12 +38,11 @@ type Source interface {
 	Write(ctx context.Context, e Event) error
 }
 
-// Config configures the reading of a cluster. All fields are required except ProjectUID.
+// Config configures the reading of a cluster. All fields are required.
 type Config struct {
-	Cluster    string // its name in origins, without /
-	OrgUID     string // of the organization that has its registries
-	ProjectUID string
-	Interval   time.Duration // between checks of a registry
+	Cluster  string        // its name in origins, without /
+	OrgUID   string        // of the organization that has its registries
+	Interval time.Duration // between checks of a registry
 	// Words returns a report with the words of the file format of a definition.
 	Words func(model.Registry, *regcheck.Report) *regcheck.Report
 	Log   *slog.Logger

@@ -134,7 +134,7 @@ func (e entry) input(config Config) registries.RegistryInput {
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "") + " " + shortHash(name)
 	}
-	return registries.RegistryInput{Origin: e.origin, Name: name, ProjectUID: config.ProjectUID, Definition: e.found.Definition,
+	return registries.RegistryInput{Origin: e.origin, Name: name, Definition: e.found.Definition,
 		Labels: map[string]string{"cluster": config.Cluster, "namespace": e.object.Namespace, "kind": e.object.Kind}}
 }
 

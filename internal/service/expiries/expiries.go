@@ -1,4 +1,4 @@
-// Package expiries lists what ends: certificates and credentials of registries, and API keys.
+// Package expiries lists certificates and credentials of registries, and API keys, by their expiry.
 package expiries
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 )
 
-// Kind is what ends.
+// Kind is what expires.
 type Kind string
 
 // Kinds.
@@ -28,7 +28,7 @@ const (
 	most  = 500                  // registries, and API keys
 )
 
-// Expiry is something that ends.
+// Expiry is when something expires.
 type Expiry struct {
 	Kind      Kind
 	UID, Name string // of the registry or key
@@ -36,15 +36,15 @@ type Expiry struct {
 	At        time.Time
 }
 
-// Service lists what ends. It is safe for concurrent use.
+// Service lists what expires. It is safe for concurrent use.
 type Service struct {
 	Registries *registries.Service
 	Keys       *auth.APIKeys
 	Now        func() time.Time
 }
 
-// List lists what has ended, or ends within a year, of what the caller may see, the first to end first. At most 500 registries and 500 API
-// keys are read, the first to end first.
+// List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries and
+// 500 API keys are read, the first to expire first.
 func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
 	until := s.Now().Add(ahead)
 	if p.CanAnywhere(access.ReadRegistries) {

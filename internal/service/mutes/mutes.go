@@ -1,5 +1,5 @@
-// Package mutes manages times without alerts: of a registry, of those with a label, or of the whole organization. Checks go on, and what
-// still is another health after a mute raises an alert then.
+// Package mutes manages times without alerts: of a registry, of those with a label, or of the whole organization. Checks go on. A
+// registry whose health after a mute differs from that before it raises an alert then.
 package mutes
 
 import (
