@@ -49,15 +49,15 @@ type resolved struct {
 	defects []defect
 }
 
-// resolve reads objects as a scan of them would. Each object is a file for it, whose name is the origin.
+// resolve reads objects as a scan of them would, and drops their JSON. Each object is a file for it, whose name is the origin.
 func resolve(cluster string, objects []Object) resolved {
 	r := resolved{objects: make(map[string]Object, len(objects))}
 	scanner := definitions.NewScanner(model.Options{Format: model.Kubernetes})
-	for _, o := range objects {
-		name := o.origin(cluster)
-		_ = scanner.AddReader(name, bytes.NewReader(o.JSON)) // memory is always read
-		o.JSON = nil
-		r.objects[name] = o
+	for i := range objects {
+		name := objects[i].origin(cluster)
+		_ = scanner.AddReader(name, bytes.NewReader(objects[i].JSON)) // memory is always read
+		objects[i].JSON = nil                                         // there may be thousands
+		r.objects[name] = objects[i]
 	}
 	result := scanner.Result()
 	for _, found := range result.Registries {
