@@ -129,7 +129,8 @@ func (c *Cluster) start(ctx context.Context, t target, changed func()) *informer
 	return i
 }
 
-// reportedWatch is a watch that reports errors among its events, such as its expiry: the reflector does not.
+// reportedWatch is a watch that reports its expiry, which is an event: the reflector does not. After other errors among the events it lists
+// the objects, which has a result of its own.
 type reportedWatch struct {
 	watch.Interface
 	result chan watch.Event
@@ -143,7 +144,9 @@ func newReportedWatch(events watch.Interface, report func(error)) *reportedWatch
 		defer close(w.result)
 		for e := range events.ResultChan() {
 			if e.Type == watch.Error {
-				report(apierrors.FromObject(e.Object))
+				if err := apierrors.FromObject(e.Object); expired(err) {
+					report(err)
+				}
 			}
 			select {
 			case w.result <- e:
@@ -180,13 +183,15 @@ func (i *informer) requested(ctx context.Context, err error, log *slog.Logger) {
 	i.failed = ""
 }
 
+func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
 // logged logs an error of a list or a watch, once for each series of the same ones.
 func (i *informer) logged(err error, log *slog.Logger) {
 	message, level := "objects not read; those that are known stay", slog.LevelWarn
 	switch {
 	case errors.Is(err, io.EOF): // the server ended the watch in time
 		return
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+	case expired(err):
 		log.Info("watch expired; all objects are listed again")
 		return
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

@@ -277,8 +277,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource, namespa
 	_, _ = fmt.Sscan(r.URL.Query().Get("resourceVersion"), &at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at < s.oldest { // an API server says so in an event
-		_ = json.NewEncoder(w).Encode(Object{"type": "ERROR", "object": failure(http.StatusGone, "Expired")})
+	defer func() {
+		if at < s.oldest { // an API server says so in an event, at the start of a watch or later
+			_ = json.NewEncoder(w).Encode(Object{"type": "ERROR", "object": failure(http.StatusGone, "Expired")})
+		}
+	}()
+	if at < s.oldest {
 		return
 	}
 	stop := r.Context().Done()
