@@ -135,6 +135,10 @@ func TestTeamsAreSetAndRead(t *testing.T) {
 	if got := admin.team("Bar"); len(got.Spec.Users) != 2 || !slices.Equal(got.Spec.Roles, []string{"member"}) {
 		t.Errorf("patched to %+v", got)
 	}
+	admin.do("PUT", "/v1/teams/"+team, newTeam("Bar", []string{uid}, "viewer")).Want(http.StatusNoContent)
+	if got := admin.team("Bar"); !slices.Equal(got.Spec.Users, []string{uid}) || !slices.Equal(got.Spec.Roles, []string{"viewer"}) {
+		t.Errorf("replaced by %+v", got)
+	}
 	var user struct{ Spec struct{ Teams []meta } }
 	if admin.get("/v1/users/"+uid, &user); len(user.Spec.Teams) != 1 || user.Spec.Teams[0].Name != "Bar" {
 		t.Errorf("the teams of the user: %+v", user)
