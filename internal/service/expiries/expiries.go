@@ -43,8 +43,8 @@ type Service struct {
 	Now        func() time.Time
 }
 
-// List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries and
-// 500 API keys are read, the first to expire first.
+// List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries
+// and 500 API keys are read, the first to expire first.
 func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
 	until := s.Now().Add(ahead)
 	if p.CanAnywhere(access.ReadRegistries) {
