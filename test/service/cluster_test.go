@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestCluster(t *testing.T) {
 	if !strings.Contains(list, "prod/apps/Secret/regcred") {
 		t.Errorf("list: %s", list)
 	}
-	t.Log(api.Events("Secret", "apps", "regcred"))
+	applyExport(t, server, admin)
 	api.Put("secrets", "apps", "regcred", secret(right))
 	event("Normal RegistryValid")
 	api.Delete("secrets", "apps", "regcred")
@@ -58,5 +59,42 @@ func TestCluster(t *testing.T) {
 	})
 	if log := server.Log() + fmt.Sprint(api.Events("Secret", "apps", "regcred")); strings.Contains(log, "of the heron") {
 		t.Errorf("a password is shown:\n%s", log)
+	}
+}
+
+// applyExport exports the registry of a cluster, only by name, and applies it: nothing is changed or stored twice.
+func applyExport(t *testing.T, server *instance.Server, admin person) {
+	t.Helper()
+	admin.make(registriesPath, newRegistry("own", object{"endpoint": "https://r.test", "auth": object{"type": "noAuth"}}))
+	local := []string{"--org", instance.Org, "--data-dir", server.DataDir}
+	registry := func(input string, args ...string) instance.Result {
+		t.Helper()
+		result := instance.Run(t, input, append(append([]string{"registry"}, args...), local...)...)
+		if result.Code != 0 {
+			t.Errorf("%v: %+v", args, result)
+		}
+		return result
+	}
+	all := registry("", "export", "--secrets", "none")
+	if !strings.Contains(all.Out, "name: own\n") || strings.Contains(all.Out, "regcred") || !strings.Contains(all.Err, "cluster: 1.") {
+		t.Errorf("export of all: %+v", all)
+	}
+	list := admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Body
+	name := regexp.MustCompile(`[^"]+\(prod/apps/Secret/regcred\)`).FindString(list)
+	one := registry("", "export", name)
+	changed := regexp.MustCompile(`\$\{env:.*\}`).ReplaceAllString(strings.Replace(one.Out, "username: ada", "username: eve", 1), "other")
+	for document, result := range map[string]string{all.Out: "own +unchanged", changed: regexp.QuoteMeta(name) + " +read-only"} {
+		applied := registry(document, "apply", "-f", "-")
+		if !regexp.MustCompile(result).MatchString(applied.Out) {
+			t.Errorf("applied:\n%s%+v", document, applied)
+		}
+		readOnly := strings.Contains(applied.Err, "Change prod/apps/Secret/regcred.")
+		if readOnly != (document == changed) {
+			t.Errorf("standard error: %s", applied.Err)
+		}
+	}
+	if after := admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Body; strings.Count(after, `"uid":`) !=
+		strings.Count(list, `"uid":`) {
+		t.Errorf("before and after:\n%s\n%s", list, after)
 	}
 }

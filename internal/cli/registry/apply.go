@@ -23,6 +23,7 @@ const (
 	resultUpdated   = "updated"
 	resultUnchanged = "unchanged"
 	resultDeleted   = "deleted"
+	resultReadOnly  = "read-only" // of a cluster
 )
 
 // applySetLabel is the label of the registries that "registry apply --prune" manages, with the name of their set.
@@ -175,6 +176,10 @@ func (a *application) one(d *document) (result, uid string, err error) {
 	found, err := a.Client.Registries.Get(a.Ctx, uid)
 	if err != nil {
 		return "", uid, err
+	}
+	if found.Metadata.Origin != "" {
+		a.Changed("The registry %s is read from a Kubernetes cluster. Change %s.", found.Metadata.Name, found.Metadata.Origin)
+		return resultReadOnly, uid, nil
 	}
 	stored := requestOf(found)
 	if a.keep {

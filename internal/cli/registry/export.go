@@ -76,7 +76,7 @@ func (p Commands) registryExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return export(c, uids, kind)
+			return export(c, uids, kind, len(args) > 0)
 		})
 	cmd.Flags().StringVar(&kind, "secrets", kind, "what stands for a secret: env (a variable such as ${env:HARBOR_PASSWORD}), "+
 		"file (such as ${file:harbor.password}) or none (the stored one stays)")
@@ -104,19 +104,27 @@ func uidsOf(c *manage.Call, names []string) (uids []string, err error) {
 	return uids, nil
 }
 
-func export(c *manage.Call, uids []string, kind string) error {
-	out := c.Cmd.OutOrStdout()
-	for i, uid := range uids {
+// export prints registries. Those of a cluster are only printed if they are named: applied to another server, they would be stored next to
+// those that it reads there.
+func export(c *manage.Call, uids []string, kind string, named bool) error {
+	out, separator, omitted := c.Cmd.OutOrStdout(), "", 0
+	for _, uid := range uids {
 		stored, err := c.Client.Registries.Get(c.Ctx, uid)
 		if err != nil {
 			return err
 		}
-		if i > 0 {
-			_, err = io.WriteString(out, "---\n")
+		if stored.Metadata.Origin != "" && !named {
+			omitted++
+			continue
 		}
+		_, err = io.WriteString(out, separator)
 		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), kind))); err != nil {
 			return err
 		}
+		separator = "---\n"
+	}
+	if omitted > 0 {
+		c.Changed("Not exported, because they are read from a Kubernetes cluster: %d. Name those that you want.", omitted)
 	}
 	return nil
 }
