@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/provider"
@@ -77,10 +78,10 @@ func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (g
 	return given, out.withHintOf(*got)
 }
 
-// withHintOf adds what is known of obtained credentials that the registry rejects.
+// withHintOf adds what is known of obtained credentials with which the registry does not show the content.
 func (out outcome) withHintOf(got source.Credentials) outcome {
-	if f := out.failure; f != nil && (f.Entry.Code == CodeAccessDenied || f.Entry.Code == CodeAuthFailed) {
-		f.Hint = got.Hint(f.Hint, f.Entry.Code == CodeAuthFailed)
+	if f := out.failure; f != nil && slices.Contains([]Code{CodeAccessDenied, CodeAuthFailed, CodeContentNotFound}, f.Entry.Code) {
+		f.Hint = got.Hint(f.Hint, f.Entry.Code == CodeAuthFailed, f.Entry.Code == CodeContentNotFound)
 	}
 	return out
 }

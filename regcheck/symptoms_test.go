@@ -58,7 +58,7 @@ func symptoms() []symptom {
 			"rejected the credentials", "Set auth.username to AWS"},
 		{"not authorized to perform ecr:BatchGetImage", "ecr", `"baseContentPath":"vault/secret",` + basicAuth("AWS", "${password}"),
 			"RegistryAccessDenied  baseContentPath", "User is not authorized to perform",
-			"Allow the user ecr:ListImages, ecr:BatchGetImage"},
+			"Allow the user or role the action ecr:ListImages on this repository"},
 		{"stale login at ECR Public", "ecr-public", basicAuth("AWS", "${expiredPassword}"), "RegistryAuthFailed expired auth.password",
 			"authorization token has expired",
 			"aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set auth.type to noAuth"},

@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"regcheck/inventory": {"regcheck", "regcheck/internal/chartindex",
 		"regcheck/internal/content", "regcheck/internal/oci", "regcheck/internal/wire"},
 	"regcheck/internal/artifact": {"regcheck/internal/content", "regcheck/internal/layout", "regcheck/internal/message",
-		"regcheck/internal/oci", "regcheck/internal/wire"},
+		"regcheck/internal/oci", "regcheck/internal/product", "regcheck/internal/wire"},
 	"regcheck/internal/chartindex": {"internal/lazyregexp"},
 	"regcheck/internal/chartrepo": {"egress", "internal/spelling", "regcheck/internal/challenge", "regcheck/internal/chartindex",
 		"regcheck/internal/codes", "regcheck/internal/endpoint", "regcheck/internal/message", "regcheck/internal/probe",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -138,7 +139,7 @@ func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request
 	case unavailable(a.Status):
 		f.Retryable = true
 	default:
-		f.Damage = BlobUnreachable
+		f.Damage, f.Hint = BlobUnreachable, product.AWSAction(a)
 	}
 	return a, f
 }

@@ -98,9 +98,8 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 		return message.Of("Correct the project in {baseContentPath}, or create it: the registry has no project %s.", a.Text(project[1]))
 	case GitHubToken(a) != "":
 		return GitHubToken(a)
-	case strings.Contains(text, "ecr:"):
-		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, " +
-			"by its policy or that of the user in IAM."
+	case AWSAction(a) != "":
+		return AWSAction(a)
 	}
 	grant := PerRepository + " Otherwise grant"
 	if repository {
@@ -121,6 +120,18 @@ func GitHubToken(a *wire.Response) message.Text {
 	}
 	return ""
 }
+
+// AWSAction returns what to do about a response of ECR that names an action that no policy allows, "" for other responses.
+func AWSAction(a *wire.Response) message.Text {
+	found := awsAction.Get().FindSubmatch(a.Body[:min(len(a.Body), 4096)])
+	if found == nil {
+		return ""
+	}
+	return message.Of("Allow the user or role the action %s on this repository, by its policy in IAM or that of the repository. "+
+		"Pulling needs ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, and lists of tags need ecr:ListImages.", a.Text(string(found[1])))
+}
+
+var awsAction = lazyregexp.New(`not authorized to perform:? (ecr:[A-Za-z]{1,64})`)
 
 // harborProject is in Harbor's response for a project that does not exist.
 var harborProject = lazyregexp.New(`project ([^\s"]{1,255}) not found`)

@@ -181,7 +181,8 @@ func refuseEntra(host string, a *Response, err error) error {
 		{"AADSTS7000215", Refusal{Reason: SecretWrong, Field: "auth.azure.clientSecret",
 			Hint: "Set {auth.azure.clientSecret} to the value of the secret; its id, which the portal shows next to it, is a UUID."}},
 		{"AADSTS7000222", Refusal{Reason: KeyExpired, Field: "auth.azure.clientSecret",
-			Hint: "Create a new secret of the application, and set {auth.azure.clientSecret} to it."}},
+			Hint: "Create a new secret of the application, and set {auth.azure.clientSecret} to it. " +
+				"`az ad app credential list --id CLIENT-ID` has the dates of its secrets."}},
 		{"AADSTS7000112", Refusal{Reason: NotAuthorized, Field: "auth.azure.clientId", Hint: "Enable the application in Entra ID."}},
 		{"AADSTS53003", Refusal{Reason: NotAuthorized, Field: "auth.azure.clientId",
 			Hint: "Allow the application in the policies for conditional access."}},

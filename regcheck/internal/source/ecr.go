@@ -233,6 +233,9 @@ func (e ECR) read(host string, a *Response) (Credentials, error) {
 		return Credentials{}, notAPI(host, a)
 	}
 	c := Credentials{Username: user, Password: secret.String(password), Issuer: host, Account: e.otherAccount(one.Endpoint)}
+	if !e.Registry.Public {
+		c.Region = e.Registry.Region
+	}
 	if one.Expires > 0 {
 		c.Expires = time.Unix(int64(one.Expires), 0)
 	}

@@ -88,7 +88,7 @@ func TestRenewedFile(t *testing.T) {
 		}
 		if err != nil || got.Password != "hunter2" || got.Username != row.file.Username || got.Bearer != (row.file.Token != "") ||
 			!strings.Contains(text(got.Describe()), "unchanged since 2026-11-24 09:00:00 UTC (3h0m0s)") ||
-			!strings.Contains(text(got.Hint("", true)), "unchanged since 3h0m0s") {
+			!strings.Contains(text(got.Hint("", true, false)), "unchanged since 3h0m0s") {
 			t.Errorf("%+v: %+v, %v", row.file, got, err)
 		}
 		cache := new(Cache)

@@ -51,6 +51,7 @@ type Credentials struct {
 	Expires  time.Time // zero if the provider does not say it
 	Issuer   string    // the host that issued them
 	Account  string    // whose they are, if that is another account than the registry's
+	Region   string    // of the registry, if that has its own repositories in each
 	Bearer   bool      // Password is a token
 
 	Origin   message.Text // of those that have no Issuer
@@ -78,10 +79,14 @@ func (c Credentials) Describe() message.Text {
 	return text
 }
 
-// Hint returns what to do if the registry denies access with the credentials, or rejects them. usual is what a check says in general, which
-// for rejected ones is about a password in the definition.
-func (c Credentials) Hint(usual message.Text, rejected bool) message.Text {
+// Hint returns what to do if the registry denies access with the credentials, rejects them, or does not have the content. usual is what a
+// check says in general, which for rejected ones is about a password in the definition.
+func (c Credentials) Hint(usual message.Text, rejected, missing bool) message.Text {
 	switch {
+	case missing && c.Region != "":
+		return usual + message.Of(" Each region has its own repositories, and that of {endpoint} is %s.", c.Region)
+	case missing:
+		return usual
 	case rejected && c.Outdated != "":
 		usual = c.Outdated
 	case rejected && c.Issuer != "":
