@@ -44,18 +44,19 @@ var unauthorized = map[string]any{"errors": []any{map[string]string{"code": "UNA
 // Admits reports whether a registry responds to a request, and sends the challenge if it does not: for GET /v2/ with other credentials
 // than its tokens, one for Basic.
 func (z *Azure) Admits(w http.ResponseWriter, r *http.Request) bool {
-	repository, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
-	repository, _, _ = strings.Cut(repository, "/blobs/")
-	repository = strings.TrimSuffix(repository, "/tags/list")
+	name := repository(r)
+	if r.URL.Path == "/v2/_catalog" {
+		name = "_catalog" // for which these tokens are not
+	}
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(token, ".")
-	if bearer && z.bearers.valid(token, z.Now()) && (repository == "" || parts[1] == hex.EncodeToString([]byte(repository))) {
+	if bearer && z.bearers.valid(token, z.Now()) && (name == "" || parts[1] == hex.EncodeToString([]byte(name))) {
 		return true
 	}
 	challenge := `Bearer realm="https://` + r.Host + `/oauth2/token",service="` + r.Host + `"`
 	switch {
-	case repository != "":
-		challenge += `,scope="repository:` + repository + `:pull"`
+	case name != "":
+		challenge += `,scope="repository:` + name + `:pull"`
 	case r.Header.Get("Authorization") != "":
 		challenge = `Basic realm="https://` + r.Host + `/"`
 	}

@@ -21,8 +21,10 @@ type AWS struct {
 	Roles map[string]AWSRole // by ARN
 	Down  func() bool        // nil: never
 
-	Life   time.Duration    // of passwords; 12 hours by default
-	Tokens map[string]Trust // clusters whose tokens are accepted, by their issuer
+	Life    time.Duration       // of passwords; 12 hours by default
+	Tokens  map[string]Trust    // clusters whose tokens are accepted, by their issuer
+	Regions map[string]string   // where a repository is; everywhere by default
+	Shares  map[string][]string // other accounts that the policy of a repository allows to pull, by its name
 
 	mu        sync.Mutex
 	temporary map[string]AWSKey
@@ -34,7 +36,8 @@ type AWSKey struct {
 	Secret  string
 	Session string // of a temporary key
 	Account string
-	Actions []string // such as ecr:GetAuthorizationToken
+	Actions []string // such as ecr:GetAuthorizationToken, on every resource
+	Policy  Policy   // what it may do on single resources
 	Until   time.Time
 }
 
@@ -162,25 +165,25 @@ func (a *AWS) key(id string) (AWSKey, bool) {
 }
 
 func (c *awsCall) authorizationToken(public bool) {
-	service, action := "ecr", "ecr:GetAuthorizationToken"
+	service, actions := "ecr", []string{"ecr:GetAuthorizationToken"}
 	if public {
-		service, action = "ecr-public", "ecr-public:GetAuthorizationToken"
+		service, actions = "ecr-public", []string{"ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}
 	}
 	id, key, ok := c.caller(service)
 	if !ok {
 		return
 	}
-	if !slices.Contains(key.Actions, action) {
-		c.fail(http.StatusBadRequest, "AccessDeniedException",
-			"User: arn:aws:iam::"+key.Account+":user/"+id+" is not authorized to perform: "+
-				action+" on resource: * because no identity-based policy allows the "+action+" action")
-		return
+	for _, action := range actions {
+		if !key.allows(action, "*") {
+			c.fail(http.StatusBadRequest, "AccessDeniedException", key.notAuthorized(id, action, "*", "identity"))
+			return
+		}
 	}
 	until := c.aws.Now().Add(cmp.Or(c.aws.Life, 12*time.Hour))
 	if !key.Until.IsZero() && key.Until.Before(until) {
 		until = key.Until // a password does not outlive the temporary key
 	}
-	token := base64.StdEncoding.EncodeToString([]byte("AWS:" + c.aws.passwords.add("", until)))
+	token := base64.StdEncoding.EncodeToString([]byte("AWS:" + c.aws.passwords.addFor(id, "", until)))
 	data := map[string]any{"authorizationToken": token, "expiresAt": float64(until.UnixMilli()) / 1000}
 	if public {
 		respond(c.w, c.aws.Now(), http.StatusOK, map[string]any{"authorizationData": data})

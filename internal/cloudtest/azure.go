@@ -87,7 +87,9 @@ func (z *Azure) token(w http.ResponseWriter, r *http.Request, tenant string) {
 		fail(http.StatusUnauthorized, "invalid_client", "AADSTS7000215: Invalid client secret provided. "+
 			"Ensure the secret being sent in the request is the client secret value, not the client secret ID.")
 	case !client.Until.IsZero() && !now.Before(client.Until):
-		fail(http.StatusUnauthorized, "invalid_client", "AADSTS7000222: The provided client secret keys for app are expired.")
+		fail(http.StatusUnauthorized, "invalid_client", "AADSTS7000222: The provided client secret keys for app '"+
+			r.PostFormValue("client_id")+"' are expired. Visit the Azure portal to create new keys for your app: "+
+			"https://aka.ms/NewClientSecret, or consider using certificate credentials for added security: https://aka.ms/certCreds.")
 	case client.Disabled:
 		fail(http.StatusBadRequest, "unauthorized_client", "AADSTS7000112: Application is disabled.")
 	case !strings.Contains(r.PostFormValue("scope"), "/.default"):

@@ -16,7 +16,16 @@ type GitHub struct {
 	Apps map[string]GitHubApp // by id
 	Down func() bool
 
-	tokens issued
+	Tokens map[string]GitHubToken // of users, by their text
+
+	tokens  issued
+	bearers issued
+}
+
+// GitHubToken is a classic personal access token.
+type GitHubToken struct {
+	Scopes []string
+	NoSSO  bool // not authorized for the single sign-on of the organization
 }
 
 // GitHubApp is an app with its installations by id.

@@ -27,12 +27,32 @@ type Google struct {
 type GoogleAccount struct {
 	Keys     map[string]*rsa.PublicKey
 	Disabled bool
+	NoReader bool     // without the role on the repository
 	Trusts   []string // subjects of tokens that may impersonate it
 }
 
 // Accepts reports whether a registry accepts a username and password.
 func (g *Google) Accepts(user, password string) bool {
 	return user == "oauth2accesstoken" && g.tokens.valid(password, g.Now())
+}
+
+// Admits reports whether a registry responds to a request, and sends the refusal if it does not.
+func (g *Google) Admits(w http.ResponseWriter, r *http.Request) bool {
+	user, password, _ := r.BasicAuth()
+	email, valid := g.tokens.owner(password, g.Now())
+	if user != "oauth2accesstoken" || !valid {
+		w.Header().Set("WWW-Authenticate", `Basic realm="`+r.Host+`"`)
+		refuse(w, g.Now(), http.StatusUnauthorized, "UNAUTHORIZED", "failed authentication")
+		return false
+	}
+	name := repository(r)
+	if g.Accounts[email].NoReader && name != "" {
+		project, _, _ := strings.Cut(name, "/")
+		refuse(w, g.Now(), http.StatusForbidden, "DENIED", `Permission "artifactregistry.repositories.downloadArtifacts" `+
+			`denied on resource "projects/`+project+`" (or it may not exist)`)
+		return false
+	}
+	return true
 }
 
 func (g *Google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +105,7 @@ func (g *Google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.Contains(claims.Scope, "https://www.googleapis.com/auth/"):
 		fail("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
 	default:
-		respond(w, now, http.StatusOK, map[string]any{"access_token": g.tokens.add("ya29.", now.Add(time.Hour)), "expires_in": 3599,
-			"token_type": "Bearer"})
+		respond(w, now, http.StatusOK, map[string]any{"expires_in": 3599, "token_type": "Bearer",
+			"access_token": g.tokens.addFor(claims.Issuer, "ya29.", now.Add(time.Hour))})
 	}
 }

@@ -63,7 +63,7 @@ func (g *Google) impersonate(w http.ResponseWriter, r *http.Request) {
 			"Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).")
 	default:
 		until := g.Now().Add(time.Hour)
-		respond(w, g.Now(), http.StatusOK, map[string]string{"accessToken": g.tokens.add("ya29.", until),
+		respond(w, g.Now(), http.StatusOK, map[string]string{"accessToken": g.tokens.addFor(email, "ya29.", until),
 			"expireTime": until.UTC().Format(time.RFC3339)})
 	}
 }

@@ -113,7 +113,7 @@ func (m *Machine) google(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		respond(w, m.Google.Now(), http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3599,
-			"access_token": m.Google.tokens.add("ya29.", m.Google.Now().Add(time.Hour))})
+			"access_token": m.Google.tokens.addFor(m.GoogleAccount, "ya29.", m.Google.Now().Add(time.Hour))})
 	case r.URL.Path == account+"email":
 		_, _ = w.Write([]byte(m.GoogleAccount))
 	default:

@@ -134,7 +134,7 @@ func around(env map[string]string, file string) *regcheck.Ambient {
 }
 
 func (w *world) withMachine() {
-	all := []string{"ecr:GetAuthorizationToken"}
+	all := append([]string{"ecr:GetAuthorizationToken"}, pull...)
 	w.AWS.Tokens = map[string]cloudtest.Trust{issuer: {Issuer: issuer, Key: &key.PublicKey, Audience: "sts.amazonaws.com"}}
 	w.AWS.Roles[podRole] = cloudtest.AWSRole{Trusts: []string{podName}, Account: "123456789012", Actions: all}
 	w.Machine.PodRole, w.Machine.AzureTenant = podRole, "contoso"

@@ -43,6 +43,9 @@ const (
 	residency  = "containers.corp.ghe.com"
 )
 
+// pull has the actions for content of ECR.
+var pull = []string{"ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:ListImages"}
+
 // registryHosts are the registries of each cloud.
 var registryHosts = map[regcheck.AuthType][]string{
 	regcheck.ECR:    {private, "public.ecr.aws", government, fips, frankfurt, dualStack},
@@ -108,7 +111,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{}
-	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken"}
+	all := append([]string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}, pull...)
 	w.Clouds = &cloudtest.Clouds{
 		AWS: &cloudtest.AWS{Now: w.now, Down: w.down.Load, Keys: map[string]cloudtest.AWSKey{
 			"AKIAREADER":  {Secret: "reader-secret-of-aws", Account: "123456789012", Actions: all},
@@ -117,14 +120,17 @@ func newWorld(t *testing.T) *world {
 			"ASIASESSION": {Secret: "session-secret-of-aws", Session: "session-of-a-key", Account: "123456789012", Actions: all},
 			"ASIAEXPIRED": {Secret: "expired-secret-of-aws", Session: "session-of-a-key", Account: "123456789012", Actions: all,
 				Until: time.Now()},
+			"AKIAOTHER":   {Secret: "other-secret-of-aws", Account: "888888888888", Actions: all},
 			"AKIAPRIVATE": {Secret: "private-secret-of-aws", Account: "123456789012", Actions: all[:1]},
 		}, Roles: map[string]cloudtest.AWSRole{
 			role:       {Trusts: []string{"AKIANOTHING"}, External: "org-1", Account: "123456789012", Actions: all},
 			role + "2": {Trusts: []string{"AKIANOTHING"}, Account: "123456789012", Actions: all},
-			role + "3": {Trusts: []string{"AKIANOTHING"}, Account: "123456789012"}}},
+			role + "3": {Trusts: []string{"AKIANOTHING"}, Account: "123456789012"}},
+			Shares: map[string][]string{"team/app": {"999999999999"}}},
 		Google: &cloudtest.Google{Now: w.now, Down: w.down.Load, Accounts: map[string]cloudtest.GoogleAccount{
-			"pull@p.iam.gserviceaccount.com": {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}},
-			"off@p.iam.gserviceaccount.com":  {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}, Disabled: true}}},
+			"pull@p.iam.gserviceaccount.com":  {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}},
+			"login@p.iam.gserviceaccount.com": {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}, NoReader: true},
+			"off@p.iam.gserviceaccount.com":   {Keys: map[string]*rsa.PublicKey{"k1": &key.PublicKey}, Disabled: true}}},
 		Azure: &cloudtest.Azure{Now: w.now, Down: w.down.Load, Tenants: map[string]map[string]cloudtest.AzureClient{"contoso": {
 			"puller": {Secret: "puller-secret-of-azure"}, "old": {Secret: "old-secret-of-azure", Until: time.Now()},
 			"disabled": {Secret: "disabled-secret-of-azure", Disabled: true},
@@ -135,37 +141,29 @@ func newWorld(t *testing.T) *world {
 			"off":     {Password: "off-secret-of-azure", Disabled: true, Repositories: []string{"team/app"}}}},
 		GitHub: &cloudtest.GitHub{Now: w.now, Down: w.down.Load, Apps: map[string]cloudtest.GitHubApp{"7": {Key: &key.PublicKey,
 			Installations: map[string]cloudtest.GitHubInstallation{"70": {Permissions: map[string]string{"packages": "read"}},
-				"72": {Permissions: map[string]string{"contents": "read"}}, "73": {Suspended: true}}}}},
+				"72": {Permissions: map[string]string{"contents": "read"}}, "73": {Suspended: true}}}},
+			Tokens: map[string]cloudtest.GitHubToken{"ghp_reader_of_packages": {Scopes: []string{"read:packages"}},
+				"ghp_reader_of_repositories": {Scopes: []string{"repo"}},
+				"ghp_reader_without_sso":     {Scopes: []string{"read:packages"}, NoSSO: true}}},
 	}
-	accepts := map[regcheck.AuthType]func(user, password string) bool{regcheck.ECR: w.AWS.Accepts, regcheck.GCP: w.Google.Accepts,
-		regcheck.GitHub: w.GitHub.Accepts}
+	admits := map[regcheck.AuthType]func(http.ResponseWriter, *http.Request) bool{regcheck.ECR: w.AWS.Admits,
+		regcheck.GCP: w.Google.Admits, regcheck.Azure: w.Azure.Admits, regcheck.GitHub: w.GitHub.Admits}
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	front := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
-		accept := accepts[regcheck.ObtainedBy(host)]
-		ofRegistry := isRegistry(host) && strings.HasPrefix(r.URL.Path, "/v2/")
-		if w.replaced.Load() && !ofRegistry {
+		ofRegistry := isRegistry(host) && (strings.HasPrefix(r.URL.Path, "/v2/") || r.URL.Path == "/token")
+		switch admit := admits[regcheck.ObtainedBy(host)]; {
+		case w.replaced.Load() && !ofRegistry:
 			http.Error(rw, "<html>Captive portal</html>", http.StatusOK)
-			return
-		}
-		if !ofRegistry {
+		case !ofRegistry:
 			w.ServeHTTP(rw, r)
-			return
-		}
-		if host == acr && !w.denied.Load() {
-			if w.Azure.Admits(rw, r) {
-				r.Header.Del("Authorization")
-				proxy.ServeHTTP(rw, r)
-			}
-			return
-		}
-		if user, password, _ := r.BasicAuth(); w.denied.Load() || !accept(user, password) {
+		case w.denied.Load():
 			rw.Header().Set("WWW-Authenticate", `Basic realm="https://`+host+`/",service="ecr.amazonaws.com"`)
 			http.Error(rw, "Not Authorized", http.StatusUnauthorized)
-			return
+		case admit(rw, r):
+			r.Header.Del("Authorization")
+			proxy.ServeHTTP(rw, r)
 		}
-		r.Header.Del("Authorization")
-		proxy.ServeHTTP(rw, r)
 	})
 	ca := testca.New(t, "clouds")
 	hosts := []string{"api.ecr.eu-west-1.amazonaws.com", "sts.eu-west-1.amazonaws.com", "api.ecr-public.us-east-1.amazonaws.com",
@@ -174,6 +172,9 @@ func newWorld(t *testing.T) *world {
 		"api.ecr.eu-central-1.amazonaws.com", "sts.eu-central-1.amazonaws.com", "sts.us-east-1.amazonaws.com"}
 	for _, ofCloud := range registryHosts {
 		hosts = append(hosts, ofCloud...)
+	}
+	for region, domain := range partitions {
+		hosts = append(hosts, "123456789012.dkr.ecr."+region+"."+domain, "api.ecr."+region+"."+domain, "sts."+region+"."+domain)
 	}
 	pair := ca.Issue(t, testca.Options{Hosts: hosts})
 	certificate, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
@@ -195,7 +196,12 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) check(t *testing.T, host string, auth regcheck.Auth) *regcheck.Report {
 	t.Helper()
-	plan, problems := regcheck.Parse(regcheck.Definition{Endpoint: host, BaseContentPath: "team/app", Auth: &auth})
+	return w.checkPath(t, host, "team/app", auth)
+}
+
+func (w *world) checkPath(t *testing.T, host, path string, auth regcheck.Auth) *regcheck.Report {
+	t.Helper()
+	plan, problems := regcheck.Parse(regcheck.Definition{Endpoint: host, BaseContentPath: path, Auth: &auth})
 	if len(problems) > 0 {
 		t.Fatalf("%s: %v", host, problems)
 	}
@@ -301,7 +307,7 @@ func rows() []row {
 		{"Azure, wrong secret", acr, azure("contoso", "puller", "typo-in-the-secret"), regcheck.CodeCredentialSourceFailed,
 			regcheck.ReasonSecretWrong, "auth.azure.clientSecret", "value of the secret"},
 		{"Azure, expired secret", acr, azure("contoso", "old", "old-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
-			regcheck.ReasonKeyExpired, "auth.azure.clientSecret", "new secret"},
+			regcheck.ReasonKeyExpired, "auth.azure.clientSecret", "az ad app credential list"},
 		{"Azure, no role", acr, azure("contoso", "norole", "norole-secret-of-azure"), regcheck.CodeCredentialSourceFailed,
 			regcheck.ReasonNotAuthorized, "auth.azure.clientId", "AcrPull"},
 		{"GitHub", "ghcr.io", github("7", "70"), "", "", "", ""},
@@ -309,6 +315,28 @@ func rows() []row {
 			"auth.github.installationId", "installation"},
 		{"GitHub, no app", "ghcr.io", github("8", "70"), regcheck.CodeCredentialSourceFailed, regcheck.ReasonKeyUnknown,
 			"auth.github.appId", "id"},
+	}
+}
+
+// deniedRows has definitions whose registry denies what it lets others read, with what is said of it.
+func deniedRows() []row {
+	pat := func(token string) regcheck.Auth {
+		return regcheck.Auth{Type: regcheck.Basic, Username: "ada", Password: secret.String(token)}
+	}
+	denied := func(name, host string, auth regcheck.Auth, says string) row {
+		return row{name, host, auth, regcheck.CodeAccessDenied, "", "baseContentPath", says}
+	}
+	return []row{
+		denied("ECR, key that may log in", private, awsAuth("AKIAPRIVATE", "private-secret-of-aws"), "the action ecr:ListImages"),
+		denied("ECR, repository not shared", private, awsAuth("AKIAOTHER", "other-secret-of-aws"),
+			"The key belongs to account 888888888888: the policy of the repository must allow that account"),
+		denied("Google, no role on the repository", artifact, gcp("login@p.iam.gserviceaccount.com", "k1"),
+			"artifactregistry.repositories.downloadArtifacts"),
+		{"GitHub, token of a user", "ghcr.io", pat("ghp_reader_of_packages"), "", "", "", ""},
+		denied("GitHub, token without read:packages", "ghcr.io", pat("ghp_reader_of_repositories"), "the scope read:packages"),
+		denied("GitHub, token without SSO", "ghcr.io", pat("ghp_reader_without_sso"), "Configure SSO"),
+		{"GitHub, no token", "ghcr.io", pat("ghp_typo_in_the_secret"), regcheck.CodeAuthFailed, regcheck.ReasonRefused, "auth.password",
+			"read:packages"},
 	}
 }
 
@@ -327,6 +355,7 @@ func TestTablesAreLarge(t *testing.T) {
 	for _, row := range ambientRows() {
 		all = append(all, row.row)
 	}
+	all = append(all, deniedRows()...)
 	for _, row := range all {
 		if row.code == "" {
 			valid++
@@ -361,6 +390,34 @@ func TestChecksWithObtainedCredentials(t *testing.T) {
 				t.Errorf("%s: the report has %s", row.name, known)
 			}
 		}
+	}
+}
+
+// A registry may accept what was obtained, and still not let it read: the report says what is missing there.
+func TestDeniedContent(t *testing.T) {
+	w := newWorld(t)
+	for _, row := range deniedRows() {
+		report := w.check(t, row.host, row.auth)
+		if report.Code != row.code || report.Reason != row.reason || report.Field != row.field || !strings.Contains(report.Hint, row.hint) {
+			t.Errorf("%s: %s (%s), field %q: %s %s", row.name, report.Code, report.Reason, report.Field, report.Message, report.Hint)
+		}
+		if text, err := json.Marshal(report); err != nil || strings.Contains(string(text), "ghp_") {
+			t.Errorf("%s: %v, or the report has the token", row.name, err)
+		}
+	}
+}
+
+// ECR has a repository in one region: in another one, it says that there is none.
+func TestRegionOfARepository(t *testing.T) {
+	w := newWorld(t)
+	w.AWS.Regions = map[string]string{"team/app": "eu-west-1"}
+	auth := awsAuth("AKIAREADER", "reader-secret-of-aws")
+	if report := w.checkPath(t, private, "team/app:1.0.0", auth); !report.Valid {
+		t.Errorf("its region: %s", report.Message)
+	}
+	report := w.checkPath(t, frankfurt, "team/app:1.0.0", auth)
+	if report.Code != regcheck.CodeContentNotFound || !strings.Contains(report.Hint, "eu-central-1") {
+		t.Errorf("another region: %s, field %q: %s %s", report.Code, report.Field, report.Message, report.Hint)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,42 +21,63 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The policy on the page of ECR suffices, and not without its first action.
+// The policy on the page of ECR suffices for lists, manifests and layers. Without one of its actions, the report names that action.
 func TestPolicyOfThePageSuffices(t *testing.T) {
 	_, text, _ := strings.Cut(page(t, "ecr.md"), "## The smallest policy")
 	text, _, _ = strings.Cut(text, "For `public.ecr.aws`")
-	var policy struct {
-		Statement []struct{ Action any }
+	rest := text
+	w := newWorld(t)
+	key := func(removed string) regcheck.Auth {
+		var policy cloudtest.Policy
+		if err := json.Unmarshal([]byte(strings.Replace(text, removed, "ecr:Removed", 1)), &policy); err != nil {
+			t.Fatal(err)
+		}
+		id := "AKIA" + strings.ToUpper(strings.TrimPrefix(removed, "ecr:"))
+		w.AWS.Keys[id] = cloudtest.AWSKey{Secret: "page-secret-of-aws", Account: "123456789012", Policy: policy}
+		return awsAuth(id, "page-secret-of-aws")
 	}
-	if err := json.Unmarshal([]byte(text), &policy); err != nil {
-		t.Fatal(err)
-	}
-	var actions []string
-	for _, s := range policy.Statement {
-		switch a := s.Action.(type) {
-		case string:
-			actions = append(actions, a)
-		case []any:
-			for _, one := range a {
-				actions = append(actions, one.(string))
-			}
+	for _, path := range []string{"team/app", "team/app:1.0.0"} {
+		if report := w.checkPath(t, private, path, key("nothing")); !report.Valid || len(report.Warnings) > 0 {
+			t.Errorf("%s: %s: %s %v", path, report.Code, report.Message, report.Warnings)
 		}
 	}
+	if report := w.checkPath(t, private, "other/app", key("nothing")); report.Code != regcheck.CodeAccessDenied {
+		t.Errorf("another repository: %s: %s", report.Code, report.Message)
+	}
+	for action, want := range map[string]struct {
+		path string
+		code regcheck.Code
+	}{
+		"ecr:GetAuthorizationToken":  {"team/app", regcheck.CodeCredentialSourceFailed},
+		"ecr:ListImages":             {"team/app", regcheck.CodeAccessDenied},
+		"ecr:BatchGetImage":          {"team/app:1.0.0", regcheck.CodeAccessDenied},
+		"ecr:GetDownloadUrlForLayer": {"team/app:1.0.0", regcheck.CodeContentDamaged},
+	} {
+		report := w.checkPath(t, private, want.path, key(action))
+		if report.Code != want.code || !strings.Contains(report.Hint, "the action "+action) {
+			t.Errorf("without %s: %s (%s): %s %s", action, report.Code, report.Reason, report.Message, report.Hint)
+		}
+		rest = strings.Replace(rest, action, "", 1)
+	}
+	if strings.Count(rest, "ecr:") != 1 { // of the ARN
+		t.Errorf("the policy has more than is tested: %s", rest)
+	}
+}
+
+// The actions on the page suffice for ECR Public, where everything may be read, and each is necessary.
+func TestActionsOfECRPublicSuffice(t *testing.T) {
 	w := newWorld(t)
-	key := func(actions []string) regcheck.Auth {
-		w.AWS.Keys["AKIAOFPAGE"] = cloudtest.AWSKey{Secret: "page-secret-of-aws", Account: "123456789012", Actions: actions}
-		return awsAuth("AKIAOFPAGE", "page-secret-of-aws")
-	}
-	less := slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return a == "ecr:GetAuthorizationToken" })
-	if report := w.check(t, private, key(less)); report.Reason != regcheck.ReasonNotAuthorized {
-		t.Errorf("without an action: %s (%s)", report.Code, report.Reason)
-	}
-	if report := w.check(t, private, key(actions)); !report.Valid {
-		t.Errorf("%s: %s", report.Code, report.Message)
-	}
-	for _, pull := range []string{"ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"} {
-		if !slices.Contains(actions, pull) {
-			t.Errorf("the page lacks %s", pull)
+	actions := []string{"ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}
+	for i, action := range append(actions, "") {
+		if i < len(actions) && !strings.Contains(page(t, "ecr.md"), "`"+action+"`") {
+			t.Errorf("the page lacks %s", action)
+		}
+		id := "AKIAPUBLIC" + strconv.Itoa(i)
+		w.AWS.Keys[id] = cloudtest.AWSKey{Secret: "page-secret-of-aws", Account: "123456789012",
+			Actions: slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return a == action })}
+		report := w.check(t, "public.ecr.aws", awsAuth(id, "page-secret-of-aws"))
+		if report.Valid != (action == "") || !strings.Contains(report.Hint, action) {
+			t.Errorf("without %q: %s: %s %s", action, report.Code, report.Message, report.Hint)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestRoleOfAnOrganization(t *testing.T) {
 		t.Fatalf("%v: %s", err, body)
 	}
 	w.AWS.Roles[role] = cloudtest.AWSRole{Trusts: []string{"AKIANOTHING"}, External: account.ExternalID, Account: "123456789012",
-		Actions: []string{"ecr:GetAuthorizationToken"}}
+		Actions: append([]string{"ecr:GetAuthorizationToken"}, pull...)}
 	spec := instance.JSON(map[string]any{"endpoint": private, "isPrivate": true, "baseContentPath": "team/app",
 		"credentials": map[string]any{"credentialType": "sts", "sts": map[string]string{"arn": role, "externalId": account.ExternalID}}})
 	validate := func(status int) instance.Response {

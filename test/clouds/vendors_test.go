@@ -48,7 +48,7 @@ var key = func() *rsa.PrivateKey {
 // start serves all providers on loopback, and returns a client that finds every host there.
 func start(t *testing.T) (*cloudtest.Clouds, *http.Client) {
 	t.Helper()
-	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken"}
+	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}
 	clouds := &cloudtest.Clouds{
 		AWS: &cloudtest.AWS{Now: time.Now, Keys: map[string]cloudtest.AWSKey{
 			"AKIAREADER":  {Secret: "reader-secret", Account: "123456789012", Actions: all},

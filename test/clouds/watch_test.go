@@ -2,12 +2,14 @@ package clouds
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/service/watch"
@@ -33,7 +35,15 @@ func startWatch(t *testing.T, auth regcheck.Auth) *watched {
 	w.checker.Now = w.now
 	stored := registries.New(w.DB, registries.Limits{}, w.now)
 	w.Service = watch.New(w.DB, stored, w.checker, w.now)
-	var err error
+	err := w.DB.InTx(t.Context(), func(tx *store.Tx) error {
+		project := store.Project{UID: "project", OrgUID: w.Admin.OrgUID, Name: "p", Canonical: "p", CreatedAt: w.now()}
+		return errors.Join(tx.Projects.Insert(t.Context(), project), tx.Channels.Insert(t.Context(), store.Channel{UID: "channel",
+			OrgUID: w.Admin.OrgUID, ProjectUID: project.UID, Component: alerts.RegistryHealth, Type: "http", Active: true,
+			CreatedAt: w.now()}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.uid, err = stored.Create(t.Context(), w.Admin, audit.Origin{}, registries.RegistryInput{Name: "r",
 		Definition: regcheck.Definition{Endpoint: private, BaseContentPath: "team/app", Auth: &auth}})
 	if err != nil {
@@ -74,6 +84,18 @@ func (w *watched) next(t *testing.T) watch.HealthStatus {
 	return read()
 }
 
+// alert returns what is sent first.
+func (w *watched) alert(t *testing.T) string {
+	t.Helper()
+	first, err := store.Read(t.Context(), w.DB, func(tx *store.Tx) (store.Delivery, error) {
+		return tx.Outbox.Next(t.Context(), "channel", w.now())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(first.AlertBody)
+}
+
 // A password that lives a minute is renewed for as long as the registry is watched. While its provider is down, the status is not known.
 func TestWatchRenewsCredentials(t *testing.T) {
 	w := startWatch(t, awsAuth("AKIAREADER", "reader-secret-of-aws"))
@@ -100,6 +122,12 @@ func TestWatchRenewsCredentials(t *testing.T) {
 	}
 	if s.Word() != store.Unknown || w.outcome != watch.Unknown || !strings.Contains(s.State.Message, "api.ecr.eu-west-1.amazonaws.com") {
 		t.Errorf("after 5 minutes: %s, %s", s.Word(), s.State.Message)
+	}
+	for _, text := range []string{"the provider of its credentials is down, not the registry",
+		"api.ecr.eu-west-1.amazonaws.com returned 503"} {
+		if sent := w.alert(t); !strings.Contains(sent, text) {
+			t.Errorf("the alert lacks %q: %s", text, sent)
+		}
 	}
 	w.down.Store(false)
 	if s = w.next(t); s.Word() != store.Healthy || w.outcome != watch.Valid {

@@ -100,7 +100,8 @@ func awsRows() []ambientRow {
 		{"web identity", irsa(good + "\n"), plain, nil, "", ""},
 		{"web identity at ECR Public", irsa(good), ECR{Registry: ECRRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"},
 			Ambient: true}, func(c *cloud) {
-			c.AWS.Roles[podRole] = cloudtest.AWSRole{Trusts: []string{podName}, Actions: []string{"ecr-public:GetAuthorizationToken"}}
+			c.AWS.Roles[podRole] = cloudtest.AWSRole{Trusts: []string{podName},
+				Actions: []string{"ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}}
 		}, "", ""},
 		{"web identity without its file", machine{env: irsa("").env}, plain, nil, FileMissing, tokenAt + " does not exist"},
 		{"web identity with an empty file", irsa(" \n"), plain, nil, FileMissing, "has no token"},

@@ -50,7 +50,7 @@ type cloud struct {
 func newCloud() *cloud {
 	c := &cloud{}
 	down := func() bool { return c.down }
-	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken"}
+	all := []string{"ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}
 	c.AWS = &cloudtest.AWS{Now: clock, Down: down,
 		Keys: map[string]cloudtest.AWSKey{
 			"AKIAREADER":  {Secret: "reader-secret", Account: "123456789012", Actions: all},
