@@ -103,6 +103,11 @@ const (
 	PathRole                 = "/v1/roles/{uid}"
 	PathPermissions          = "/v1/permissions"
 	PathSSO                  = "/v1/sso"
+	PathTenantOIDC           = "/v1/tenants/{uid}/oidc/config"
+	PathTenantSAML           = "/v1/tenants/{uid}/saml/config"
+	PathTenantDomains        = "/v1/tenants/{uid}/domains"
+	PathTenantLogins         = "/v1/tenants/{uid}/sso/auth/providers"
+	PathTenantTokens         = "/v1/tenants/{uid}/authTokenSettings" // #nosec G101 -- a path, not a credential
 	PathAudits               = "/v1/audits"
 	PathAudit                = "/v1/audits/{uid}"
 	PathOpenAPI              = "/v1/openapi.json"

@@ -71,6 +71,7 @@ type Client struct {
 	SSO        SSO
 	Roles      Roles
 	Teams      Teams
+	Tenants    Tenants
 	Devices    Devices
 
 	base      *url.URL
@@ -104,7 +105,7 @@ func New(server string, config Config) (*Client, error) {
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO, c.Roles = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}, Roles{c}
-	c.Devices, c.Teams = Devices{c}, Teams{c}
+	c.Devices, c.Teams, c.Tenants = Devices{c}, Teams{c}, Tenants{c}
 	return c, nil
 }
 

@@ -65,7 +65,8 @@ var (
 	TrustDelete      = action("trust.delete")
 	ProviderUpdate   = action("sso.update") // the identity provider of an organization
 	ProviderDelete   = action("sso.delete")
-	UserLink         = action("user.link") // who a user is at the identity provider
+	UserLink         = action("user.link")     // who a user is at the identity provider
+	TenantUpdate     = action("tenant.update") // a setting of an organization
 	MasterRotate     = action("key.rotateMaster")
 	StoreBackup      = action("store.backup")
 )

@@ -532,6 +532,7 @@ func (s *clientStory) roleCalls() []clientCall {
 
 func (s *clientStory) ssoCalls() []clientCall {
 	spec := api.SSOSpec{Issuer: "https://login.example.com", ClientID: "regwarden", ClientSecret: "secret of the client"}
+	var org string
 	return []clientCall{
 		{"SSO.Set", func(ctx context.Context) { s.must(s.SSO.Set(ctx, spec)) }},
 		{"SSO.Get", func(ctx context.Context) {
@@ -547,6 +548,53 @@ func (s *clientStory) ssoCalls() []clientCall {
 			s.want(*got, api.UserIdentity{Issuer: spec.Issuer, Subject: "ada-7"})
 		}},
 		{"SSO.Delete", func(ctx context.Context) { s.must(s.SSO.Delete(ctx)) }},
+		{"Whoami", func(ctx context.Context) {
+			info, err := s.Whoami(ctx)
+			s.must(err)
+			org = info.TenantUID
+		}},
+		{"Tenants.SetOIDC", func(ctx context.Context) {
+			s.must(s.Tenants.SetOIDC(ctx, org, api.TenantOIDC{IssuerURL: spec.Issuer, ClientID: spec.ClientID,
+				ClientSecret: spec.ClientSecret}))
+		}},
+		{"Tenants.OIDC", func(ctx context.Context) {
+			got, err := s.Tenants.OIDC(ctx, org)
+			s.must(err)
+			s.want(got.IssuerURL, spec.Issuer)
+			s.want(got.IsSSOEnabled, false)
+		}},
+		{"Tenants.SetSAML", func(ctx context.Context) {
+			s.must(s.Tenants.SetSAML(ctx, org, api.TenantSAML{IdentityProvider: "Okta"}))
+		}},
+		{"Tenants.SAML", func(ctx context.Context) {
+			got, err := s.Tenants.SAML(ctx, org)
+			s.must(err)
+			s.want(got.IdentityProvider, "Okta")
+		}},
+		{"Tenants.SetDomains", func(ctx context.Context) {
+			s.must(s.Tenants.SetDomains(ctx, org, api.TenantDomains{Domains: []string{"acme.example"}}))
+		}},
+		{"Tenants.Domains", func(ctx context.Context) {
+			got, err := s.Tenants.Domains(ctx, org)
+			s.must(err)
+			s.want(len(got.Domains), 1)
+		}},
+		{"Tenants.SetLogins", func(ctx context.Context) {
+			s.must(s.Tenants.SetLogins(ctx, org, api.TenantLogins{SSOLogins: []string{"github"}}))
+		}},
+		{"Tenants.Logins", func(ctx context.Context) {
+			got, err := s.Tenants.Logins(ctx, org)
+			s.must(err)
+			s.want(len(got.SSOLogins), 1)
+		}},
+		{"Tenants.SetTokens", func(ctx context.Context) {
+			s.must(s.Tenants.SetTokens(ctx, org, api.TenantTokens{ExpiryTimeMinutes: 60}))
+		}},
+		{"Tenants.Tokens", func(ctx context.Context) {
+			got, err := s.Tenants.Tokens(ctx, org)
+			s.must(err)
+			s.want(got.ExpiryTimeMinutes, 60)
+		}},
 		{"Devices.Begin", func(ctx context.Context) {
 			begun, err := s.Devices.Begin(ctx)
 			s.must(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/regwarden/regwarden/api"
 	_ "github.com/regwarden/regwarden/internal/storage/store" // brings the SQLite driver, to break a store from outside
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
@@ -236,9 +237,11 @@ func TestInternalError(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	known, unknown := client.Login(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
+	var me api.UserInfo
+	client.Do(http.MethodGet, "/v1/users/info", "", "Authorization", known.Authorization).Into(&me)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
-		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams"} {
+		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
@@ -256,7 +259,8 @@ func TestInternalError(t *testing.T) {
 		checkInternalError(t, server, client.Do(request.method, request.path, request.body, "ApiKey", unknown))
 		// The token of a login is cached and needs no store. Every operation needs it, except those on the caller.
 		if !slices.Contains(fromMemory, request.path) {
-			checkInternalError(t, server, client.Do(request.method, request.path, request.body, "Authorization", known.Authorization))
+			path := strings.Replace(request.path, tenant, "/v1/tenants/"+me.TenantUID, 1)
+			checkInternalError(t, server, client.Do(request.method, path, request.body, "Authorization", known.Authorization))
 		}
 	}
 	token := newPlatform(t).token(t, "acme/app", server.URL, "1")

@@ -19,7 +19,10 @@ const ecrSpec = `{"endpoint":"public.ecr.aws","isPrivate":false}`
 
 var helmSpec = object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}}
 
-const noUID = "00000000-0000-4000-8000-000000000000"
+const (
+	noUID  = "00000000-0000-4000-8000-000000000000"
+	tenant = "/v1/tenants/" + noUID
+)
 
 var operations = []protectedOperation{
 	{method: "POST", path: "/v1/auth/logout"},
@@ -144,6 +147,16 @@ var operations = []protectedOperation{
 	{method: "PUT", path: "/v1/sso", body: `{"spec":{"issuer":"https://issuer.example.com","clientId":"a"}}`,
 		fields: []string{"spec.clientId", "spec.issuer"}},
 	{method: "DELETE", path: "/v1/sso"},
+	{method: "GET", path: tenant + "/oidc/config"},
+	{method: "POST", path: tenant + "/oidc/config", body: `{"issuerUrl":"https://issuer.example.com","clientId":"a"}`},
+	{method: "GET", path: tenant + "/saml/config"},
+	{method: "POST", path: tenant + "/saml/config", body: `{"identityProvider":"Okta"}`},
+	{method: "GET", path: tenant + "/domains"},
+	{method: "POST", path: tenant + "/domains", body: `{"domains":["acme.example"]}`},
+	{method: "GET", path: tenant + "/sso/auth/providers"},
+	{method: "POST", path: tenant + "/sso/auth/providers", body: `{"isEnabled":true,"ssoLogins":["github"]}`},
+	{method: "GET", path: tenant + "/authTokenSettings"},
+	{method: "PUT", path: tenant + "/authTokenSettings", body: `{"expiryTimeMinutes":60}`, fields: []string{"expiryTimeMinutes"}},
 	{method: "GET", path: "/v1/users/" + noUID + "/identity"},
 	{method: "PUT", path: "/v1/users/" + noUID + "/identity", body: `{"subject":"a"}`},
 	{method: "GET", path: "/v1/audits"},

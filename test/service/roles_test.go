@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -58,6 +59,9 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/sso", "trust.list"},
 	{"PUT /v1/sso", "trust.create"},
 	{"DELETE /v1/sso", "trust.delete"},
+	{"GET /v1/tenants/.*", byAnyone}, // as if nothing was set, without trust.list
+	{"PUT /v1/tenants/.*/authTokenSettings", "tenant.update"},
+	{"POST /v1/tenants/.*", "trust.create"},
 	{"GET /v1/audits", byAnyone},
 	{"GET /v1/audits/.*", "audit.listAll"},
 	{"GET /v1/(service|clouds/.*)|POST /v1/auth/logout", byAnyone},
@@ -69,7 +73,7 @@ var rolePermissions = map[string][]string{
 		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
 		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "team.list", "team.create", "team.update",
 		"team.delete", "trust.list", "trust.create",
-		"trust.delete", "audit.listAll", "role.list"},
+		"trust.delete", "audit.listAll", "role.list", "tenant.update"},
 	"member": {"registry.get", "registry.validate"},
 	"viewer": {"registry.get", "project.listAll"},
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
@@ -94,7 +98,7 @@ func permissionOf(t *testing.T, op protectedOperation) string {
 }
 
 // scene is what an organization has, for operations to be tried on.
-type scene struct{ registry, helm, project, channel, mute, user, team, key, trust, audit string }
+type scene struct{ org, registry, helm, project, channel, mute, user, team, key, trust, audit string }
 
 // newScene stores registries in the project of the scene.
 func newScene(t *testing.T, admin person, name string) (s scene) {
@@ -109,6 +113,9 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 	s.helm = admin.make("/v1/registries/helm", newRegistry("h-"+name, helmSpec))
 	s.channel = admin.make(channelsOf(s.project), hook("http://127.0.0.1:5000/"))
 	s.mute = admin.make("/v1/alerts/mutes", `{"spec":{"registryUid":"`+s.registry+`","until":"`+tomorrow()+`"}}`)
+	var me api.UserInfo
+	admin.get("/v1/users/info", &me)
+	s.org = me.TenantUID
 	s.user = admin.make("/v1/users", `{"spec":{"emailId":"target-`+name+`@acme.example"}}`)
 	s.team = admin.make("/v1/teams", `{"metadata":{"name":"team of `+name+`"}}`)
 	admin.do("POST", "/v1/apiKeys", newKey("k-"+name, "", tomorrow())).Want(http.StatusCreated).Into(&made)
@@ -120,7 +127,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 
 // on returns the path of an operation on what the scene has.
 func (s scene) on(path string) string {
-	target := map[string]string{"alerts": s.mute,
+	target := map[string]string{"alerts": s.mute, "tenants": s.org,
 		"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
 		"teams": s.team, "projects": s.project, "orgs": noUID}[strings.Split(strings.Replace(path, "/workspaces", "", 1), "/")[2]]
 	if strings.HasPrefix(path, "/v1/registries/helm/") {

@@ -48,8 +48,9 @@ const (
 	CreateTrusts       Permission = "trust.create"
 	DeleteTrusts       Permission = "trust.delete"
 	ReadRoles          Permission = "role.list"
-	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
-	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
+	ReadSettings       Permission = "setting.list"  // of the service, with secrets masked
+	ChangeTenant       Permission = "tenant.update" // settings of the organization
+	RotateServiceKeys  Permission = "key.rotate"    // operators only: the keys serve all organizations
 )
 
 // Role is the uid of a role, which for built-in ones is their name too, or several separated by spaces.
@@ -82,7 +83,7 @@ var BuiltIn = []Definition{
 		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
 		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
 		ConfigureAlerts, ReadSettings, ReadTeams, CreateTeams, ChangeTeams, DeleteTeams,
-		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles}},
+		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles, ChangeTenant}},
 	{Member, "Checks definitions and sees the registries.", true, []Permission{ReadRegistries, ValidateRegistries}},
 	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", true, []Permission{
 		ReadRegistries, ReadAllProjects}},

@@ -265,6 +265,7 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 			tx.Syncs.Schedule(ctx, org.UID, registry.UID, start),
 			tx.Origins.Set(ctx, org.UID, registry.UID, store.Origin{Object: "cluster/ns/Secret/" + org.Name, Entry: "a"}),
 			tx.Mutes.Note(ctx, org.UID, registry.UID, "state"),
+			tx.Settings.Put(ctx, org.UID, "saml", "setting"),
 			tx.Mutes.Insert(ctx, mutes.Mute{UID: uuid.NewString(), OrgUID: org.UID, From: start, Until: start.Add(time.Hour),
 				CreatedAt: start}))
 	})

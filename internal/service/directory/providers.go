@@ -42,7 +42,7 @@ type Provider struct {
 type Providers struct{ *Directory }
 
 // Problems lists the problems of a provider that can be found without the store, under issuer, clientId, clientSecret, name, scopes,
-// emailDomains, claims, ca, syncSsoTeams and defaultTeams.
+// emailDomains, claims, userInfo, ca, syncSsoTeams and defaultTeams.
 func (d Providers) Problems(p Provider) (problems []fault.Field) {
 	name := ""
 	if p.Name != "" {
@@ -51,6 +51,7 @@ func (d Providers) Problems(p Provider) (problems []fault.Field) {
 	for _, field := range []struct{ name, problem string }{{"issuer", trustrule.IssuerProblem(p.Issuer)},
 		{"clientId", textProblem(p.ClientID, maxClientID)}, {"clientSecret", secretProblem(p.Secret)}, {"name", name},
 		{"scopes", scopesProblem(p.Scopes)}, {"emailDomains", domainsProblem(p.EmailDomains)}, {"claims", claimsProblem(p.Claims)},
+		{"userInfo", claimsProblem(p.UserInfo)},
 		{"ca", trustrule.CAProblem(p.CA)}, {"syncSsoTeams", syncProblem(p.Settings)}, {"defaultTeams", manyProblem(p.DefaultTeams)}} {
 		problems = append(problems, fault.FieldProblem(field.name, field.problem)...)
 	}
@@ -148,7 +149,7 @@ func (d Providers) Provider(ctx context.Context, p auth.Principal, org string) (
 }
 
 // Set replaces the identity provider of the caller's organization. A secret that is empty or masked is the stored one, if the issuer stays:
-// it is never sent to another.
+// it is never sent to another. UserInfo that is nil is the stored one too.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
 func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origin, org string, input Provider) error {
@@ -167,11 +168,14 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 		if next.Settings.DefaultTeams, err = teamUIDs(ctx, tx, orgUID, input.DefaultTeams); err != nil {
 			return changeResult{}, err
 		}
+		stored, err := tx.Identities.Provider(ctx, orgUID)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return changeResult{}, err
+		}
+		if input.UserInfo == nil {
+			next.Settings.UserInfo = stored.Settings.UserInfo
+		}
 		if input.Secret == "" || input.Secret.Reveal() == secret.Mask {
-			stored, err := tx.Identities.Provider(ctx, orgUID)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return changeResult{}, err
-			}
 			problem := ""
 			switch next.Secret = stored.Secret; {
 			case stored.Secret != "" && stored.Issuer != input.Issuer:

@@ -229,8 +229,8 @@ func one(query url.Values, name string) string {
 	return ""
 }
 
-// redeem exchanges the code of a response of the provider for tokens, and verifies the ID token. Claims that it lacks are read from the
-// userinfo endpoint.
+// redeem exchanges the code of a response of the provider for tokens, and verifies the ID token. Claims that it lacks, or that the
+// organization reads there first, are those of the userinfo endpoint.
 func (s *SSO) redeem(ctx context.Context, p *provider, begun pending, query url.Values) (
 	token *oauth2.Token, claimed presented, reason string, err error) {
 	if _, given := query["iss"]; (given || p.SendsIssuer) && one(query, "iss") != p.Issuer { // RFC 9207
@@ -251,19 +251,35 @@ func (s *SSO) redeem(ctx context.Context, p *provider, begun pending, query url.
 		subtle.ConstantTimeCompare([]byte(nonce), []byte(begun.Nonce)) != 1 {
 		reason = reasonNonce
 	}
-	if complete(p.Settings, claimed.claims) || reason != "" || err != nil {
+	if complete(p.Settings, claimed.claims) && len(p.Settings.UserInfo) == 0 || reason != "" || err != nil {
 		return token, claimed, reason, err
 	}
 	more, err := p.userInfo(ctx, token)
 	if more != nil && more["sub"] != claimed.subject {
 		return token, claimed, reasonSubject, err
 	}
+	preferUserInfo(p.Settings, claimed.claims, more)
 	for name, value := range more {
 		if _, given := claimed.claims[name]; !given {
 			claimed.claims[name] = value
 		}
 	}
 	return token, claimed, "", err
+}
+
+// preferUserInfo replaces claims of an ID token by those that the organization reads from the userinfo endpoint. Whether an address is
+// verified is only known from where the address is from.
+func preferUserInfo(s identities.Settings, claims, more map[string]any) {
+	for key, name := range s.UserInfo {
+		value, given := more[name]
+		if !given {
+			continue
+		}
+		claims[s.Claim(key)] = value
+		if key == identities.ClaimEmail {
+			delete(claims, "email_verified")
+		}
+	}
 }
 
 // complete reports whether a token has the claims that a login needs.

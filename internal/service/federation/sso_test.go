@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -434,6 +435,18 @@ func TestUserInfoHasWhatTheTokenLacks(t *testing.T) {
 		} else if fault.KindOf(err) != row.kind || row.reason != "" && reasonOf(err) != row.reason {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Claims that the organization reads from the userinfo endpoint first are those, and an address from there is not verified by the token.
+func TestUserInfoFirst(t *testing.T) {
+	s := identities.Settings{Claims: map[string]string{identities.ClaimGroups: "roles"},
+		UserInfo: map[string]string{identities.ClaimEmail: "mail", identities.ClaimGroups: "memberOf", identities.ClaimLastName: "sn"}}
+	claims := map[string]any{"email": "a@x.example", "email_verified": true, "roles": "a", "family_name": "Lovelace"}
+	preferUserInfo(s, claims, map[string]any{"mail": "b@x.example", "memberOf": []any{"b"}})
+	want := map[string]any{"email": "b@x.example", "roles": []any{"b"}, "family_name": "Lovelace"}
+	if !reflect.DeepEqual(claims, want) {
+		t.Errorf("%v", claims)
 	}
 }
 

@@ -30,6 +30,7 @@ type Settings struct {
 	EmailDomains   []string          `json:"emailDomains,omitempty"`   // canonical; empty: all
 	EmailsVerified bool              `json:"emailsVerified,omitempty"` // addresses without the claim email_verified are verified too
 	Claims         map[string]string `json:"claims,omitempty"`         // names of claims, by ClaimEmail and others
+	UserInfo       map[string]string `json:"userInfo,omitempty"`       // like Claims, of the userinfo endpoint: they count before those
 	SyncTeams      bool              `json:"syncTeams,omitempty"`      // a group without a team gets one
 	DefaultTeams   []string          `json:"defaultTeams,omitempty"`   // uids of the teams of a person whose groups have none
 	CA             string            `json:"ca,omitempty"`             // PEM, trusted for the provider in addition

@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/teams"
+	"github.com/regwarden/regwarden/internal/storage/tenants"
 	"github.com/regwarden/regwarden/internal/storage/trusts"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -171,6 +172,7 @@ type Tx struct {
 	Projects   Projects
 	Registries Registries
 	Sessions   Sessions
+	Settings   tenants.Settings
 	Syncs      Syncs
 	Teams      teams.Teams
 	Throttling Throttling
@@ -208,6 +210,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Projects:   Projects{c},
 		Registries: Registries{c},
 		Sessions:   Sessions{c},
+		Settings:   tenants.In(c.db),
 		Syncs:      Syncs{c},
 		Teams:      teams.In(c.db),
 		Throttling: Throttling{c},

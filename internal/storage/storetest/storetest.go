@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"API keys", apiKeys},
 		{"trust rules are stored and deleted with their users", trustRules},
 		{"mutes of alerts", alertMutes},
+		{"settings of organizations", orgSettings},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
 		{"an organization has one identity provider", providers},

@@ -1,5 +1,6 @@
-// Package people has the HTTP operations of teams. It knows requests and responses as values: package server authenticates, decodes and
-// encodes.
+// Package people has the HTTP operations of teams and of settings of organizations.
+//
+// It knows requests and responses as values: package server authenticates, decodes and encodes.
 package people
 
 import (
@@ -9,6 +10,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/tenants"
 )
 
 // Call is one request.
@@ -35,9 +38,14 @@ type Operation struct {
 }
 
 // Handlers handles the operations of this package.
-type Handlers struct{ Directory *directory.Directory }
+type Handlers struct {
+	Directory *directory.Directory
+	Settings  *tenants.Tenants
+	SSO       *federation.SSO
+}
 
 // Operations lists all operations of the package. Each needs credentials.
 func (h Handlers) Operations() []Operation {
-	return teamHandlers{directory.Teams{Directory: h.Directory}}.operations()
+	return append(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(),
+		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations()...)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
@@ -50,6 +51,7 @@ type Server struct {
 	Federation  *federation.Service
 	SSO         *federation.SSO
 	Devices     *federation.Devices
+	Settings    *tenants.Tenants
 	Registries  *registries.Service
 	Checks      *checks.Service
 	Watch       *watch.Service
@@ -108,7 +110,7 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	routes := ofPeople(people.Handlers{Directory: s.Directory})
+	routes := ofPeople(people.Handlers{Directory: s.Directory, Settings: s.Settings, SSO: s.SSO})
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},

@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// Tenants has the operations on settings of an organization, by its uid, which Whoami returns: those of public clients. SSO has more about
+// the identity provider.
+type Tenants struct{ c *Client }
+
+// OIDC returns the identity provider. Without one, its issuer is empty.
+func (t Tenants) OIDC(ctx context.Context, org string) (*api.TenantOIDC, error) {
+	return fetch[api.TenantOIDC](ctx, t.c, request{path: api.PathTenantOIDC, args: []string{org}})
+}
+
+// SetOIDC replaces the identity provider.
+func (t Tenants) SetOIDC(ctx context.Context, org string, to api.TenantOIDC) error {
+	return t.set(ctx, http.MethodPost, api.PathTenantOIDC, org, to)
+}
+
+// SAML returns the SAML configuration, which has no effect.
+func (t Tenants) SAML(ctx context.Context, org string) (*api.TenantSAML, error) {
+	return fetch[api.TenantSAML](ctx, t.c, request{path: api.PathTenantSAML, args: []string{org}})
+}
+
+// SetSAML replaces the SAML configuration.
+func (t Tenants) SetSAML(ctx context.Context, org string, to api.TenantSAML) error {
+	return t.set(ctx, http.MethodPost, api.PathTenantSAML, org, to)
+}
+
+// Domains returns the domains of addresses that the identity provider may bring.
+func (t Tenants) Domains(ctx context.Context, org string) (*api.TenantDomains, error) {
+	return fetch[api.TenantDomains](ctx, t.c, request{path: api.PathTenantDomains, args: []string{org}})
+}
+
+// SetDomains replaces the domains.
+func (t Tenants) SetDomains(ctx context.Context, org string, to api.TenantDomains) error {
+	return t.set(ctx, http.MethodPost, api.PathTenantDomains, org, to)
+}
+
+// Logins returns the logins by other services, which have no effect.
+func (t Tenants) Logins(ctx context.Context, org string) (*api.TenantLogins, error) {
+	return fetch[api.TenantLogins](ctx, t.c, request{path: api.PathTenantLogins, args: []string{org}})
+}
+
+// SetLogins replaces the logins by other services.
+func (t Tenants) SetLogins(ctx context.Context, org string, to api.TenantLogins) error {
+	return t.set(ctx, http.MethodPost, api.PathTenantLogins, org, to)
+}
+
+// Tokens returns the settings of tokens, which have no effect.
+func (t Tenants) Tokens(ctx context.Context, org string) (*api.TenantTokens, error) {
+	return fetch[api.TenantTokens](ctx, t.c, request{path: api.PathTenantTokens, args: []string{org}})
+}
+
+// SetTokens replaces the settings of tokens.
+func (t Tenants) SetTokens(ctx context.Context, org string, to api.TenantTokens) error {
+	return t.set(ctx, http.MethodPut, api.PathTenantTokens, org, to)
+}
+
+func (t Tenants) set(ctx context.Context, method, path, org string, to any) error {
+	return t.c.do(ctx, request{method: method, path: path, args: []string{org}, in: to}, nil)
+}

@@ -1,0 +1,107 @@
+// Package tenants manages settings of organizations: what clients store about single sign-on with the identity provider, and about
+// sessions.
+package tenants
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/tenants"
+)
+
+// Setting is the name of a setting, as it is stored.
+type Setting string
+
+// Settings. That of domains also limits whose addresses an identity provider may bring. The others are stored and returned alone.
+const (
+	SAML    Setting = "saml"
+	Domains Setting = "domains"
+	Logins  Setting = "ssoLogins"
+	Tokens  Setting = "tokens"
+)
+
+// changedBy has the permission that changing a setting requires.
+var changedBy = map[Setting]access.Permission{SAML: access.CreateTrusts, Domains: access.CreateTrusts, Logins: access.CreateTrusts,
+	Tokens: access.ChangeTenant}
+
+// Tenants is safe for concurrent use.
+type Tenants struct {
+	db  *store.DB
+	now func() time.Time
+}
+
+// New returns the settings of an open store.
+func New(db *store.DB, now func() time.Time) *Tenants { return &Tenants{db, now} }
+
+// Get returns a setting of the caller's organization, the zero value if it was never set. Every user may read Tokens. For users without
+// access.ReadTrusts the others look as if they were never set: public clients end at an error.
+func Get[T any](ctx context.Context, t *Tenants, p auth.Principal, of Setting) (value T, err error) {
+	if of != Tokens && !p.Can(access.ReadTrusts) {
+		return value, nil
+	}
+	value, err = store.Read(ctx, t.db, func(tx *store.Tx) (T, error) { return tenants.Get[T](ctx, tx.Settings, p.OrgUID, string(of)) })
+	return value, fault.Wrap("read a setting", err)
+}
+
+// Set stores a setting of the caller's organization as JSON.
+//
+// Faults: Forbidden.
+func (t *Tenants) Set(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting, value any) error {
+	return t.change(ctx, p, origin, of, func(tx *store.Tx) error { return tx.Settings.Put(ctx, p.OrgUID, string(of), value) })
+}
+
+// SetDomains is Set for Domains. The identity provider of the organization gets them too.
+func (t *Tenants) SetDomains(ctx context.Context, p auth.Principal, origin audit.Origin, domains []string) error {
+	return t.change(ctx, p, origin, Domains, func(tx *store.Tx) error {
+		if err := tx.Settings.Put(ctx, p.OrgUID, string(Domains), domains); err != nil {
+			return err
+		}
+		provider, err := tx.Identities.Provider(ctx, p.OrgUID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		provider.Settings.EmailDomains = Canonical(domains)
+		return tx.Identities.PutProvider(ctx, provider)
+	})
+}
+
+// Canonical returns domains as the identity provider has them.
+func Canonical(domains []string) []string {
+	list := make([]string, len(domains))
+	for i, domain := range domains {
+		list[i] = auth.Canonical(domain)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// change makes a change if the caller may, and records it or the refusal.
+func (t *Tenants) change(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting, do func(*store.Tx) error) error {
+	record := p.AuditRecord(origin, audit.TenantUpdate)
+	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), t.now(), string(of), audit.Succeeded
+	refusal := p.May(changedBy[of])
+	if refusal != nil {
+		record.Outcome, record.Reason = audit.Refused, fault.CodeOperationForbidden
+		do = func(*store.Tx) error { return nil }
+	}
+	err := t.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := do(tx); err != nil {
+			return err
+		}
+		return tx.Audits.Append(ctx, record)
+	})
+	if err == nil {
+		err = refusal
+	}
+	return fault.Wrap("change a setting", err)
+}
