@@ -56,6 +56,30 @@ for (const javaScriptEnabled of [true, false]) {
     });
   }
 
+  for (const other of cloud.others) {
+    test(`a registry at ${other.type} is checked, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, "member", { javaScriptEnabled });
+      await page.goto("/console/check");
+      const enter = async (fields) => {
+        for (const [label, value] of Object.entries(fields)) await field(page, label).fill(value);
+      };
+      await field(page, "Endpoint").fill(other.endpoint);
+      await field(page, "Authentication").selectOption(other.type);
+      await field(page, "CA certificate").fill(cloud.ca);
+      await enter({ ...other.fields, ...other.wrong });
+      await page.getByRole("button", { name: "Check", exact: true }).click();
+      await page.getByRole("heading", { name: "Not valid", exact: true }).waitFor();
+      await page.getByText(`Fix: ${other.fix}`).waitFor();
+      await enter(other.fields);
+      await page.getByRole("button", { name: "Check", exact: true }).click();
+      await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
+      const credentials = page.getByRole("region", { name: "Stages" }).getByRole("row", { name: /^Credentials/ });
+      assert.match(await credentials.textContent(), /ok.*issued a password for .*, valid until/s);
+      assert.ok(!(await html(page)).includes(other.fields[other.secret]));
+      if (javaScriptEnabled) await assertAccessible(page);
+    });
+  }
+
   test(`a registry of a cloud is created, edited and checked, JavaScript ${javaScriptEnabled}`, async (t) => {
     const page = await as(t, "admin", { javaScriptEnabled });
     await page.goto("/console/registries/new");
