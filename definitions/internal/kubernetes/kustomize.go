@@ -26,8 +26,8 @@ type kustomization struct {
 
 // KustomizeFormats returns the readers of kustomize.
 func (c *Cluster) KustomizeFormats() []scanner.Reader {
-	return []scanner.Reader{{Name: model.Kustomization, Names: kustomizationNames, Is: isKustomization, Read: c.readKustomization,
-		Keys: []string{"resources", "secretGenerator", "helmCharts", "namespace"}}}
+	return []scanner.Reader{{Name: model.Kustomization, Names: kustomizationNames, Files: kustomizationNames, Is: isKustomization,
+		Read: c.readKustomization, Keys: []string{"resources", "secretGenerator", "helmCharts", "namespace"}}}
 }
 
 // isKustomization recognizes a file by its name, since it may be without kind. Flux has a kind of the same name.

@@ -12,7 +12,7 @@ import (
 
 // ImageFormats reads files that name images without credentials: Compose and Dockerfiles.
 var ImageFormats = []scanner.Reader{
-	{Name: model.Compose, Is: isCompose, Read: readCompose, Keys: []string{"services image"}},
+	{Name: model.Compose, Files: composeNames, Is: isCompose, Read: readCompose, Keys: []string{"services image"}},
 	{Name: model.Dockerfile, Is: isDockerfile, Read: readDockerfile},
 }
 
@@ -33,9 +33,9 @@ func readCompose(f *scanner.File) {
 	}
 }
 
-func isDockerfile(f *scanner.File) bool {
-	return f.HasName("Dockerfile", "Containerfile", "Dockerfile.*", "*.Dockerfile", "*.dockerfile")
-}
+var dockerfileNames = []string{"Dockerfile", "Containerfile", "Dockerfile.*", "*.Dockerfile", "*.dockerfile"}
+
+func isDockerfile(f *scanner.File) bool { return f.HasName(dockerfileNames...) }
 
 // maxStages limits the stages of a Dockerfile.
 const maxStages = 1000

@@ -33,11 +33,11 @@ var pipelines = []struct{ files, scripts string }{
 }
 
 // scriptFiles are files that are scripts as a whole.
-const scriptFiles = "*.sh *.bash Makefile makefile GNUmakefile *.mk Justfile justfile"
+var scriptFiles = strings.Fields("*.sh *.bash Makefile makefile GNUmakefile *.mk Justfile justfile Jenkinsfile *.jenkinsfile Jenkinsfile.*")
 
 // PipelineFormats reads the logins in scripts: of pipelines, which are YAML, and in files of their own.
 var PipelineFormats = []scanner.Reader{
-	{Name: model.Pipeline, Names: pipelineFiles(), Is: isPipeline, Read: readPipeline, Keys: pipelineKeys()},
+	{Name: model.Pipeline, Names: pipelineFiles(), Files: append(pipelineFiles(), "package.json"), Is: isPipeline, Read: readPipeline, Keys: pipelineKeys()},
 	{Name: model.Script, Is: isScript, Read: readScriptFile},
 }
 
@@ -125,7 +125,7 @@ var recipe = lazyregexp.New(`(?m)^\t[@+-]+`)
 var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ \t]*)?(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]*)'|"([^"\n]*)")`)
 
 func isScript(f *scanner.File) bool {
-	return f.HasName(strings.Fields(scriptFiles+" Jenkinsfile *.jenkinsfile Jenkinsfile.*")...) && bytes.Contains(f.Data, []byte("login"))
+	return bytes.Contains(f.Data, []byte("login")) && f.HasName(scriptFiles...)
 }
 
 func readScriptFile(f *scanner.File) {

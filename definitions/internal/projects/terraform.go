@@ -16,8 +16,11 @@ import (
 
 // TerraformFormats returns the readers of terraform show -json, terraform.tfstate and .tf. Manifests in them are objects of the cluster.
 func TerraformFormats(cluster *kubernetes.Cluster) []scanner.Reader {
-	return []scanner.Reader{{Name: model.Terraform, Is: isTerraform, Read: terraform{cluster}.read, Keys: []string{
-		"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
+	t := terraform{cluster}
+	return []scanner.Reader{
+		{Name: model.Terraform, Files: []string{"*.tf"}, Is: isTerraformFile, Read: t.read},
+		{Name: model.Terraform, Is: isTerraformJSON, Read: t.read, Keys: []string{
+			"lineage terraform_version", "format_version values", "format_version planned_values", "format_version resource_changes"}}}
 }
 
 type terraform struct{ cluster *kubernetes.Cluster }
@@ -27,9 +30,13 @@ var terraformFile = lazyregexp.New(`(?m)^[ \t]*(` +
 	`resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry|helm_release|kubernetes_secret(_v1)?|kubernetes_manifest)"?[ \t]` +
 	`|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
 
-func isTerraform(f *scanner.File) bool {
+func isTerraformFile(f *scanner.File) bool {
+	return !f.LooksLikeJSON() && terraformFile.Get().Match(f.Data)
+}
+
+func isTerraformJSON(f *scanner.File) bool {
 	if !f.LooksLikeJSON() {
-		return (!f.IsWalked() || f.Extension() == ".tf") && terraformFile.Get().Match(f.Data)
+		return false
 	}
 	root := f.Root()
 	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {

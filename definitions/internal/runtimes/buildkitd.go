@@ -30,7 +30,7 @@ func isBuildkitd(f *scanner.File) bool {
 	if path.Base(f.Path) == "buildkitd.toml" {
 		return true
 	}
-	return slices.ContainsFunc(f.Toml().Get("registry").Pairs(), func(p node.Pair) bool {
+	return slices.ContainsFunc(f.TomlWith("registry").Get("registry").Pairs(), func(p node.Pair) bool {
 		return hasAny(p.Value, "mirrors", "http", "insecure", "ca", "keypair", "tlsconfigdir")
 	})
 }

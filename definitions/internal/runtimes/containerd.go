@@ -55,12 +55,13 @@ func isHostsFile(f *scanner.File) bool {
 	if path.Base(f.Path) == "hosts.toml" {
 		return true
 	}
-	for _, host := range f.Toml().Get("host").Pairs() {
+	root := f.TomlWith("host", "server")
+	for _, host := range root.Get("host").Pairs() {
 		if hasAny(host.Value, "capabilities", "ca", "client", "skip_verify", "override_path") {
 			return true
 		}
 	}
-	return f.Toml().Get("server").IsText() && hasAny(f.Toml(), "capabilities", "host", "skip_verify", "override_path")
+	return root.Get("server").IsText() && hasAny(root, "capabilities", "host", "skip_verify", "override_path")
 }
 
 func hasAny(n *node.Node, keys ...string) bool {

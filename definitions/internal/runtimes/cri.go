@@ -48,8 +48,9 @@ type criTLS struct {
 }
 
 func isContainerdConfig(f *scanner.File) bool {
+	root := f.TomlWith("cri")
 	for _, name := range criPlugins {
-		if f.Toml().Get("plugins", name, "registry").IsObject() {
+		if root.Get("plugins", name, "registry").IsObject() {
 			return true
 		}
 	}

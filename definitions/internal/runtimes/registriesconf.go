@@ -21,7 +21,7 @@ func isRegistriesConf(f *scanner.File) bool {
 	if path.Base(f.Path) == "registries.conf" || isDropIn(f.Path) {
 		return true
 	}
-	root := f.Toml()
+	root := f.TomlWith("registr", "short-name-mode")
 	for _, registry := range root.Get("registry").Items() {
 		if hasAny(registry, "prefix", "location", "mirror") {
 			return true

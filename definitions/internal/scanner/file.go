@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -34,6 +35,8 @@ type File struct {
 	found    bool // in a directory, and not named itself
 	embedded bool // in a text of another file
 	before   int  // lines of that file before the text
+
+	known *keySet // keys of formats; nil until they are needed
 
 	parsed    bool
 	documents []*node.Node
@@ -90,6 +93,14 @@ func (f *File) Root() *node.Node {
 	return nil
 }
 
+// TomlWith returns the tables of a TOML file that has one of the words, nil for another file.
+func (f *File) TomlWith(words ...string) *node.Node {
+	if slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(f.Data, []byte(word)) }) {
+		return f.Toml()
+	}
+	return nil
+}
+
 // Toml returns the tables of a TOML file, nil if it is not TOML.
 func (f *File) Toml() *node.Node {
 	if !f.parsedTOML {
@@ -103,8 +114,8 @@ func (f *File) Toml() *node.Node {
 
 // LooksLikeJSON reports whether the file begins like a JSON object or array.
 func (f *File) LooksLikeJSON() bool {
-	text := strings.TrimLeft(string(f.Data[:min(len(f.Data), 512)]), " \t\r\n\ufeff")
-	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+	text := bytes.TrimLeft(f.Data[:min(len(f.Data), 512)], " \t\r\n\ufeff")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // sibling reads another file of the tree; name is relative to the directory of f.
@@ -205,10 +216,10 @@ type Reader struct {
 	Names []string
 	// Is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
 	Is func(f *File) bool
-	// Files are patterns like Names; in files of other names, Keys mean nothing.
+	// Files are patterns like Names, which files of a walk must have; those that are neither JSON nor YAML by their name need no Keys.
 	Files []string
-	// Keys are the keys without which Is is false for JSON and YAML, separated by blanks: all of at least one text. They find files
-	// that have too many values to be parsed, among those that are not for this program.
+	// Keys are the keys without which Is is false, separated by blanks: all of at least one text. By them, most files that are not for this
+	// program need not be parsed. Without any, Is must be cheap.
 	Keys []string
 	// Read adds what the file has to f.Scanner.
 	Read func(f *File)
@@ -235,16 +246,25 @@ func (s *Scanner) add(f *File) {
 }
 
 func (s *Scanner) read(f *File) {
-	if f.isIrrelevant() {
-		s.result.Summary.Silent.Unrelated++
-		return
-	}
-	for _, candidate := range s.Formats {
+	isGiven := !f.found || s.Options.Format != ""
+	mayBeKnown := isGiven || f.isProven(0)
+	for i := range s.Formats {
 		s.limits.check()
-		if s.Options.Format == candidate.Name || s.Options.Format == "" && candidate.Is(f) {
+		switch candidate := &s.Formats[i]; {
+		case s.Options.Format == candidate.Name:
 			candidate.Read(f)
 			return
+		case s.Options.Format != "" || !isGiven && !f.mayHave(i):
+		case candidate.Is(f):
+			candidate.Read(f)
+			return
+		default:
+			mayBeKnown = mayBeKnown || candidate.Keys != nil
 		}
+	}
+	if !mayBeKnown {
+		s.result.Summary.Silent.Unrelated++
+		return
 	}
 	f.Unrecognized()
 }

@@ -42,26 +42,26 @@ func (f *File) IsWalked() bool { return f.found }
 
 // HasName reports whether the last elements of the path match one of the patterns, which are those of path.Match.
 func (f *File) HasName(patterns ...string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		at := len(f.Path)
-		for range strings.Count(pattern, "/") + 1 {
-			at = strings.LastIndexByte(f.Path[:max(at, 0)], '/')
-		}
-		return matches(pattern, f.Path[at+1:])
-	})
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return hasName(f.Path, pattern) })
 }
 
-// matches is path.Match, which is slow, after what is literal of the pattern was compared: every file is compared with many patterns.
-func matches(pattern, name string) bool {
-	const special = `*?[]\`
-	first := strings.IndexAny(pattern, special)
-	if first < 0 {
-		return pattern == name
+// hasName is path.Match for the last elements of a path, after what is literal at the end of the pattern was compared: every file is
+// compared with many patterns.
+func hasName(name, pattern string) bool {
+	i, j := len(pattern), len(name)
+	for ; i > 0 && strings.IndexByte(`*?[]\`, pattern[i-1]) < 0; i, j = i-1, j-1 {
+		if j == 0 || name[j-1] != pattern[i-1] {
+			return false
+		}
 	}
-	if !strings.HasPrefix(name, pattern[:first]) || !strings.HasSuffix(name, pattern[strings.LastIndexAny(pattern, special)+1:]) {
-		return false
+	if i == 0 {
+		return j == 0 || name[j-1] == '/'
 	}
-	matched, err := path.Match(pattern, name)
+	at := len(name)
+	for range strings.Count(pattern, "/") + 1 {
+		at = strings.LastIndexByte(name[:max(at, 0)], '/')
+	}
+	matched, err := path.Match(pattern, name[at+1:])
 	return err == nil && matched
 }
 
@@ -72,6 +72,9 @@ func (f *File) isProven(line int) bool {
 		func(r Reader) bool { return f.HasName(r.Names...) }) {
 		return true
 	}
+	if !bytes.Contains(f.Data, []byte("kubernetes.io/dockerc")) {
+		return false
+	}
 	document := documentAt(f.Data, line)
 	return bytes.Contains(document, []byte("Secret")) && bytes.Contains(document, []byte("kind")) &&
 		bytes.Contains(document, []byte("kubernetes.io/dockerc"))
@@ -79,12 +82,6 @@ func (f *File) isProven(line int) bool {
 
 // isData reports whether the file is JSON or YAML by its name.
 func (f *File) isData() bool { return IsOneOf(f.Extension(), ".json", ".yaml", ".yml") }
-
-// isIrrelevant reports whether a file of a walk need not be parsed: it is JSON or YAML without the keys of any format.
-func (f *File) isIrrelevant() bool {
-	return f.found && f.Scanner.Options.Format == "" && f.isData() &&
-		!f.mayBeKnown() && !f.isProven(0)
-}
 
 // documentAt returns the YAML document of a text that has this line.
 func documentAt(text []byte, line int) []byte {

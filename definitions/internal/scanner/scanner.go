@@ -20,7 +20,8 @@ import (
 // been added. A Scanner is used by one goroutine at a time.
 type Scanner struct {
 	Options model.Options
-	Formats []Reader // more specific ones are first
+	Formats []Reader  // more specific ones are first
+	index   *keyIndex // of Formats; nil until it is needed
 
 	result model.Result       // but the registries
 	found  []*model.Registry  // not one slice: growing it would need its memory twice

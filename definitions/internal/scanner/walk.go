@@ -1,6 +1,7 @@
 package scanner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
 		if w.files++; w.files > maxFiles {
 			return fmt.Errorf("%s has more than %d files; give the directories with definitions", path.Join(name, "."), maxFiles)
 		}
-		s.addFile(name, fsys, p, true)
+		s.addWalked(&File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p, found: true}, entry)
 		return nil
 	})
 }
@@ -54,22 +55,31 @@ func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
 	if info.Size() > maxFile {
 		return errTooLarge
 	}
-	s.addFile(name, fsys, p, false)
+	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p}
+	f.Data, err = readFile(fsys, p)
+	s.addRead(f, err)
 	return nil
 }
 
-func (s *Scanner) addFile(name string, fsys fs.FS, p string, found bool) {
-	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p, found: found}
-	var err error
-	if f.Data, err = readFile(fsys, p); errors.Is(err, errTooLarge) {
+// addWalked adds a file of a walk.
+func (s *Scanner) addWalked(f *File, entry fs.DirEntry) {
+	info, err := entry.Info()
+	if err == nil {
+		f.Data, err = readRegular(f.Tree, f.Path, info)
+	}
+	s.addRead(f, err)
+}
+
+// addRead adds a file that was read, or the error of reading it.
+func (s *Scanner) addRead(f *File, err error) {
+	switch {
+	case err == nil:
+		s.add(f)
+	case errors.Is(err, errTooLarge):
 		s.result.Summary.Silent.TooLarge++
-		return
-	}
-	if err != nil {
+	default:
 		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file cannot be read: %v.", err)
-		return
 	}
-	s.add(f)
 }
 
 var errTooLarge = fmt.Errorf("larger than %d MiB", maxFile>>20)
@@ -80,9 +90,14 @@ func readFile(fsys fs.FS, p string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is outside of the directory that is read", p)
 	}
 	info, err := fs.Lstat(fsys, p)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	return readRegular(fsys, p, info)
+}
+
+func readRegular(fsys fs.FS, p string, info fs.FileInfo) ([]byte, error) {
+	switch {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case info.Size() > maxFile:
@@ -93,9 +108,9 @@ func readFile(fsys fs.FS, p string) ([]byte, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	data, err := io.ReadAll(io.LimitReader(opened, maxFile+1))
-	if err == nil && len(data) > maxFile {
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow
+	if _, err = data.ReadFrom(io.LimitReader(opened, maxFile+1)); err == nil && data.Len() > maxFile {
 		err = errTooLarge
 	}
-	return data, err
+	return data.Bytes(), err
 }

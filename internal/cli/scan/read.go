@@ -138,7 +138,8 @@ func (r *reader) inTree(path, name, directory string, read func(*tree) error) er
 		return cannotRead(path, err)
 	}
 	defer root.Close()
-	t := &tree{FS: root.FS(), name: filepath.ToSlash(name), exclude: r.exclude, hidden: r.changes[path].names}
+	t := &tree{FS: root.FS(), root: root, name: filepath.ToSlash(name), exclude: r.exclude, hidden: r.changes[path].names}
+	defer t.leave()
 	if err := t.addAbove(directory); err != nil {
 		return err
 	}

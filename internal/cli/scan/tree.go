@@ -17,6 +17,9 @@ const ignoreFile = ".regwardenignore"
 // tree is a directory without what patterns exclude. Files that others refer to can be opened although they are excluded.
 type tree struct {
 	fs.FS
+	root     *os.Root             // of FS
+	at       string               // the directory of the file that was opened last
+	in       *os.Root             // of that; nil if there is none
 	name     string               // as the user named the directory
 	exclude  []pattern            // of the command line
 	above    []ignoreList         // of the directories above
@@ -31,6 +34,8 @@ type ignoreList struct {
 	prefix   string
 	patterns []pattern
 }
+
+func (t *tree) hasPatterns() bool { return len(t.exclude)+len(t.above)+len(t.lists) > 0 }
 
 // excludes reports whether a path of the tree is excluded. Patterns of the command line also match the path as results show it.
 func (t *tree) excludes(name string, isDir bool) bool {
@@ -55,6 +60,9 @@ func (t *tree) ReadDir(directory string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(t.FS, directory)
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ignoreFile && e.Type().IsRegular() }) {
 		t.read(directory)
+	}
+	if t.hidden == nil && !t.hasPatterns() {
+		return entries, err
 	}
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		name := path.Join(directory, e.Name())
@@ -149,12 +157,40 @@ func (t *tree) exists(name string) error {
 	return nil
 }
 
-// Open implements fs.FS.
+// Open implements fs.FS. A walk opens all files of a directory, which is found once for them.
 func (t *tree) Open(name string) (fs.File, error) {
 	if err := t.exists(name); err != nil {
 		return nil, err
 	}
-	return t.FS.Open(name)
+	directory, base := path.Split(name)
+	if directory == "" || !fs.ValidPath(name) || t.enter(path.Clean(directory)) != nil {
+		return t.FS.Open(name)
+	}
+	if opened, err := t.in.Open(base); err == nil {
+		return opened, nil
+	}
+	return t.FS.Open(name) // a link to another directory of the tree, or the error
+}
+
+// enter makes in the root of a directory.
+func (t *tree) enter(directory string) error {
+	if t.in != nil && t.at == directory {
+		return nil
+	}
+	t.leave()
+	in, err := t.root.OpenRoot(directory)
+	if err == nil {
+		t.at, t.in = directory, in
+	}
+	return err
+}
+
+// leave closes the directory that was entered last.
+func (t *tree) leave() {
+	if t.in != nil {
+		_ = t.in.Close()
+		t.in = nil
+	}
 }
 
 // Stat implements fs.StatFS.
