@@ -51,7 +51,7 @@ func TestRulesOfConsumers(t *testing.T) {
 		{"docker uses the same key", "config.json",
 			`{"auths": {"one.test": {"auth": "YTpi"}, "https://one.test": {"auth": "YTpj"}}}`, "skipped shadowed"},
 		{"a Service", "config.json", auth("registry.a.svc:5000"), "notice onlyFromTheCluster"},
-		{"a pull Secret for the node", "secret.yaml", zarfState, "notice onlyFromTheNode,notice plainHttp"},
+		{"a pull Secret for the node", "secret.yaml", zarfState, "notice onlyFromTheNode,notice plainHttpFallback"},
 		{"a Secret that a pod mounts", "all.yaml", opaque, "notice notUsedByConsumer"},
 		{"a Secret that no pod mounts", "all.yaml", opaque[:strings.Index(opaque, "---")], "problem wrongShape"},
 		{"a template of Argo CD", "secret.yaml", argoTemplate, "notice ignoredField"},

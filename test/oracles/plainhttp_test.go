@@ -1,12 +1,16 @@
 package oracles_test
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	containerd "github.com/containerd/containerd/v2/core/remotes/docker/config"
 	"github.com/docker/docker/registry"
 	"github.com/google/go-containerregistry/pkg/name"
 	"pgregory.net/rapid"
@@ -39,7 +43,10 @@ func wayOf(r model.Registry) string {
 }
 
 // waysOf reads files, and returns how the first definition of a host is used.
-func waysOf(t *rapid.T, files map[string]string) map[string]string {
+func waysOf(t interface {
+	Context() context.Context
+	Fatal(args ...any)
+}, files map[string]string) map[string]string {
 	tree := fstest.MapFS{}
 	for file, text := range files {
 		tree[file] = &fstest.MapFile{Data: []byte(text)}
@@ -142,4 +149,36 @@ func TestFluxPlainHTTP(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What containerd tries when kubelet pulls, without a hosts.toml, is what its own package says.
+func TestContainerdPlainHTTP(t *testing.T) {
+	var transport *http.Transport // before what falls back to plain HTTP is around it
+	hosts := containerd.ConfigureHosts(t.Context(), containerd.HostOptions{UpdateClient: func(client *http.Client) error {
+		transport = client.Transport.(*http.Transport)
+		return nil
+	}})
+	for _, host := range append(slices.Clone(dockerHosts), "localhost:80", "localhost:443", "127.0.0.1:80", "[::1]:80", "[::1]",
+		"registry.example.com", "registry.example.com:80", "localhost.example.com:5000") {
+		theirs, err := hosts(host)
+		if err != nil || len(theirs) != 1 {
+			t.Fatal(err, theirs)
+		}
+		want := onlyTLS
+		if theirs[0].Client.Transport != transport {
+			want = thenPlain
+		}
+		switch {
+		case theirs[0].Scheme == "http":
+			want = onlyPlain
+		case transport.TLSClientConfig.InsecureSkipVerify:
+			want += unverified
+		}
+		secret := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"auths": {%q: {"auth": "dTpw"}}}`, host))
+		got := waysOf(t, map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n" +
+			"type: kubernetes.io/dockerconfigjson\ndata: {.dockerconfigjson: " + secret + "}\n"})[host]
+		if got != want {
+			t.Errorf("%s: %q, containerd's own %q", host, got, want)
+		}
+	}
 }

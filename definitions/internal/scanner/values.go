@@ -124,19 +124,16 @@ func AddNotice(r *model.Registry, code model.NoticeCode, format string, args ...
 	r.Notices = append(r.Notices, model.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// ReachedFrom adds a notice about a host that is each node of a cluster. containerd, which pulls for kubelet, connects to it without TLS.
+// ReachedFrom adds a notice about a host that is each node of a cluster.
 func ReachedFrom(r *model.Registry, host string) {
 	if !isLoopback(hostname(host)) {
 		return // Found notes Services
 	}
 	AddNotice(r, model.NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
-	if r.Consumer == model.Kubelet {
-		SetPlainHTTP(r, "containerd")
-	}
 }
 
-// noteHost adds what follows from the host for every format: docker treats the machine itself as a registry that may have no TLS, and
-// Services are reached from their cluster only.
+// noteHost adds what follows from the host for every format: docker and containerd, which pulls for kubelet, treat the machine itself as a
+// registry that may have no TLS, and Services are reached from their cluster only.
 func noteHost(r *model.Registry) {
 	host, isTLS := HostOf(r.Definition.Endpoint), strings.HasPrefix(r.Definition.Endpoint, "https://")
 	switch name := hostname(host); {
@@ -144,6 +141,23 @@ func noteHost(r *model.Registry) {
 		AddNotice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
 	case isTLS && r.Consumer == model.Docker && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}):
 		withoutTLS(r, "docker verifies no certificate of the machine itself, and connects without TLS if the registry has none.")
+	case isTLS && r.Consumer == model.Kubelet && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}):
+		noteContainerd(r, strings.TrimPrefix(host[strings.LastIndexByte(host, ']')+1:], name))
+	}
+}
+
+// noteContainerd makes a registry on the machine itself, whose host ends with a port or without one, what it is for containerd.
+func noteContainerd(r *model.Registry, port string) {
+	switch port {
+	case ":80":
+		SetPlainHTTP(r, "containerd")
+	case "", ":443":
+		auth := *r.Definition.Auth
+		auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+		r.Definition.Auth = &auth
+		AddNotice(r, model.NoticeInsecureSkipVerify, "containerd verifies no certificate of the machine itself.")
+	default:
+		withoutTLS(r, "containerd verifies no certificate of the machine itself, and connects without TLS if the registry has none.")
 	}
 }
 
