@@ -55,6 +55,7 @@ const (
 	Render               Format = "render"
 	GitLabRunner         Format = "gitlab-runner"
 	CRIO                 Format = "crio"
+	RKE                  Format = "rke"
 	CloudInit            Format = "cloud-init"
 	Butane               Format = "butane"
 	Fleet                Format = "fleet"

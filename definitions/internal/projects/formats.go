@@ -63,6 +63,9 @@ var fileFormats = []fileFormat{
 	{name: model.CRIO, consumer: model.Podman, files: "crio.conf crio.conf.d/*.conf", root: "crio.image", entries: []fileEntry{
 		{at: "crio.image", address: "pause_image", store: "pause_image_auth_file", image: true},
 		{at: "crio.image", configFile: "global_auth_file"}}},
+	{name: model.RKE, consumer: model.Docker, files: anyYAML, root: "private_registries", entries: []fileEntry{
+		{at: "private_registries[]", address: "url", standard: "docker.io", username: "user", password: pass,
+			store: "ecr_credential_plugin"}}},
 	{name: model.CloudInit, files: "user-data* cloud-init*.yaml cloud-init*.yml cloud-config*.yaml cloud-config*.yml", root: "write_files",
 		embedded: embedded{"write_files[]", "path", "content"}},
 	{name: model.Butane, files: "*.bu *.butane *.fcc", root: "storage.files",

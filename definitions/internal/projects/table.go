@@ -204,6 +204,8 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 		return
 	case address == "" || address == "*" || e.ociOnly && !strings.HasPrefix(address, "oci://"):
 		return
+	case username == nil && password == nil && store == nil && !e.image && e.username != "":
+		return // a registry that is used without credentials, and no content of it
 	case username == nil && password == nil && store == nil:
 		f.Scanner.Reference(at, t.name, t.consumer, strings.TrimPrefix(address, "https://"))
 		return
@@ -218,6 +220,8 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 		entry.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}
 	switch {
+	case store != nil && scanner.IsECR(entry.Address):
+		entry.Reason, entry.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
 	case store != nil:
 		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
 	case slices.ContainsFunc([]*node.Node{username, password}, isComputed):
