@@ -23,7 +23,8 @@ var HelmFormats = []scanner.Reader{
 	{Name: model.HelmChart, Names: []string{"Chart.yaml", "requirements.yaml"}, Is: isHelmChart, Keys: []string{"apiVersion name version",
 		"dependencies repository name"},
 		Read: readHelmChart},
-	{Name: model.Helmfile, Names: helmfileNames, Files: helmfileNames, Is: isHelmfile, Keys: []string{"releases chart name", "repositories url name"},
+	{Name: model.Helmfile, Names: helmfileNames, Files: helmfileNames, Is: isHelmfile,
+		Keys: []string{"releases chart name", "repositories url name"},
 		Read: readHelmfile},
 }
 

@@ -221,7 +221,8 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 	}
 	switch {
 	case store != nil && scanner.IsECR(entry.Address):
-		entry.Reason, entry.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
+		entry.Reason, entry.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password "+
+			"of AWS."
 	case store != nil:
 		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
 	case slices.ContainsFunc([]*node.Node{username, password}, isComputed):

@@ -49,8 +49,8 @@ func TestKeysOfUTF16(t *testing.T) {
 func TestHasName(t *testing.T) {
 	for _, name := range []string{"a", "Chart.yaml", "x/Chart.yaml", "xChart.yaml", ".github/workflows/a.yml", "b/.github/workflows/a.yml",
 		"workflows/a.yml", "helmfile.d/b.yaml", "Dockerfile.dev", "a.Dockerfile", "Dockerfile", ""} {
-		for _, pattern := range []string{"Chart.yaml", "*.yaml", ".github/workflows/*.yml", "helmfile.d/*.yaml", "Dockerfile.*", "*.Dockerfile",
-			"*hart*.yaml", "[aC]hart.yaml", "workflows/a.yml", "*"} {
+		for _, pattern := range []string{"Chart.yaml", "*.yaml", ".github/workflows/*.yml", "helmfile.d/*.yaml", "Dockerfile.*",
+			"*.Dockerfile", "*hart*.yaml", "[aC]hart.yaml", "workflows/a.yml", "*"} {
 			parts, n := strings.Split(name, "/"), strings.Count(pattern, "/")+1
 			want, _ := path.Match(pattern, strings.Join(parts[max(0, len(parts)-n):], "/"))
 			if got := (&File{Path: name}).HasName(pattern); got != want {
