@@ -38,6 +38,7 @@ func TestAPIServer(t *testing.T) {
 	server.createKinds(t)
 	t.Run("objects are read as their files", func(t *testing.T) { testObjects(t, server, binary) })
 	t.Run("objects of the chart are admitted", func(t *testing.T) { testChart(t, server) })
+	t.Run("Helm installs the chart", func(t *testing.T) { testInstall(t, server) })
 	t.Run("rejected Secrets are reported", func(t *testing.T) { testRejectedSecrets(t, server, binary) })
 }
 
