@@ -107,6 +107,7 @@ const (
 	PathTenantSAML           = "/v1/tenants/{uid}/saml/config"
 	PathTenantDomains        = "/v1/tenants/{uid}/domains"
 	PathTenantLogins         = "/v1/tenants/{uid}/sso/auth/providers"
+	PathTenantPasswords      = "/v1/tenants/{uid}/password/policy"   // #nosec G101 -- a path, not a credential
 	PathTenantTokens         = "/v1/tenants/{uid}/authTokenSettings" // #nosec G101 -- a path, not a credential
 	PathAudits               = "/v1/audits"
 	PathAudit                = "/v1/audits/{uid}"
@@ -131,6 +132,8 @@ type AuthenticateRequest struct {
 	EmailID  string        `json:"emailId"`
 	Org      string        `json:"org"`
 	Password secret.String `json:"password"`
+
+	NewPassword secret.String `json:"newPassword,omitempty"` // replaces the password, also one that has expired; empty: it stays
 }
 
 // AuthenticateResponse is the response of PathAuthenticate and PathRefresh. RefreshToken is missing when an
@@ -198,6 +201,18 @@ func (e *Error) Error() string {
 		return text
 	}
 	return text + " (" + e.Ref + ")"
+}
+
+// ReasonPasswordExpired is the reason of a refused login with the right password: it has to be replaced.
+const ReasonPasswordExpired = "passwordExpired" // #nosec G101 -- a word, not a credential
+
+// Reason returns the reason of a refused request, "" if it has none.
+func (e *Error) Reason() string {
+	var details struct{ Reason string }
+	if e.Status == http.StatusUnprocessableEntity || json.Unmarshal(e.Details, &details) != nil {
+		return ""
+	}
+	return details.Reason
 }
 
 // Fields returns the problems of the fields of a refused request.

@@ -78,3 +78,18 @@ type TenantLogins struct {
 type TenantTokens struct {
 	ExpiryTimeMinutes int `json:"expiryTimeMinutes"`
 }
+
+// TenantPasswordPolicy is what an organization requires of passwords in addition to the rules for all, for GET and POST
+// PathTenantPasswords.
+type TenantPasswordPolicy struct {
+	IsRegex              bool   `json:"isRegex"`
+	Regex                string `json:"regex"` // of RE2; replaces the numbers of characters
+	MinLength            int    `json:"minLength"`
+	MaxLength            int    `json:"maxLength"`
+	MinDigits            int    `json:"minNumOfDigits"`
+	MinSmallLetters      int    `json:"minNumOfSmallLetters"`
+	MinBlockLetters      int    `json:"minNumOfBlockLetters"`
+	MinSpecialCharacters int    `json:"minNumOfSpecialCharacters"`
+	ExpiryDurationInDays int    `json:"expiryDurationInDays"` // 0: passwords do not expire
+	FirstReminderInDays  int    `json:"firstReminderInDays"`  // stored and returned alone
+}

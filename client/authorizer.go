@@ -36,6 +36,7 @@ type authorizer struct {
 
 	lock      chan struct{}
 	password  secret.String
+	next      secret.String // replaces password at the next login
 	token     secret.String
 	refresh   secret.String
 	refreshAt time.Time // zero if the expiry of the token is not known
@@ -43,7 +44,7 @@ type authorizer struct {
 
 func newAuthorizer(c *Client, config Config) *authorizer {
 	a := &authorizer{client: c, apiKey: config.APIKey, email: config.Email, org: config.Org, password: config.Password,
-		onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "", hasToken: config.RefreshToken != "",
+		next: config.NewPassword, onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "", hasToken: config.RefreshToken != "",
 		lock: make(chan struct{}, 1)}
 	a.setStoredTokens(config.Token, config.RefreshToken)
 	return a
@@ -178,8 +179,12 @@ func (a *authorizer) login(ctx context.Context) (secret.String, error) {
 	if !a.hasLogin {
 		return a.token, nil
 	}
-	return a.exchange(ctx, request{method: http.MethodPost, path: api.PathAuthenticate, anonymous: true,
-		in: api.AuthenticateRequest{EmailID: a.email, Org: a.org, Password: a.password}})
+	token, err := a.exchange(ctx, request{method: http.MethodPost, path: api.PathAuthenticate, anonymous: true,
+		in: api.AuthenticateRequest{EmailID: a.email, Org: a.org, Password: a.password, NewPassword: a.next}})
+	if err == nil && a.next != "" {
+		a.password, a.next = a.next, ""
+	}
+	return token, err
 }
 
 // exchange sends credentials and stores the tokens of the response.

@@ -35,6 +35,8 @@ type Config struct {
 	Email    string
 	Org      string // may be empty where the server has a default organization
 	Password secret.String
+	// NewPassword replaces Password at the first login, also if that has expired. It may be empty.
+	NewPassword secret.String
 
 	Token        secret.String
 	RefreshToken secret.String

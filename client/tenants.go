@@ -51,6 +51,16 @@ func (t Tenants) SetLogins(ctx context.Context, org string, to api.TenantLogins)
 	return t.set(ctx, http.MethodPost, api.PathTenantLogins, org, to)
 }
 
+// PasswordPolicy returns what the organization requires of passwords.
+func (t Tenants) PasswordPolicy(ctx context.Context, org string) (*api.TenantPasswordPolicy, error) {
+	return fetch[api.TenantPasswordPolicy](ctx, t.c, request{path: api.PathTenantPasswords, args: []string{org}})
+}
+
+// SetPasswordPolicy replaces what the organization requires of passwords.
+func (t Tenants) SetPasswordPolicy(ctx context.Context, org string, to api.TenantPasswordPolicy) error {
+	return t.set(ctx, http.MethodPost, api.PathTenantPasswords, org, to)
+}
+
 // Tokens returns the settings of tokens, which have no effect.
 func (t Tenants) Tokens(ctx context.Context, org string) (*api.TenantTokens, error) {
 	return fetch[api.TenantTokens](ctx, t.c, request{path: api.PathTenantTokens, args: []string{org}})

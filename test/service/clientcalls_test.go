@@ -587,6 +587,14 @@ func (s *clientStory) ssoCalls() []clientCall {
 			s.must(err)
 			s.want(len(got.SSOLogins), 1)
 		}},
+		{"Tenants.SetPasswordPolicy", func(ctx context.Context) {
+			s.must(s.Tenants.SetPasswordPolicy(ctx, org, api.TenantPasswordPolicy{ExpiryDurationInDays: 999}))
+		}},
+		{"Tenants.PasswordPolicy", func(ctx context.Context) {
+			got, err := s.Tenants.PasswordPolicy(ctx, org)
+			s.must(err)
+			s.want(got.ExpiryDurationInDays, 999)
+		}},
 		{"Tenants.SetTokens", func(ctx context.Context) {
 			s.must(s.Tenants.SetTokens(ctx, org, api.TenantTokens{ExpiryTimeMinutes: 60}))
 		}},

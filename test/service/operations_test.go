@@ -155,6 +155,8 @@ var operations = []protectedOperation{
 	{method: "POST", path: tenant + "/domains", body: `{"domains":["acme.example"]}`},
 	{method: "GET", path: tenant + "/sso/auth/providers"},
 	{method: "POST", path: tenant + "/sso/auth/providers", body: `{"isEnabled":true,"ssoLogins":["github"]}`},
+	{method: "GET", path: tenant + "/password/policy"},
+	{method: "POST", path: tenant + "/password/policy", body: `{"minLength":15}`},
 	{method: "GET", path: tenant + "/authTokenSettings"},
 	{method: "PUT", path: tenant + "/authTokenSettings", body: `{"expiryTimeMinutes":60}`, fields: []string{"expiryTimeMinutes"}},
 	{method: "GET", path: "/v1/users/" + noUID + "/identity"},

@@ -60,7 +60,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"PUT /v1/sso", "trust.create"},
 	{"DELETE /v1/sso", "trust.delete"},
 	{"GET /v1/tenants/.*", byAnyone}, // as if nothing was set, without trust.list
-	{"PUT /v1/tenants/.*/authTokenSettings", "tenant.update"},
+	{"(PUT|POST) /v1/tenants/.*/(authTokenSettings|password/policy)", "tenant.update"},
 	{"POST /v1/tenants/.*", "trust.create"},
 	{"GET /v1/audits", byAnyone},
 	{"GET /v1/audits/.*", "audit.listAll"},

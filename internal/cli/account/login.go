@@ -30,12 +30,13 @@ type login struct {
 	keyStdin, passwordStdin bool
 	insecureHTTP, web       bool
 	workload                workload
+	rules                   string // for new passwords
 }
 
 // Login returns the command that logs in to a server.
 func (p Commands) Login() *cobra.Command {
 	cmd := &cobra.Command{Use: "login [URL]", Short: "Log in to a server", Args: command.AtMostOneArg}
-	l := &login{Call: manage.Call{Cmd: cmd}}
+	l := &login{Call: manage.Call{Cmd: cmd}, rules: p.PasswordRules}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		l.Ctx = cmd.Context()
 		return manage.Explain(cmd, l.run(strings.Join(args, "")))
@@ -172,6 +173,12 @@ func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
 			info, err = l.whoami(to.Server, config)
 		}
 	}
+	if l.mustReplacePassword(err) {
+		fmt.Fprintln(l.Cmd.ErrOrStderr(), "Your password has expired.")
+		if config.NewPassword, err = command.PromptPassword(l.Cmd.InOrStdin(), "New password: ", l.rules); err == nil {
+			info, err = l.whoami(to.Server, config)
+		}
+	}
 	if err == nil && l.org != "" && l.keyStdin && !strings.EqualFold(strings.TrimSpace(l.org), info.OrgName) {
 		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", output.Shown(info.OrgName)))
 	}
@@ -212,6 +219,12 @@ func (l *login) needsOrg(err error) bool {
 	refused, ok := errors.AsType[*api.Error](err)
 	return ok && l.org == "" && command.IsTerminal(l.Cmd.InOrStdin()) &&
 		slices.ContainsFunc(refused.Fields(), func(p regcheck.Problem) bool { return p.Field == "org" })
+}
+
+// mustReplacePassword reports whether the server refused an expired password, and another one can be entered.
+func (l *login) mustReplacePassword(err error) bool {
+	refused, ok := errors.AsType[*api.Error](err)
+	return ok && refused.Reason() == api.ReasonPasswordExpired && command.IsTerminal(l.Cmd.InOrStdin()) && !l.passwordStdin
 }
 
 // Logout returns the command that ends a login.

@@ -17,6 +17,8 @@ const (
 	ReasonUnknown   = "unknown"  // well-formed, but the key or session does not exist
 	ReasonMismatch  = "mismatch" // token and API key belong to different users
 
+	ReasonPasswordExpired = refusedExpired // login: right, and to be replaced
+
 	ReasonIdle        = "idle"        // refresh and console: not used for too long
 	ReasonReused      = "reused"      // refresh: consumed before; the session is now ended
 	ReasonAhead       = "ahead"       // refresh: newer than the store, which was restored from a backup
@@ -74,6 +76,12 @@ var refreshMessages = map[string]string{
 
 func refreshRefused(reason string) *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeInvalidRefreshToken, Reason: reason, Message: refreshMessages[reason]}
+}
+
+// passwordExpired is the response of a login with the right password, which has expired.
+func passwordExpired() *fault.Error {
+	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeAuthenticationFailed, Reason: ReasonPasswordExpired,
+		Message: "Your password has expired. Log in with newPassword, or in the console, to set another one."}
 }
 
 // loginRefused is the same response for every refused login (ASVS 6.3.8).

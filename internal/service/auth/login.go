@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -25,7 +26,9 @@ import (
 type Credentials struct {
 	Email, Org string
 	Password   secret.String
-	Undecoded  []fault.Field // decoding problems, returned together with the others
+	// NewPassword replaces the password of a login that succeeds, also if that has expired. It may be empty.
+	NewPassword secret.String
+	Undecoded   []fault.Field // decoding problems, returned together with the others
 }
 
 // problems lists all problems of the credentials, regardless of any account.
@@ -33,7 +36,17 @@ func (c Credentials) problems() []fault.Field {
 	return fault.Join(c.Undecoded, slices.Concat(
 		fault.FieldProblem("emailId", LookupProblem(c.Email)),
 		fault.FieldProblem("org", LookupProblem(c.Org)),
-		fault.FieldProblem("password", passwordProblem(c.Password))))
+		fault.FieldProblem("password", passwordProblem(c.Password)), c.newProblems()))
+}
+
+func (c Credentials) newProblems() []fault.Field {
+	switch {
+	case c.NewPassword == "":
+		return nil
+	case c.NewPassword == c.Password:
+		return fault.FieldProblem("newPassword", "must differ from the current password")
+	}
+	return newPasswordProblems("newPassword", c.NewPassword, c.Email, c.Org)
 }
 
 // Logins log users in and change their passwords. It is safe for concurrent use.
@@ -92,6 +105,9 @@ func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, 
 		if err != nil {
 			return session, err
 		}
+		if newHash, err = a.renew(ctx, matches, newHash, c.NewPassword); err != nil {
+			return session, err
+		}
 		if session, err = a.record(ctx, matches, newHash); !errors.Is(err, errOvertaken) {
 			return session, err
 		}
@@ -114,6 +130,7 @@ type attempt struct {
 	stale   bool // the state was read before a wait
 
 	reserved bool // admitted: that it is overtaken later makes it no other attempt
+	renewed  bool // the login sets another password
 }
 
 // attemptRuns is how often the steps of an attempt are run at most, each time after it was overtaken.
@@ -255,7 +272,7 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		if refusal != "" {
 			record.Outcome, record.Object = audit.Refused, ""
 		}
-		if alert, err = a.count(ctx, tx, refusal == "", now); err != nil {
+		if alert, err = a.count(ctx, tx, refusal == "" || refusal == refusedExpired, now); err != nil {
 			return err
 		}
 		return tx.Audits.Append(ctx, record)
@@ -263,7 +280,11 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 	if err == nil && alert && a.l.config.Log != nil {
 		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", alertAfter)
 	}
-	if err == nil && refusal != "" {
+	switch {
+	case err != nil:
+	case refusal == refusedExpired:
+		err = passwordExpired()
+	case refusal != "":
 		err = loginRefused()
 	}
 	return session, err
@@ -275,16 +296,22 @@ const (
 	refusedUnknownUser = "unknownUser"
 	refusedPassword    = "wrongPassword" // #nosec G101 -- a word, not a credential
 	refusedDisabled    = "disabled"
+	refusedExpired     = "passwordExpired" // #nosec G101 -- a word, not a credential
 )
 
 // storeLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
 // every case, so that the response time does not depend on the reason.
 func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Session, matches bool, newHash string) (string, error) {
+	policy, err := passwordpolicy.Of(a.org.PasswordPolicy)
+	if err != nil {
+		return "", err
+	}
+	expired := !a.renewed && policy.Expired(a.user.PasswordChangedAt, session.CreatedAt)
 	verified := "-" // matches no stored hash; "" is the hash of users without a password
-	if matches {
+	if matches && !expired {
 		verified = a.user.PasswordHash
 	}
-	err := tx.Users.NoteLogin(ctx, a.user.UID, verified, newHash, session.CreatedAt)
+	err = tx.Users.NoteLogin(ctx, a.user.UID, verified, newHash, session.CreatedAt)
 	notStored := errors.Is(err, store.ErrNotFound)
 	if err != nil && !notStored {
 		return "", fmt.Errorf("store a login: %w", err)
@@ -298,8 +325,13 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 		return refusedPassword, nil
 	case notStored && !a.user.DisabledAt.IsZero(): // costs one hash like every login
 		return refusedDisabled, nil
+	case expired:
+		return refusedExpired, nil
 	case notStored: // changed or disabled during hashing
 		return "", errOvertaken
+	}
+	if err := a.noteRenewal(ctx, tx, newHash, session.CreatedAt); err != nil {
+		return "", err
 	}
 	if err := tx.Sessions.Insert(ctx, session); err != nil || a.reference == nil {
 		return "", err

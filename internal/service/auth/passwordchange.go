@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -48,6 +49,9 @@ func (l *Logins) changePassword(ctx context.Context, p Principal, origin audit.O
 		if err := c.lookUpCaller(ctx); err != nil {
 			return fault.Wrap("change a password", err)
 		}
+		if err := passwordpolicy.Check(c.org.PasswordPolicy, "newPassword", next); err != nil {
+			return err
+		}
 		if err := c.admit(ctx); err != nil {
 			return fault.Wrap("change a password", err)
 		}
@@ -78,6 +82,9 @@ func (c *passwordChange) lookUpCaller(ctx context.Context) error {
 	return c.l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if c.user, err = tx.Users.Get(ctx, c.p.OrgUID, c.p.UserUID); err != nil {
 			return fault.Wrap("look up the caller", asNotFound(err, "User not found."))
+		}
+		if c.org, err = tx.Orgs.Get(ctx, c.p.OrgUID); err != nil {
+			return err
 		}
 		c.account = []byte(c.user.UID)
 		return c.readState(ctx, tx)
@@ -174,4 +181,32 @@ func (l *Logins) PasswordProblems(p Principal, current, next secret.String) []fa
 		problems = fault.FieldProblem("newPassword", "must differ from the current password")
 	}
 	return problems
+}
+
+// renew returns the hash of the new password of a login with the right one, or that of verify.
+func (a *attempt) renew(ctx context.Context, matches bool, newHash string, next secret.String) (string, error) {
+	if !matches || next == "" {
+		return newHash, nil
+	}
+	if err := passwordpolicy.Check(a.org.PasswordPolicy, "newPassword", next); err != nil {
+		return "", err
+	}
+	a.renewed = true
+	return a.l.passwords.hashFor(ctx, a.hashCaller(), next)
+}
+
+// noteRenewal stores when a login set another password, whose hash is stored already, and ends the other sessions.
+func (a *attempt) noteRenewal(ctx context.Context, tx *store.Tx, hash string, now time.Time) error {
+	if !a.renewed {
+		return nil
+	}
+	if err := tx.Users.ChangePassword(ctx, a.org.UID, a.user.UID, hash, hash, now); err != nil {
+		return err
+	}
+	if err := tx.Sessions.EndOfUser(ctx, a.org.UID, a.user.UID, "", EndedByPassword, now); err != nil {
+		return err
+	}
+	return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID,
+		ActorName: a.user.Email, Method: audit.MethodPassword, Action: audit.PasswordChange, Object: a.user.UID, Outcome: audit.Succeeded,
+		Origin: a.origin})
 }

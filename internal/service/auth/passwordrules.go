@@ -19,7 +19,11 @@ const (
 
 // Problems lists the problems of a new password under the given field name. The password must not be one of names, such
 // as email and organization. There are no composition rules (63B-4 forbids them).
-func (p *Passwords) Problems(field string, password secret.String, names ...string) []fault.Field {
+func (*Passwords) Problems(field string, password secret.String, names ...string) []fault.Field {
+	return newPasswordProblems(field, password, names...)
+}
+
+func newPasswordProblems(field string, password secret.String, names ...string) []fault.Field {
 	if problem := passwordProblem(password); problem != "" {
 		return fault.FieldProblem(field, problem)
 	}

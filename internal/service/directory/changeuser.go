@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -236,6 +237,9 @@ func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, 
 	}
 	if problems := d.passwords.Problems("password", password, user.Email, org.Name); len(problems) > 0 {
 		return "", fault.InvalidFields(problems...)
+	}
+	if err := passwordpolicy.Check(org.PasswordPolicy, "password", password); err != nil {
+		return "", err
 	}
 	return d.passwords.Hash(ctx, p.OrgUID, password)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/membership"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -58,10 +59,17 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 	return visibleUser(user), err
 }
 
-// hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
+// hashIfAllowed checks the password by the policy of the organization, and hashes it before the transaction, which must be short, but not for a caller who will be refused.
 func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input NewUser) (string, error) {
 	if !p.Can(access.CreateUsers) || input.WithoutPassword {
 		return "", nil
+	}
+	org, err := store.Read(ctx, d.db, func(tx *store.Tx) (store.Org, error) { return p.Org(ctx, tx, input.Org) })
+	if err != nil {
+		return "", fault.Wrap("look up an organization", err)
+	}
+	if err := passwordpolicy.Check(org.PasswordPolicy, "password", input.Password); err != nil {
+		return "", err
 	}
 	return d.passwords.Hash(ctx, p.OrgUID, input.Password)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/tenants"
 )
@@ -25,11 +26,13 @@ const (
 	Domains Setting = "domains"
 	Logins  Setting = "ssoLogins"
 	Tokens  Setting = "tokens"
+
+	passwords Setting = "passwordPolicy"
 )
 
 // changedBy has the permission that changing a setting requires.
 var changedBy = map[Setting]access.Permission{SAML: access.CreateTrusts, Domains: access.CreateTrusts, Logins: access.CreateTrusts,
-	Tokens: access.ChangeTenant}
+	Tokens: access.ChangeTenant, passwords: access.ChangeTenant}
 
 // Tenants is safe for concurrent use.
 type Tenants struct {
@@ -73,6 +76,29 @@ func (t *Tenants) SetDomains(ctx context.Context, p auth.Principal, origin audit
 		provider.Settings.EmailDomains = Canonical(domains)
 		return tx.Identities.PutProvider(ctx, provider)
 	})
+}
+
+// PasswordPolicy returns the password policy of the caller's organization. Every user may read it.
+func (t *Tenants) PasswordPolicy(ctx context.Context, p auth.Principal) (policy passwordpolicy.Policy, err error) {
+	org, err := store.Read(ctx, t.db, func(tx *store.Tx) (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) })
+	if err == nil {
+		policy, err = passwordpolicy.Of(org.PasswordPolicy)
+	}
+	return policy, fault.Wrap("read the password policy", err)
+}
+
+// SetPasswordPolicy replaces the password policy of the caller's organization. Passwords that are set are not checked again, but expire.
+//
+// Faults: Invalid with the fields of passwordpolicy.Policy.Problems; Forbidden.
+func (t *Tenants) SetPasswordPolicy(ctx context.Context, p auth.Principal, origin audit.Origin, policy passwordpolicy.Policy) error {
+	if problems := policy.Problems(); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	text, err := policy.Text()
+	if err != nil {
+		return err
+	}
+	return t.change(ctx, p, origin, passwords, func(tx *store.Tx) error { return tx.Orgs.SetPasswordPolicy(ctx, p.OrgUID, text) })
 }
 
 // Canonical returns domains as the identity provider has them.

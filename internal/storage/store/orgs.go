@@ -12,17 +12,19 @@ import (
 type Org struct {
 	UID, Name, Canonical string
 	CreatedAt            time.Time
+	PasswordPolicy       string // of package passwordpolicy; empty: none
 }
 
 const (
 	sqlInsertOrg  = `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ($1, $2, $3, $4)`
-	sqlOrgByName  = `SELECT uid, name, canonical, created_at FROM orgs WHERE canonical = $1`
-	sqlOrgByUID   = `SELECT uid, name, canonical, created_at FROM orgs WHERE uid = $1`
-	sqlOrgs       = `SELECT uid, name, canonical, created_at FROM orgs ORDER BY canonical`
+	sqlOrgByName  = `SELECT uid, name, canonical, created_at, password_policy FROM orgs WHERE canonical = $1`
+	sqlOrgByUID   = `SELECT uid, name, canonical, created_at, password_policy FROM orgs WHERE uid = $1`
+	sqlOrgs       = `SELECT uid, name, canonical, created_at, password_policy FROM orgs ORDER BY canonical`
 	sqlRenameOrg  = `UPDATE orgs SET name = $1, canonical = $2 WHERE uid = $3`
+	sqlSetPolicy  = `UPDATE orgs SET password_policy = $1 WHERE uid = $2`
 	sqlLockKeyset = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlLockOrg    = `UPDATE orgs SET name = name WHERE uid = $1`
-	sqlAnyOrg     = `SELECT uid, name, canonical, created_at FROM orgs LIMIT 1`
+	sqlAnyOrg     = `SELECT uid, name, canonical, created_at, password_policy FROM orgs LIMIT 1`
 
 	// A new unique value takes the lock of a deletion on PostgreSQL: no transaction can add a row that refers to the organization
 	// before this one ends.
@@ -43,7 +45,7 @@ const (
 )
 
 func scanOrg(row rows.Scanner, o *Org) error {
-	return row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt))
+	return row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy)
 }
 
 // Orgs reads and changes organizations.
@@ -57,6 +59,11 @@ func (tx Orgs) Insert(ctx context.Context, o Org) error {
 // Rename changes the name of an organization. Its canonical name being taken is ErrExists.
 func (tx Orgs) Rename(ctx context.Context, o Org) error {
 	return tx.db.ChangeOne(ctx, sqlRenameOrg, o.Name, o.Canonical, o.UID)
+}
+
+// SetPasswordPolicy replaces the password policy of an organization.
+func (tx Orgs) SetPasswordPolicy(ctx context.Context, uid, policy string) error {
+	return tx.db.ChangeOne(ctx, sqlSetPolicy, policy, uid)
 }
 
 // ByName looks an organization up by its canonical name.

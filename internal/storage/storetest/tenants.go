@@ -20,9 +20,17 @@ func orgSettings(t *testing.T, db *store.DB) {
 				return err
 			}
 		}
+		if err := tx.Orgs.SetPasswordPolicy(ctx, acme.UID, `{"minLength":20}`); err != nil {
+			return err
+		}
 		return tx.Settings.Put(ctx, rival.UID, "domains", setting{})
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		for uid, want := range map[string]string{acme.UID: `{"minLength":20}`, rival.UID: ""} {
+			if org, err := tx.Orgs.Get(ctx, uid); err != nil || org.PasswordPolicy != want {
+				t.Errorf("password policy %q: %v", org.PasswordPolicy, err)
+			}
+		}
 		for _, tt := range []struct {
 			org, name string
 			want      setting

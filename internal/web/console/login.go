@@ -71,12 +71,18 @@ func (h loginHandlers) page(c *call, form *forms.Form, org, next string) loginPa
 func (h loginHandlers) login(c *call) error {
 	org := c.PostFormValue("org")
 	reference, end, err := h.auth.Logins.LoginConsole(c.Context(), c.origin,
-		auth.Credentials{Org: org, Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password"))})
+		auth.Credentials{Org: org, Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password")),
+			NewPassword: secret.String(c.PostFormValue("newPassword"))})
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		h.count(err)
 	}
 	if err != nil {
-		return c.showAgain(err, "login.html", "Log in", h.page(c, newLoginForm().Refuse(c, err), "", c.next()))
+		form := newLoginForm()
+		if c.PostFormValue("newPassword") != "" || fault.Visible(err).Reason == auth.ReasonPasswordExpired {
+			form.Fields = append(form.Fields, forms.Field{Name: "newPassword", Label: "New password", Type: "password",
+				Hint: auth.PasswordHint, Autocomplete: "new-password"})
+		}
+		return c.showAgain(err, "login.html", "Log in", h.page(c, form.Refuse(c, err), "", c.next()))
 	}
 	h.begin(c, reference, end)
 	return c.redirect(c.next(), "")

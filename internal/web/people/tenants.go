@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/web/fieldnames"
@@ -53,6 +54,8 @@ func (h tenantHandlers) operations() []Operation {
 		{Method: "POST", Path: api.PathTenantDomains, Handle: sets(h.domainsProblems, h.setDomains), Announced: true},
 		{Method: "GET", Path: api.PathTenantLogins, Handle: shows(h.getLogins)},
 		{Method: "POST", Path: api.PathTenantLogins, Handle: sets(loginsProblems, h.setLogins), Announced: true},
+		{Method: "GET", Path: api.PathTenantPasswords, Handle: shows(h.getPasswords)},
+		{Method: "POST", Path: api.PathTenantPasswords, Handle: sets(passwordProblems, h.setPasswords), Announced: true},
 		{Method: "GET", Path: api.PathTenantTokens, Handle: shows(h.getTokens)},
 		{Method: "PUT", Path: api.PathTenantTokens, Handle: sets(tokensProblems, h.setTokens), Announced: true},
 	}
@@ -291,4 +294,31 @@ func tokensProblems(body *api.TenantTokens) []fault.Field {
 // setTokens is PUT /v1/tenants/{uid}/authTokenSettings.
 func (h tenantHandlers) setTokens(c Call, body api.TenantTokens) error {
 	return h.settings.Set(c.Context(), c.Principal, c.Origin, tenants.Tokens, body)
+}
+
+// getPasswords is GET /v1/tenants/{uid}/password/policy.
+func (h tenantHandlers) getPasswords(c Call) (any, error) {
+	p, err := h.settings.PasswordPolicy(c.Context(), c.Principal)
+	return api.TenantPasswordPolicy{IsRegex: p.Regex != "", Regex: p.Regex, MinLength: p.MinLength, MaxLength: p.MaxLength,
+		MinDigits: p.Digits, MinSmallLetters: p.SmallLetters, MinBlockLetters: p.BlockLetters, MinSpecialCharacters: p.Special,
+		ExpiryDurationInDays: p.ExpiryDays, FirstReminderInDays: p.ReminderDays}, err
+}
+
+func policyOf(body *api.TenantPasswordPolicy) passwordpolicy.Policy {
+	return passwordpolicy.Policy{Regex: body.Regex, MinLength: body.MinLength, MaxLength: body.MaxLength, Digits: body.MinDigits,
+		SmallLetters: body.MinSmallLetters, BlockLetters: body.MinBlockLetters, Special: body.MinSpecialCharacters,
+		ExpiryDays: body.ExpiryDurationInDays, ReminderDays: body.FirstReminderInDays}
+}
+
+func passwordProblems(body *api.TenantPasswordPolicy) []fault.Field {
+	problems := policyOf(body).Problems()
+	if body.IsRegex != (body.Regex != "") {
+		problems = append(problems, fault.Field{Field: "isRegex", Problem: "must be true with regex, and false without"})
+	}
+	return problems
+}
+
+// setPasswords is POST /v1/tenants/{uid}/password/policy.
+func (h tenantHandlers) setPasswords(c Call, body api.TenantPasswordPolicy) error {
+	return h.settings.SetPasswordPolicy(c.Context(), c.Principal, c.Origin, policyOf(&body))
 }

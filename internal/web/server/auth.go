@@ -29,7 +29,7 @@ func (h loginHandlers) authenticate(c *call) (response, error) {
 		return response{}, err
 	}
 	tokens, err := h.auth.Logins.Login(c.Context(), c.origin, auth.Credentials{
-		Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
+		Email: body.EmailID, Org: body.Org, Password: body.Password, NewPassword: body.NewPassword, Undecoded: wrong})
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		h.metrics.Login(err)
 	}
