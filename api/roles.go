@@ -24,7 +24,7 @@ type RoleMetadata struct {
 type RoleSpec struct {
 	Permissions []string `json:"permissions"`
 	Scope       string   `json:"scope"` // tenant or project
-	Type        string   `json:"type"`  // system: a built-in role
+	Type        string   `json:"type"`  // system for a built-in role, user for one of the organization
 }
 
 // RoleStatus is the status of a role.
@@ -37,4 +37,23 @@ type Permissions struct {
 	Name        string   `json:"name"`
 	Scope       string   `json:"scope"` // tenant or project
 	Permissions []string `json:"permissions"`
+}
+
+// RoleRequest is the body of POST PathRoles and PUT PathRole. The annotation description says what a role is for.
+type RoleRequest struct {
+	Metadata RoleRequestMetadata `json:"metadata"`
+	Spec     RoleRequestSpec     `json:"spec"`
+}
+
+// RoleRequestMetadata names a role.
+type RoleRequestMetadata struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// RoleRequestSpec is what a role grants. Its type is ignored.
+type RoleRequestSpec struct {
+	Permissions []string `json:"permissions"`
+	Scope       string   `json:"scope"`
+	Type        string   `json:"type,omitempty"`
 }

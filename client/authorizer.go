@@ -44,8 +44,9 @@ type authorizer struct {
 
 func newAuthorizer(c *Client, config Config) *authorizer {
 	a := &authorizer{client: c, apiKey: config.APIKey, email: config.Email, org: config.Org, password: config.Password,
-		next: config.NewPassword, onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "", hasToken: config.RefreshToken != "",
-		lock: make(chan struct{}, 1)}
+		next: config.NewPassword, onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "",
+		hasToken: config.RefreshToken != "",
+		lock:     make(chan struct{}, 1)}
 	a.setStoredTokens(config.Token, config.RefreshToken)
 	return a
 }

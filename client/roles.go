@@ -20,6 +20,21 @@ func (r Roles) Get(ctx context.Context, uid string) (*api.Role, error) {
 	return fetch[api.Role](ctx, r.c, request{path: api.PathRole, args: []string{uid}})
 }
 
+// Create defines a role and returns its uid.
+func (r Roles) Create(ctx context.Context, role api.RoleRequest) (uid string, err error) {
+	return r.c.create(ctx, api.PathRoles, role)
+}
+
+// Replace replaces a role that the organization defines.
+func (r Roles) Replace(ctx context.Context, uid string, by api.RoleRequest) error {
+	return r.c.put(ctx, api.PathRole, by, uid)
+}
+
+// Delete deletes a role that no user, team and trust rule has.
+func (r Roles) Delete(ctx context.Context, uid string) error {
+	return r.c.delete(ctx, api.PathRole, uid)
+}
+
 // Permissions returns the permissions that roles can grant, by what they are about.
 func (r Roles) Permissions(ctx context.Context) ([]api.Permissions, error) {
 	all, err := fetch[[]api.Permissions](ctx, r.c, request{path: api.PathPermissions})

@@ -61,6 +61,9 @@ var (
 	TeamCreate       = action("team.create")
 	TeamUpdate       = action("team.update") // its name, members or roles
 	TeamDelete       = action("team.delete")
+	RoleCreate       = action("role.create") // of an organization
+	RoleUpdate       = action("role.update")
+	RoleDelete       = action("role.delete")
 	TrustCreate      = action("trust.create") // a rule by which tokens of another issuer are accepted
 	TrustDelete      = action("trust.delete")
 	ProviderUpdate   = action("sso.update") // the identity provider of an organization

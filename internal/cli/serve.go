@@ -36,6 +36,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/outbound"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/service/wording"
@@ -240,6 +241,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Watch:       watch.New(db, stored, checker, time.Now),
 		ContentSync: contentsync.New(db, stored, checker, time.Now),
 		Alerts:      alerting,
+		Roles:       roles.New(db, time.Now),
 		Settings:    tenants.New(db, time.Now),
 		Mutes:       mutehandlers.Handlers{Mutes: mutes.New(db, time.Now)},
 		Expiry:      expiryhandlers.Handlers{Service: expiries.Service{Registries: stored, Keys: authService.APIKeys, Now: time.Now}},

@@ -511,6 +511,8 @@ func (s *clientStory) trustCalls(p *platform) []clientCall {
 }
 
 func (s *clientStory) roleCalls() []clientCall {
+	own, role := "", api.RoleRequest{Metadata: api.RoleRequestMetadata{Name: "Operators"},
+		Spec: api.RoleRequestSpec{Permissions: []string{"registry.get"}, Scope: "project"}}
 	return []clientCall{
 		{"Roles.List", func(ctx context.Context) {
 			roles, err := client.Collect(s.Roles.List(ctx))
@@ -522,6 +524,13 @@ func (s *clientStory) roleCalls() []clientCall {
 			s.must(err)
 			s.want(role.Spec.Scope, "project")
 		}},
+		{"Roles.Create", func(ctx context.Context) {
+			var err error
+			own, err = s.Roles.Create(ctx, role)
+			s.must(err)
+		}},
+		{"Roles.Replace", func(ctx context.Context) { s.must(s.Roles.Replace(ctx, own, role)) }},
+		{"Roles.Delete", func(ctx context.Context) { s.must(s.Roles.Delete(ctx, own)) }},
 		{"Roles.Permissions", func(ctx context.Context) {
 			all, err := s.Roles.Permissions(ctx)
 			s.must(err)

@@ -229,7 +229,7 @@ func TestUnavailable(t *testing.T) {
 
 // fromMemory are the operations that ask the store for nothing but who calls.
 var fromMemory = []string{"/v1/users/info", "/v1/service", alerts, "/v1/registries/pack", "/v1/registries/pack/summary",
-	"/v1/clouds/aws/account/sts", "/v1/roles", "/v1/roles/admin", "/v1/permissions", "/v1/orgs/" + noUID + "/contents"}
+	"/v1/clouds/aws/account/sts", "/v1/permissions", "/v1/orgs/" + noUID + "/contents"}
 
 // A store that lost its tables is our fault: 500, with nothing of it shown.
 func TestInternalError(t *testing.T) {
@@ -241,7 +241,7 @@ func TestInternalError(t *testing.T) {
 	client.Do(http.MethodGet, "/v1/users/info", "", "Authorization", known.Authorization).Into(&me)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
-		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings"} {
+		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}

@@ -31,7 +31,8 @@ var neverSeen = []struct{ responses, why string }{
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
 	{`POST /v1/(auth/(logout|device)|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{` +
 		`uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{` +
-		`alertUid\}/test|users|users/summary|users/auth/tokens/revoke|teams|teams/summary|apiKeys|apiKeys/revoke|trustRules|alerts/mutes|` +
+		`alertUid\}/test|users|users/summary|users/auth/tokens/revoke|roles|` +
+		`teams|teams/summary|apiKeys|apiKeys/revoke|trustRules|alerts/mutes|` +
 		`tenants/\{uid\}/(oidc/config|saml/config|domains|sso/auth/providers|password/policy)|` +
 		`alerts/confirmations/\{token\}) 503`,
 		"an unavailable store is tested next to the store"},

@@ -56,6 +56,9 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"POST /v1/trustRules", "trust.create"},
 	{"DELETE /v1/trustRules/.*", "trust.delete"},
 	{"GET /v1/(roles(/.*)?|permissions)", "role.list"},
+	{"POST /v1/roles", "role.create"},
+	{"PUT /v1/roles/.*", "role.update"},
+	{"DELETE /v1/roles/.*", "role.delete"},
 	{"GET /v1/sso", "trust.list"},
 	{"PUT /v1/sso", "trust.create"},
 	{"DELETE /v1/sso", "trust.delete"},
@@ -67,15 +70,19 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/(service|clouds/.*)|POST /v1/auth/logout", byAnyone},
 }
 
+// customRole stands for a role that the organization defines.
+const customRole = "custom"
+
 // rolePermissions are those of docs/roles.md.
 var rolePermissions = map[string][]string{
 	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
 		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "team.list", "team.create", "team.update",
 		"team.delete", "trust.list", "trust.create",
-		"trust.delete", "audit.listAll", "role.list", "tenant.update"},
-	"member": {"registry.get", "registry.validate"},
-	"viewer": {"registry.get", "project.listAll"},
+		"trust.delete", "audit.listAll", "role.list", "role.create", "role.update", "role.delete", "tenant.update"},
+	customRole: {"registry.get", "registry.sync", "audit.listAll", "user.list"},
+	"member":   {"registry.get", "registry.validate"},
+	"viewer":   {"registry.get", "project.listAll"},
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"project.listAll"},
 	"none":    {},
@@ -98,7 +105,7 @@ func permissionOf(t *testing.T, op protectedOperation) string {
 }
 
 // scene is what an organization has, for operations to be tried on.
-type scene struct{ org, registry, helm, project, channel, mute, user, team, key, trust, audit string }
+type scene struct{ role, org, registry, helm, project, channel, mute, user, team, key, trust, audit string }
 
 // newScene stores registries in the project of the scene.
 func newScene(t *testing.T, admin person, name string) (s scene) {
@@ -117,6 +124,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 	admin.get("/v1/users/info", &me)
 	s.org = me.TenantUID
 	s.user = admin.make("/v1/users", `{"spec":{"emailId":"target-`+name+`@acme.example"}}`)
+	s.role = admin.make("/v1/roles", roleBody("role of "+name, "project", "registry.get"))
 	s.team = admin.make("/v1/teams", `{"metadata":{"name":"team of `+name+`"}}`)
 	admin.do("POST", "/v1/apiKeys", newKey("k-"+name, "", tomorrow())).Want(http.StatusCreated).Into(&made)
 	s.key = made.UID
@@ -127,7 +135,7 @@ func newScene(t *testing.T, admin person, name string) (s scene) {
 
 // on returns the path of an operation on what the scene has.
 func (s scene) on(path string) string {
-	target := map[string]string{"alerts": s.mute, "tenants": s.org,
+	target := map[string]string{"alerts": s.mute, "tenants": s.org, "roles": s.role,
 		"registries": s.registry, "users": s.user, "apiKeys": s.key, "trustRules": s.trust, "audits": s.audit,
 		"teams": s.team, "projects": s.project, "orgs": noUID}[strings.Split(strings.Replace(path, "/workspaces", "", 1), "/")[2]]
 	if strings.HasPrefix(path, "/v1/registries/helm/") {
@@ -165,7 +173,12 @@ func TestMatrixOfRoles(t *testing.T) {
 	theirs := newRival(t, server)
 	for role, permissions := range rolePermissions {
 		s := newScene(t, admin, role)
-		uid := admin.make("/v1/users", newUser("as-"+role+"@acme.example", object{"roles": []string{role}}))
+		named := []string{role, role}
+		if role == customRole {
+			body := roleBody("Role", "tenant", permissions...)
+			named = []string{admin.make("/v1/roles", body), theirs.make("/v1/roles", body)}
+		}
+		uid := admin.make("/v1/users", newUser("as-"+role+"@acme.example", object{"roles": named[:1]}))
 		if role == "registry-editor" || role == "auditor" { // the same by a team
 			team := admin.make("/v1/teams", instance.JSON(object{"metadata": object{"name": role},
 				"spec": object{"users": []string{uid}, "roles": []string{role}}}))
@@ -173,7 +186,7 @@ func TestMatrixOfRoles(t *testing.T) {
 			admin.do("PUT", "/v1/teams/"+team+"/roles", `{"roles":["`+role+`"]}`).Want(http.StatusNoContent)
 		}
 		caller, _ := loggedIn(t, server, "as-"+role+"@acme.example", instance.Org, matePassword)
-		theirs.make("/v1/users", newUser(role+"@rival.example", object{"roles": []string{role}}))
+		theirs.make("/v1/users", newUser(role+"@rival.example", object{"roles": named[1:]}))
 		rival, _ := loggedIn(t, server, role+"@rival.example", "Rival", matePassword)
 		for _, op := range inOrder() {
 			needs, path := permissionOf(t, op), s.on(op.path)
@@ -313,7 +326,7 @@ func TestRolesAreListed(t *testing.T) {
 		}
 	}
 	admin.get("/v1/roles", &roles)
-	if len(roles.Items) != len(rolePermissions)-1 { // none is no role
+	if len(roles.Items) != len(rolePermissions)-2 { // none is no role
 		t.Errorf("%d roles", len(roles.Items))
 	}
 	for _, role := range roles.Items {

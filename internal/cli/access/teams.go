@@ -92,6 +92,10 @@ func (p Commands) createTeam() *cobra.Command {
 	var projects []string
 	cmd := p.Command("create NAME", "Create a team; print its uid", command.OneArg, func(c *manage.Call, args []string) error {
 		team.Metadata.Name = args[0]
+		var err error
+		if team.Spec.Roles, err = roleUIDs(c, team.Spec.Roles); err != nil {
+			return err
+		}
 		uid, err := c.Client.Teams.Create(c.Ctx, team)
 		if err == nil && len(projects) > 0 {
 			if err = c.Client.Teams.SetProjects(c.Ctx, uid, withRoles(projects)...); err != nil {
@@ -124,7 +128,11 @@ func (p Commands) setTeam() *cobra.Command {
 			return command.Usage(c.Cmd, errors.New("give what changes, with --role, --project or --new-name"))
 		}
 		if given("role") {
-			if err := c.Client.Teams.SetRoles(c.Ctx, team, withoutNone(roles)...); err != nil {
+			uids, err := roleUIDs(c, withoutNone(roles))
+			if err == nil {
+				err = c.Client.Teams.SetRoles(c.Ctx, team, uids...)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
@@ -95,6 +96,9 @@ func (u users) createUser() *cobra.Command {
 			return err
 		}
 		if user.Spec.Password, err = newPassword(c.Cmd, u.PasswordRules, fromStdin); err != nil {
+			return err
+		}
+		if user.Spec.Roles, err = roleUIDs(c, user.Spec.Roles); err != nil {
 			return err
 		}
 		uid, err := c.Client.Users.Create(c.Ctx, user)
@@ -244,7 +248,11 @@ func (u users) setRole() *cobra.Command {
 		if len(roles) == 0 { // the API takes it for member
 			return command.Usage(c.Cmd, errors.New("--role must be "+roleNames))
 		}
-		if err := c.Client.Users.SetRole(c.Ctx, user, roles...); err != nil {
+		uids, err := roleUIDs(c, roles)
+		if err == nil {
+			err = c.Client.Users.SetRole(c.Ctx, user, uids...)
+		}
+		if err != nil {
 			return err
 		}
 		c.Changed("Set the role of the user %s to %s.", user, strings.Join(roles, ", "))
@@ -275,13 +283,15 @@ func (u users) setProjects() *cobra.Command {
 	return cmd
 }
 
-// withRoles reads projects of the form NAME or NAME:ROLE. What follows a colon and is not a role is part of the name.
+// withRoles reads projects of the form NAME or NAME:ROLE, with the uid of a role that the organization defines. What follows a colon and is
+// not a role is part of the name.
 func withRoles(given []string) []api.UserProject {
 	projects := make([]api.UserProject, len(given))
 	for i, project := range given {
 		projects[i] = api.UserProject{ProjectUID: project, Roles: []string{"member"}}
 		at := strings.LastIndex(project, ":")
-		if at > 0 && slices.Contains(strings.Fields(strings.ReplaceAll(projectRoles, ",", "")), project[at+1:]) {
+		if at > 0 && (uuid.Validate(project[at+1:]) == nil ||
+			slices.Contains(strings.Fields(strings.ReplaceAll(projectRoles, ",", "")), project[at+1:])) {
 			projects[i] = api.UserProject{ProjectUID: project[:at], Roles: []string{project[at+1:]}}
 		}
 	}

@@ -48,6 +48,9 @@ const (
 	CreateTrusts       Permission = "trust.create"
 	DeleteTrusts       Permission = "trust.delete"
 	ReadRoles          Permission = "role.list"
+	CreateRoles        Permission = "role.create"
+	ChangeRoles        Permission = "role.update"
+	DeleteRoles        Permission = "role.delete"
 	ReadSettings       Permission = "setting.list"  // of the service, with secrets masked
 	ChangeTenant       Permission = "tenant.update" // settings of the organization
 	RotateServiceKeys  Permission = "key.rotate"    // operators only: the keys serve all organizations
@@ -83,7 +86,7 @@ var BuiltIn = []Definition{
 		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
 		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
 		ConfigureAlerts, ReadSettings, ReadTeams, CreateTeams, ChangeTeams, DeleteTeams,
-		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles, ChangeTenant}},
+		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles, CreateRoles, ChangeRoles, DeleteRoles, ChangeTenant}},
 	{Member, "Checks definitions and sees the registries.", true, []Permission{ReadRegistries, ValidateRegistries}},
 	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", true, []Permission{
 		ReadRegistries, ReadAllProjects}},
@@ -108,14 +111,15 @@ func rolesOf(include func(Definition) bool) (roles []Role) {
 	return roles
 }
 
-// Problem returns why roles cannot be given, "" if they can: each must be one of those, and none may be given twice.
+// Problem returns why roles cannot be given, "" if they can: each must be one of those or have the form of one of the organization, and
+// none may be given twice.
 func Problem(given Role, among []Role) string {
 	if given == None && slices.Contains(among, None) {
 		return ""
 	}
 	all := given.All()
 	for i, role := range all {
-		if !slices.Contains(among, role) || slices.Contains(all[:i], role) {
+		if !slices.Contains(among, role) && !IsCustom(role) || slices.Contains(all[:i], role) {
 			return "must be " + Choices(among)
 		}
 	}

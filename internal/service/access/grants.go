@@ -12,14 +12,20 @@ var ofProjects = []Permission{ReadRegistries, ValidateRegistries, CreateRegistri
 // OfProjects lists the permissions that a role can grant in a single project.
 func OfProjects() []Permission { return slices.Clone(ofProjects) }
 
-// Grants are what a user may do by other roles than that in its organization. The zero value is none.
+// Grants are what a user may do by other roles than the built-in ones in its organization. The zero value is none.
 type Grants struct {
 	Projects map[string]Role // by uid
+	Custom   Custom          // of the organization, if the user has one of them
+}
+
+// Of reports whether roles of the user grant the permission.
+func (g *Grants) Of(roles Role, permission Permission) bool {
+	return roles.Grants(permission) || g != nil && g.Custom.Grants(roles, permission)
 }
 
 // In reports whether a role in the project grants the permission.
 func (g *Grants) In(project string, permission Permission) bool {
-	return g != nil && slices.Contains(ofProjects, permission) && g.Projects[project].Grants(permission)
+	return g != nil && slices.Contains(ofProjects, permission) && g.Of(g.Projects[project], permission)
 }
 
 // Where lists the projects, by uid, in which a role grants the permission.

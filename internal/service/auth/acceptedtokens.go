@@ -38,7 +38,7 @@ type acceptedToken struct {
 // tokens without any.
 func newAcceptedToken(id credentialID, c claims) *acceptedToken {
 	at := c.position()
-	if at == 0 || Role(c.Role).Includes(access.More) {
+	if at == 0 || Role(c.Role).Includes(access.More) || Role(c.Role).HasCustom() {
 		return nil
 	}
 	return &acceptedToken{id: id, at: at, cacheEntry: cacheEntry{expires: c.expiresAt(), principal: Principal{UserUID: c.Subject,

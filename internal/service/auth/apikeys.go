@@ -147,7 +147,11 @@ func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input
 	if err := p.May(access.CreateAllAPIKeys); err != nil {
 		return store.User{}, err
 	}
-	return userOf(ctx, tx, org, input.User)
+	user, err := userOf(ctx, tx, org, input.User)
+	if err == nil {
+		err = p.Covers(ctx, tx, user)
+	}
+	return user, err
 }
 
 // keyProject returns a fault unless the project of a new key exists for the caller.

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordrules"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
@@ -36,7 +37,7 @@ func (c Credentials) problems() []fault.Field {
 	return fault.Join(c.Undecoded, slices.Concat(
 		fault.FieldProblem("emailId", LookupProblem(c.Email)),
 		fault.FieldProblem("org", LookupProblem(c.Org)),
-		fault.FieldProblem("password", passwordProblem(c.Password)), c.newProblems()))
+		fault.FieldProblem("password", passwordrules.FormProblem(c.Password)), c.newProblems()))
 }
 
 func (c Credentials) newProblems() []fault.Field {
@@ -46,7 +47,7 @@ func (c Credentials) newProblems() []fault.Field {
 	case c.NewPassword == c.Password:
 		return fault.FieldProblem("newPassword", "must differ from the current password")
 	}
-	return newPasswordProblems("newPassword", c.NewPassword, c.Email, c.Org)
+	return passwordrules.Problems("newPassword", c.NewPassword, c.Email, c.Org)
 }
 
 // Logins log users in and change their passwords. It is safe for concurrent use.

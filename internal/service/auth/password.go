@@ -2,16 +2,13 @@ package auth
 
 import (
 	"context"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordrules"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/secret"
 )
-
-const maxPasswordBytes = 1024
 
 // Shares of the slots for hashing.
 const (
@@ -55,19 +52,10 @@ func (p *Passwords) hashFor(ctx context.Context, c fairqueue.Caller, password se
 	return p.hasher.Hash(password)
 }
 
-// passwordProblem returns why a text cannot be a password, "" if it can. It is checked before and regardless of any
-// account (CVE-2025-22234: a response that depends on the account reveals it).
-func passwordProblem(password secret.String) string {
-	text := password.Reveal()
-	switch {
-	case text == "":
-		return "is required"
-	case len(text) > maxPasswordBytes:
-		return "must be at most 1,024 bytes"
-	case !utf8.ValidString(text):
-		return "must be valid UTF-8"
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "must not contain control characters; remove the trailing newline"
-	}
-	return ""
+// Problems lists the problems of a new password under the given field name. It must not be one of names, such as email and organization.
+func (*Passwords) Problems(field string, password secret.String, names ...string) []fault.Field {
+	return passwordrules.Problems(field, password, names...)
 }
+
+// PasswordHint describes the rules to users before they choose a password.
+const PasswordHint = passwordrules.Hint

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/passwordrules"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -175,7 +176,7 @@ func (c *passwordChange) recordWrong(ctx context.Context) error {
 
 // PasswordProblems lists the problems of a password change that can be found without hashing the current password.
 func (l *Logins) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
-	problems := append(fault.FieldProblem("currentPassword", passwordProblem(current)),
+	problems := append(fault.FieldProblem("currentPassword", passwordrules.FormProblem(current)),
 		l.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
 	if len(problems) == 0 && current == next {
 		problems = fault.FieldProblem("newPassword", "must differ from the current password")

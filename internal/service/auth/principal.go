@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -57,12 +60,12 @@ func (p Principal) May(permission access.Permission) error {
 
 // Can reports whether May returns nil.
 func (p Principal) Can(permission access.Permission) bool {
-	return p.Limit.Allows(permission, "") && p.Role.Grants(permission)
+	return p.Limit.Allows(permission, "") && p.Grants.Of(p.Role, permission)
 }
 
 // CanIn reports whether the principal has a permission in a project, or in the whole organization. The empty project is what is in none.
 func (p Principal) CanIn(permission access.Permission, project string) bool {
-	return p.Limit.Allows(permission, project) && (p.Role.Grants(permission) || p.Grants.In(project, permission))
+	return p.Limit.Allows(permission, project) && (p.Grants.Of(p.Role, permission) || p.Grants.In(project, permission))
 }
 
 // MayIn is May for a project.
@@ -104,7 +107,7 @@ func (p Principal) MayAnywhere(permission access.Permission) error {
 // union of all.
 func (p Principal) withGrants(ctx context.Context, tx *store.Tx) (Principal, error) {
 	if !p.Role.Includes(access.More) {
-		return p, nil
+		return p.withCustom(ctx, tx)
 	}
 	granted, err := tx.Teams.Granted(ctx, p.OrgUID, p.UserUID)
 	p.Role, p.Grants = cmp.Or(p.Role.Direct(), access.None), &access.Grants{Projects: map[string]access.Role{}}
@@ -115,7 +118,52 @@ func (p Principal) withGrants(ctx context.Context, tx *store.Tx) (Principal, err
 			p.Grants.Projects[g.ProjectUID] = p.Grants.Projects[g.ProjectUID].And(role)
 		}
 	}
+	if err != nil {
+		return p, err
+	}
+	return p.withCustom(ctx, tx)
+}
+
+// withCustom reads the roles of the organization of a principal who has one of them.
+func (p Principal) withCustom(ctx context.Context, tx *store.Tx) (Principal, error) {
+	custom := p.Role.HasCustom()
+	if p.Grants != nil {
+		custom = custom || slices.ContainsFunc(slices.Collect(maps.Values(p.Grants.Projects)), access.Role.HasCustom)
+	}
+	if !custom {
+		return p, nil
+	}
+	defined, err := membership.Custom(ctx, tx, p.OrgUID)
+	if p.Grants == nil {
+		p.Grants = &access.Grants{}
+	}
+	p.Grants.Custom = defined
 	return p, err
+}
+
+// HasAll reports whether the caller has all permissions that roles can grant.
+func (p Principal) HasAll() bool {
+	return p.Role == RoleOperator || p.Role.Includes(RoleAdmin) && p.Limit.None()
+}
+
+// Covers returns nil if the caller may do all that a user may, else the fault of a permission that only the user has: with the password
+// or a key of the user it would have that too.
+func (p Principal) Covers(ctx context.Context, tx *store.Tx, user store.User) error {
+	if p.HasAll() || user.UID == p.UserUID {
+		return nil
+	}
+	of, err := Principal{UserUID: user.UID, OrgUID: user.OrgUID, Role: Role(user.Role)}.withGrants(ctx, tx)
+	for _, permission := range access.Permissions() {
+		if err == nil && of.Can(permission) {
+			err = p.May(permission)
+		}
+		for _, project := range of.Where(permission) {
+			if err == nil {
+				err = p.MayIn(permission, project)
+			}
+		}
+	}
+	return err
 }
 
 // AuditRecord returns an audit record of the principal's action, without outcome.

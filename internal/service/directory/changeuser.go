@@ -134,6 +134,9 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ChangeUsers),
 				Message: "You cannot change your own role. Ask another administrator of your organization."}
 		}
+		if err := mayGive(ctx, tx, p, user.OrgUID, role, nil); err != nil {
+			return err
+		}
 		inTeams, err := tx.Teams.OfUser(ctx, user.OrgUID, user.UID)
 		if err != nil {
 			return err
@@ -166,6 +169,9 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 		return fault.InvalidFields(problems...)
 	}
 	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+		if err := mayGive(ctx, tx, p, user.OrgUID, access.None, projects); err != nil {
+			return err
+		}
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else the projects of concurrent calls would be combined
 			return err
 		}
@@ -306,6 +312,9 @@ func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin aud
 func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, change func(*store.Tx, store.User) error) error {
 	return d.change(ctx, a, func(tx *store.Tx) (changeResult, error) {
 		_, user, err := a.principal.FindUser(ctx, tx, ref.Org, ref.User)
+		if err == nil {
+			err = a.principal.Covers(ctx, tx, user)
+		}
 		if err != nil {
 			return changeResult{}, err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -266,6 +267,7 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 			tx.Origins.Set(ctx, org.UID, registry.UID, store.Origin{Object: "cluster/ns/Secret/" + org.Name, Entry: "a"}),
 			tx.Mutes.Note(ctx, org.UID, registry.UID, "state"),
 			tx.Settings.Put(ctx, org.UID, "saml", "setting"),
+			tx.Roles.Insert(ctx, roles.Role{UID: uuid.NewString(), OrgUID: org.UID, Name: "role", Canonical: "role", CreatedAt: start}),
 			tx.Mutes.Insert(ctx, mutes.Mute{UID: uuid.NewString(), OrgUID: org.UID, From: start, Until: start.Add(time.Hour),
 				CreatedAt: start}))
 	})

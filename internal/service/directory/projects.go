@@ -220,7 +220,7 @@ func projectFor(ctx context.Context, tx *store.Tx, p auth.Principal, uid string)
 	switch {
 	case !p.Limit.Sees(uid):
 		return store.Project{}, store.ErrNotFound
-	case p.Role.Grants(access.ReadAllProjects):
+	case p.Grants.Of(p.Role, access.ReadAllProjects):
 		return tx.Projects.Get(ctx, p.OrgUID, uid)
 	}
 	return tx.Projects.OneForUser(ctx, p.OrgUID, p.UserUID, uid)

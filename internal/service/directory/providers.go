@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -160,6 +161,9 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.ProviderUpdate,
 		object: input.Issuer}, func(tx *store.Tx) (changeResult, error) {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err == nil { // the provider decides who logs in, also as an administrator
+			err = roles.MayGive(ctx, tx, p, orgUID, "issuer", auth.RoleAdmin, "")
+		}
 		if err != nil {
 			return changeResult{}, err
 		}
@@ -244,6 +248,9 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.ChangeUsers, action: audit.UserLink, object: ref.User},
 		func(tx *store.Tx) (changeResult, error) {
 			org, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+			if err == nil {
+				err = p.Covers(ctx, tx, user)
+			}
 			if err != nil {
 				return changeResult{}, err
 			}

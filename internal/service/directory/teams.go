@@ -98,6 +98,9 @@ func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin
 		if err == nil {
 			team, err = setTeam(ctx, tx, team, input)
 		}
+		if err == nil {
+			err = mayManage(ctx, tx, p, team)
+		}
 		return changeResult{orgUID: team.OrgUID, uid: team.UID}, err
 	})
 	return visibleTeam(team), err
@@ -260,13 +263,32 @@ func (d Teams) changeTeam(ctx context.Context, p auth.Principal, origin audit.Or
 			}
 			team, err := findTeam(ctx, tx, org.UID, ref.Team)
 			if err == nil {
+				err = mayManage(ctx, tx, p, team)
+			}
+			if err == nil {
 				err = change(tx, team)
+			}
+			if changed, errGet := tx.Teams.Get(ctx, org.UID, team.UID); err == nil && errGet == nil { // else it is deleted
+				err = mayManage(ctx, tx, p, changed)
 			}
 			if err == nil {
 				err = tx.Changes.Note(ctx, org.UID)
 			}
 			return changeResult{orgUID: org.UID, uid: team.UID}, err
 		})
+}
+
+// mayManage returns nil if the caller may give the roles that members of a team have by it.
+func mayManage(ctx context.Context, tx *store.Tx, p auth.Principal, team teams.Team) error {
+	given, err := tx.Teams.Projects(ctx, team.OrgUID, team.UID)
+	projects := make([]ProjectRole, len(given))
+	for i, in := range given {
+		projects[i] = ProjectRole{Project: in.ProjectUID, Role: auth.Role(in.Roles)}
+	}
+	if err != nil {
+		return err
+	}
+	return mayGive(ctx, tx, p, team.OrgUID, auth.Role(team.Roles), projects)
 }
 
 func findTeam(ctx context.Context, tx *store.Tx, orgUID, named string) (teams.Team, error) {

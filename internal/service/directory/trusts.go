@@ -81,6 +81,9 @@ func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 			return changeResult{}, err
 		}
 		rule.OrgUID = org.UID
+		if err := mayGive(ctx, tx, p, org.UID, auth.Role(rule.Role), Members(input.Projects)); err != nil {
+			return changeResult{}, err
+		}
 		return changeResult{orgUID: org.UID, uid: uid}, auth.OrgNotFound(insertTrust(ctx, tx, rule, Members(input.Projects)))
 	})
 	return visibleTrust(rule), err

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -52,6 +53,16 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 		if err != nil {
 			return changeResult{}, err
 		}
+		if err := mayGive(ctx, tx, p, org.UID, cmp.Or(input.Role, auth.RoleMember), input.Projects); err != nil {
+			return changeResult{}, err
+		}
+		for _, named := range input.Teams {
+			if team, err := findTeam(ctx, tx, org.UID, named); err == nil { // insertUser reports others
+				if err := mayManage(ctx, tx, p, team); err != nil {
+					return changeResult{}, err
+				}
+			}
+		}
 		user = newUser(org.UID, input, hash, d.now())
 		// Deleted concurrently.
 		return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input))
@@ -59,7 +70,8 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 	return visibleUser(user), err
 }
 
-// hashIfAllowed checks the password by the policy of the organization, and hashes it before the transaction, which must be short, but not for a caller who will be refused.
+// hashIfAllowed checks the password by the policy of the organization, and hashes it before the transaction, which must be short. It does
+// nothing for a caller who will be refused.
 func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input NewUser) (string, error) {
 	if !p.Can(access.CreateUsers) || input.WithoutPassword {
 		return "", nil
@@ -283,4 +295,21 @@ func visibleUser(u store.User) User {
 		PersonName: PersonName{u.Name, u.FirstName, u.LastName},
 		Role:       auth.Role(u.Role).Direct(), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
+}
+
+// mayGive is roles.MayGive for roles in an organization, and in projects of it.
+func mayGive(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, role auth.Role, projects []ProjectRole) error {
+	if err := roles.MayGive(ctx, tx, p, orgUID, "role", role, ""); err != nil || len(projects) == 0 {
+		return err
+	}
+	if p.HasAll() && !slices.ContainsFunc(projects, func(in ProjectRole) bool { return in.Role.HasCustom() }) {
+		return nil
+	}
+	uids, err := findProjects(ctx, tx, orgUID, projects)
+	for i, uid := range uids {
+		if err == nil && uid != "" { // others are reported when they are stored
+			err = roles.MayGive(ctx, tx, p, orgUID, fmt.Sprintf("projects[%d].roles", i), cmp.Or(projects[i].Role, auth.RoleMember), uid)
+		}
+	}
+	return err
 }

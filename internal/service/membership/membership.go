@@ -29,3 +29,13 @@ func Leave(ctx context.Context, tx *store.Tx, orgUID, user, team string) error {
 	}
 	return tx.Teams.Remove(ctx, orgUID, team, user)
 }
+
+// Custom returns the roles that an organization defines.
+func Custom(ctx context.Context, tx *store.Tx, orgUID string) (access.Custom, error) {
+	defined, err := tx.Roles.OfOrg(ctx, orgUID)
+	custom := access.Custom{}
+	for _, role := range defined {
+		custom.Add(role.UID, role.Permissions)
+	}
+	return custom, err
+}

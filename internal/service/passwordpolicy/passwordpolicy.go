@@ -59,7 +59,8 @@ func (p Policy) Problems() (problems []fault.Field) {
 	for _, number := range []struct {
 		field              string
 		given, least, most int
-	}{{"minLength", p.MinLength, 0, maxCount}, {"minNumOfDigits", p.Digits, 0, maxCount}, {"minNumOfSmallLetters", p.SmallLetters, 0, maxCount},
+	}{{"minLength", p.MinLength, 0, maxCount}, {"minNumOfDigits", p.Digits, 0, maxCount},
+		{"minNumOfSmallLetters", p.SmallLetters, 0, maxCount},
 		{"minNumOfBlockLetters", p.BlockLetters, 0, maxCount}, {"minNumOfSpecialCharacters", p.Special, 0, maxCount},
 		{"expiryDurationInDays", p.ExpiryDays, 0, maxDays}, {"firstReminderInDays", p.ReminderDays, 0, maxDays}} {
 		if number.given < number.least || number.given > number.most {

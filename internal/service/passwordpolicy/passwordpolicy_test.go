@@ -39,7 +39,8 @@ func TestProblem(t *testing.T) {
 func TestPoliciesThatCannotBe(t *testing.T) {
 	for field, policy := range map[string]Policy{"regex": {Regex: "(?=a)b"}, "minLength": {MinLength: 65}, "maxLength": {MaxLength: 20},
 		"minNumOfDigits": {Digits: -1}, "expiryDurationInDays": {ExpiryDays: 1001}, "firstReminderInDays": {ReminderDays: -1},
-		"minNumOfSpecialCharacters": {Special: 99}, "minNumOfSmallLetters": {SmallLetters: 65}, "minNumOfBlockLetters": {BlockLetters: 65}} {
+		"minNumOfSpecialCharacters": {Special: 99}, "minNumOfSmallLetters": {SmallLetters: 65},
+		"minNumOfBlockLetters": {BlockLetters: 65}} {
 		if problems := policy.Problems(); len(problems) != 1 || problems[0].Field != field {
 			t.Errorf("%s: %v", field, problems)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
@@ -171,6 +172,7 @@ type Tx struct {
 	Outbox     Outbox
 	Projects   Projects
 	Registries Registries
+	Roles      roles.Roles
 	Sessions   Sessions
 	Settings   tenants.Settings
 	Syncs      Syncs
@@ -209,6 +211,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Outbox:     Outbox{c},
 		Projects:   Projects{c},
 		Registries: Registries{c},
+		Roles:      roles.In(c.db),
 		Sessions:   Sessions{c},
 		Settings:   tenants.In(c.db),
 		Syncs:      Syncs{c},

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"trust rules are stored and deleted with their users", trustRules},
 		{"mutes of alerts", alertMutes},
 		{"settings of organizations", orgSettings},
+		{"roles of organizations", customRoles},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
 		{"an organization has one identity provider", providers},

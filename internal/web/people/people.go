@@ -1,16 +1,18 @@
-// Package people has the HTTP operations of teams and of settings of organizations.
+// Package people has the HTTP operations of teams, of roles and of settings of organizations.
 //
 // It knows requests and responses as values: package server authenticates, decodes and encodes.
 package people
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 )
 
@@ -40,12 +42,13 @@ type Operation struct {
 // Handlers handles the operations of this package.
 type Handlers struct {
 	Directory *directory.Directory
+	Roles     *roles.Roles
 	Settings  *tenants.Tenants
 	SSO       *federation.SSO
 }
 
 // Operations lists all operations of the package. Each needs credentials.
 func (h Handlers) Operations() []Operation {
-	return append(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(),
-		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations()...)
+	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
+		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations())
 }

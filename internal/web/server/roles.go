@@ -16,42 +16,6 @@ const (
 	scopeProject = "project"
 )
 
-// listRoles is GET /v1/roles. Public clients look roles up in it by their names.
-func listRoles(c *call) (response, error) {
-	if err := c.principal.May(access.ReadRoles); err != nil {
-		return response{}, err
-	}
-	shown := api.Roles{}
-	for _, d := range access.BuiltIn {
-		shown.Items = append(shown.Items, shownRole(d))
-	}
-	n := len(shown.Items)
-	shown.ListMeta = api.ListMeta{Count: int64(n), Limit: n, Offset: n}
-	return response{http.StatusOK, shown}, nil
-}
-
-// getRole is GET /v1/roles/{uid}.
-func getRole(c *call) (response, error) {
-	if err := c.principal.May(access.ReadRoles); err != nil {
-		return response{}, err
-	}
-	i := slices.IndexFunc(access.BuiltIn, func(d access.Definition) bool { return string(d.Role) == c.PathValue("uid") })
-	if i < 0 {
-		return response{}, fault.ResourceNotFound("Role not found.")
-	}
-	return response{http.StatusOK, shownRole(access.BuiltIn[i])}, nil
-}
-
-func shownRole(d access.Definition) api.Role {
-	scope := scopeTenant
-	if d.InProjects {
-		scope = scopeProject
-	}
-	return api.Role{Metadata: api.RoleMetadata{UID: string(d.Role), Name: string(d.Role),
-		Annotations: map[string]string{"description": d.Description, "scope": scope}},
-		Spec: api.RoleSpec{Permissions: texts(d.Permissions), Scope: scope, Type: "system"}, Status: api.RoleStatus{IsEnabled: true}}
-}
-
 func texts(permissions []access.Permission) []string {
 	names := make([]string, len(permissions))
 	for i, p := range permissions {

@@ -23,6 +23,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
@@ -51,6 +52,7 @@ type Server struct {
 	Federation  *federation.Service
 	SSO         *federation.SSO
 	Devices     *federation.Devices
+	Roles       *roles.Roles
 	Settings    *tenants.Tenants
 	Registries  *registries.Service
 	Checks      *checks.Service
@@ -110,7 +112,7 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	routes := ofPeople(people.Handlers{Directory: s.Directory, Settings: s.Settings, SSO: s.SSO})
+	routes := ofPeople(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO})
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
@@ -222,8 +224,6 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathAPIKeyRevocation, handle: apiKeys.revokeAPIKey},
 		{method: "PUT", path: api.PathAPIKeyState, handle: apiKeys.setAPIKeyState, auth: byUser},
 
-		{method: "GET", path: api.PathRoles, handle: listRoles, auth: byPermission},
-		{method: "GET", path: api.PathRole, handle: getRole, auth: byPermission},
 		{method: "GET", path: api.PathPermissions, handle: listPermissions, auth: byPermission},
 
 		{method: "GET", path: api.PathTrustRules, handle: trusts.listTrusts, auth: byPermission},
