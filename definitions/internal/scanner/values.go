@@ -26,7 +26,7 @@ func IsTemplate(text string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(text, "ref+") || variablePattern.Get().MatchString(text)
+	return strings.HasPrefix(text, "ref+") || strings.ContainsAny(text, "$%") && variablePattern.Get().MatchString(text)
 }
 
 // HasVariable reports whether a text has a part such as ${NAME}, which another program replaces.
