@@ -338,7 +338,7 @@ func addArgoSource(c *Cluster, o *object, project string, source *node.Node) {
 	if line := source.Get("repoURL"); line != nil {
 		at = o.at(line)
 	}
-	e := scanner.Entry{At: at, Address: address}
+	e := scanner.Entry{At: at, Address: address, Version: source.Get("targetRevision").Text()}
 	switch {
 	case scanner.IsTemplate(address + chart):
 		c.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])

@@ -385,7 +385,7 @@ func addChart(c *Cluster, o *object, spec *node.Node) {
 		auth := *f.r.Definition.Auth
 		f.r.Definition.Auth, f.r.Notices = &auth, slices.Clone(f.r.Notices)
 		f.r.Sources = []model.Source{o.at(chart)}
-		f.r.Definition.BaseContentPath = strings.Trim(f.path+"/"+chart.Text(), "/")
+		f.r.Definition.BaseContentPath = scanner.Tagged(strings.Trim(f.path+"/"+chart.Text(), "/"), spec.Get("version").Text())
 		if f.isCharts() {
 			f.r.Definition.BaseContentPath = scanner.ChartPath(chart.Text(), spec.Get("version").Text())
 		}
@@ -428,7 +428,19 @@ func resolveOCIRepository(c *Cluster, o *object) {
 	} else {
 		f.addProvider()
 	}
+	f.r.Definition.BaseContentPath += suffixOf(f.spec.Get("ref"))
 	c.Found(f.r)
+}
+
+// suffixOf returns the digest or tag that spec.ref of an OCIRepository names, "" for a range of versions.
+func suffixOf(ref *node.Node) string {
+	switch digest, tag := ref.Get("digest").Text(), ref.Get("tag").Text(); {
+	case digest != "":
+		return scanner.Suffix("@", digest)
+	case ref.Get("semver").Text() == "":
+		return scanner.Suffix(":", tag)
+	}
+	return ""
 }
 
 // addInsecure adds what spec.insecure of an OCIRepository means.

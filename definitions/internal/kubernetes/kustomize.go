@@ -67,6 +67,7 @@ func addKustomizeChart(c *Cluster, f *scanner.File, chart *node.Node) {
 	switch {
 	case strings.HasPrefix(repository, "oci://"):
 		e.Address, e.Notices = strings.TrimSuffix(repository, "/")+"/"+name, []model.Notice{scanner.HelmAnonymous}
+		e.Version = chart.Get("version").Text()
 	case isClassicHelm(repository):
 		e.OfCharts(name, chart.Get("version").Text())
 		e.Notices = []model.Notice{scanner.HelmRepositoryAnonymous}

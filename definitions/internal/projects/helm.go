@@ -115,7 +115,7 @@ func helmDependency(f *scanner.File, n *node.Node) {
 	case scheme == "oci":
 		scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm,
 			Notices: []model.Notice{scanner.HelmAnonymous}},
-			At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name}.Add(s)
+			At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name, Version: n.Get("version").Text()}.Add(s)
 	case scheme == "http" || scheme == "https":
 		e := scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm,
 			Notices: []model.Notice{scanner.HelmRepositoryAnonymous}}, At: at, Address: repository}
@@ -276,9 +276,10 @@ func (h *helmfile) addRelease(n *node.Node) {
 	case scanner.IsTemplate(chart) || r != nil && scanner.IsTemplate(r.address):
 		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 	case strings.HasPrefix(chart, "oci://"):
+		e.Version = n.Get("version").Text()
 		h.add(e, nil, n)
 	case found && r != nil && r.oci:
-		e.Address = r.address + "/" + name
+		e.Address, e.Version = r.address+"/"+name, n.Get("version").Text()
 		h.add(e, r, n)
 	case found && r != nil:
 		h.addChart(e, r, name, n.Get("version").Text())

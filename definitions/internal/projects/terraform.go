@@ -151,6 +151,7 @@ func helmRelease(f *scanner.File, v tfValues, address string) {
 	anonymous := scanner.HelmAnonymous
 	switch scheme, _, _ := strings.Cut(e.Address, "://"); scheme {
 	case "oci":
+		e.Version = v.text("version")
 	case "https", "http":
 		anonymous = scanner.HelmRepositoryAnonymous
 		e.Address = v.text(attribute)

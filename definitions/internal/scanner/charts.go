@@ -27,6 +27,28 @@ func ChartPath(chart, of string) string {
 	return chart + ":" + of
 }
 
+// exactVersion matches a version of three numbers, for which Helm, Flux and Argo CD take the tag of that name, without a list of tags.
+var exactVersion = lazyregexp.New(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]{1,100})?$`)
+
+// Tagged returns the path of a chart in an OCI registry with the tag of its version. The path stays as it is for a range of versions.
+func Tagged(path, version string) string {
+	if path == "" || !exactVersion.Get().MatchString(version) {
+		return path
+	}
+	return path + ":" + strings.ReplaceAll(version, "+", "_") // a tag must not contain a plus sign
+}
+
+// tag matches tags and digests, and no expression.
+var tag = lazyregexp.New(`^[0-9A-Za-z_][0-9A-Za-z_.:-]{0,127}$`)
+
+// Suffix returns a tag or digest with what is before it in a reference, "" if it is none.
+func Suffix(before, name string) string {
+	if !tag.Get().MatchString(name) {
+		return ""
+	}
+	return before + name
+}
+
 // addChartRepository completes the entry with the path and the credentials of its address. It returns false if that cannot be checked.
 func (e *Entry) addChartRepository(s *Scanner, path string) bool {
 	address, err := url.Parse(strings.TrimSpace(e.Address))

@@ -11,7 +11,7 @@ import (
 const (
 	vendored      = "vendor node_modules third_party bower_components .terraform"
 	documentation = "doc docs documentation example examples sample samples"
-	testData      = "testdata test-data test_data fixtures __fixtures__ __tests__ __snapshots__"
+	testData      = "testdata .chainsaw-test .kyverno-test test-data test_data fixtures __fixtures__ __tests__ __snapshots__"
 	testsOfCode   = "test tests e2e spec"
 )
 

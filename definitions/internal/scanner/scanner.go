@@ -174,6 +174,7 @@ type Entry struct {
 	model.Registry
 	At      model.Source
 	Address string // [scheme://]host[:port][/path]
+	Version string // of the chart that the path names; empty if there is none
 	Path    pathUse
 }
 
@@ -205,7 +206,7 @@ func (e Entry) Add(s *Scanner) {
 			return
 		}
 	case pathOfContent:
-		e.Definition.BaseContentPath = joinPath(path, e.Definition.BaseContentPath)
+		e.Definition.BaseContentPath = Tagged(joinPath(path, e.Definition.BaseContentPath), e.Version)
 	case PathOfAPI:
 		e.Definition.BasePath = joinPath(path, e.Definition.BasePath)
 	case PathIgnored:
