@@ -240,10 +240,9 @@ func carry(from, to net.Conn, oneWay time.Duration) {
 	underway := make(chan parcel, 1024)
 	go func() {
 		defer close(underway)
-		for {
-			buffer := make([]byte, 64<<10)
+		for buffer := make([]byte, 64<<10); ; {
 			n, err := from.Read(buffer)
-			underway <- parcel{buffer[:n], time.Now().Add(oneWay)}
+			underway <- parcel{slices.Clone(buffer[:n]), time.Now().Add(oneWay)}
 			if err != nil {
 				return
 			}
