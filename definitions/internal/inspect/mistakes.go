@@ -25,7 +25,9 @@ var placeholders = []string{"changeme", "replaceme", "password", "yourpassword",
 var separators = strings.NewReplacer("-", "", "_", "", " ", "")
 
 // IsTemplate reports whether a value has an expression that some program replaces.
-func IsTemplate(value string) bool { return strings.ContainsAny(value, "${%") && template.Get().MatchString(value) }
+func IsTemplate(value string) bool {
+	return strings.ContainsAny(value, "${%") && template.Get().MatchString(value)
+}
 
 // IsPlaceholder reports whether a value looks as if it was never filled in.
 func IsPlaceholder(value string) bool {
