@@ -109,8 +109,16 @@ func (p *provider) refresh(ctx context.Context, token secret.String) (*oauth2.To
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), requestTimeout)
 	defer cancel()
 	fresh, err := p.TokenSource(ctx, &oauth2.Token{RefreshToken: token.Reveal()}).Token()
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode == http.StatusBadRequest &&
+		slices.Contains(endOfRefresh, refused.ErrorCode) {
+		return nil, errGone
+	}
 	return fresh, tokenError(err)
 }
+
+// endOfRefresh has what providers return with status 400 for the refresh token of a person who may not log in (RFC 6749 section 5.2):
+// Glewlwyd no code, and Entra ID what it would ask the person. The request is as it was before, so that it is not the cause.
+var endOfRefresh = []string{"invalid_grant", "invalid_request", "interaction_required", "login_required", "consent_required", ""}
 
 // userInfo returns the claims of the userinfo endpoint (OpenID Connect Core 1.0 section 5.3), nil if the provider has none.
 func (p *provider) userInfo(ctx context.Context, token *oauth2.Token) (claims map[string]any, err error) {

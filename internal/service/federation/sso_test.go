@@ -553,6 +553,25 @@ func TestProviderIsAskedEachHour(t *testing.T) {
 	}
 }
 
+// TestEndOfRefresh has the errors that end sessions when the provider is asked again, and others.
+func TestEndOfRefresh(t *testing.T) {
+	for failure, live := range map[string]bool{"invalid_grant": false, "invalid_request": false, "interaction_required": false,
+		"invalid_client": true, "unauthorized_client": true, "server_error": true, "temporarily_unavailable": true} {
+		t.Run(failure, func(t *testing.T) {
+			p := mustProvider(t, nil)
+			done, err := p.login(t, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.set(func() { p.status, p.failure = http.StatusBadRequest, failure })
+			p.move(61 * time.Minute)
+			if _, err := p.principal(t, done); (err == nil) != live {
+				t.Errorf("the session is live: %t, %v", err == nil, err)
+			}
+		})
+	}
+}
+
 // TestRefreshTokenOfTheProviderIsNotLost has a browser leave while the provider responds, and then a provider whose keys cannot be read:
 // it has accepted the former refresh token, and gave another one.
 func TestRefreshTokenOfTheProviderIsNotLost(t *testing.T) {
