@@ -30,6 +30,13 @@ type process struct {
 	err  error         // of Wait; read after done
 }
 
+// Listening runs a program until the test ends, and returns the address of loopback that prepare got for it, once it accepts connections.
+// prepare returns its arguments.
+func Listening(t testing.TB, path string, prepare func(address string) []string) (address string) {
+	t.Helper()
+	return startListening(t, path, prepare, acceptsTCP)
+}
+
 // startListening runs a program on an address of its own. prepare writes its configuration for that
 // address and returns its arguments; ready returns nil once it is up.
 func startListening(t testing.TB, path string, prepare func(address string) []string,
