@@ -9,7 +9,7 @@ export GOFLAGS += -trimpath
 
 .DEFAULT_GOAL := help
 
-help: ## List the targets
+help:
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  Benchmarks: $(benchmarks)'
 
@@ -31,41 +31,40 @@ check: lint ## Check format, vet, lint and pass the tests that need no Debian pa
 	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w -count=1 ./script)
 	$(if $(linux),cd test && $(GO) test -vet=off -ldflags=-w -count=1 -run 'Links|Index' ./docs)
 
-# Go does not see that the tests in test/ build the program and read its pages, and would return cached results: hence -count=1.
-#
-# SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower. Cryptography
-# only computes, and was a third of the time of the engine's tests. These are built without it. Packages that use generic types cannot be:
-# the linker might take their copy of atomic.Pointer, which hides from the race detector what is synchronized. `make lint` runs vet.
-# Most tests in test/ wait, so that more of them run at once than there are processors. -w leaves out what only a debugger reads,
-# which saves linking time. The race detector needs a C compiler.
-compiler = $(shell command -v "$$($(GO) env CC)")
-not_instrumented = modernc.org/sqlite/lib modernc.org/memory golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b crypto/internal/fips140/...
-race = $(if $(compiler),CGO_ENABLED=1) $(GO) test -timeout 20m -vet=off -ldflags=-w $(if $(compiler),-race $(not_instrumented:%=-gcflags=%=-race=false))
+# -w leaves out what only a debugger reads, which saves linking time.
+go_test = $(GO) test -timeout 20m -vet=off -ldflags=-w
 left_out = >>"$${TESTS_LEFT_OUT:-/dev/stderr}" echo
 
-# Both modules wait more than they compute, so they run at the same time.
+# Both modules wait more than they compute, so they run at the same time. In each, those that take longest come first, so that none is left
+# to run alone at the end; before the browser those of databases that fail, which it would slow down. `make lint` runs vet.
 test: ## Pass all tests; installs the Debian packages they need when it may, else lists the tests that it left out
-	@test/all $(MAKE) --no-print-directory -j3 test-plain test-product test-system
+	@test/all $(MAKE) --no-print-directory -j2 test-product test-system
 
-# Tests that compute much, which the race detector would make ten times slower: their files have the build tag !race. The packages of
-# definitions are only here, since they have neither goroutines nor locks; internal/cli/scan runs them in goroutines. The matrix of
-# registries is here, too: other tests run its rows with the race detector, and test-long all of them.
-# In the other targets, those that take longest come first, so that none is left to run alone at the end; before the browser those of
-# databases that fail, which it would slow down.
-test-plain:
-	$(GO) test -vet=off -count=1 ./regcheck -run '^TestMatrix$$'
-	$(GO) test -timeout 20m -vet=off -count=1 ./internal/archtest ./internal/cli/scan ./definitions/...
-
+# archtest reads the files of the whole repository.
 test-product:
-	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
-	packages=$$($(GO) list ./...) && $(race) -p 3 -skip '^TestMatrix$$' ./regcheck $$(echo "$$packages" | grep -vE "/definitions|/archtest")
+	$(go_test) -p 3 ./definitions ./regcheck $$($(GO) list ./... | grep -v /archtest)
+	$(go_test) -count=1 ./internal/archtest
 
-# The binary is linked once for all test packages.
+# SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower. Cryptography
+# only computes, and was a third of the time of the engine's tests. These are built without it. Packages that use generic types cannot be:
+# the linker might take their copy of atomic.Pointer, which hides from the race detector what is synchronized. The packages of definitions
+# have neither goroutines nor locks; internal/cli/scan runs them in goroutines. The race detector needs a C compiler.
+not_instrumented = modernc.org/sqlite/lib modernc.org/memory golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b crypto/internal/fips140/...
+race = CGO_ENABLED=1 $(go_test) -race $(not_instrumented:%=-gcflags=%=-race=false)
+
+test-race: deps ## Pass the tests of the product with the race detector, which takes three times as long; a job of its own in CI
+	@test/in-memory $(MAKE) --no-print-directory test-product-race
+
+test-product-race:
+	$(race) -p 3 -skip '^TestMatrix$$' ./regcheck $$($(GO) list ./... | grep -vE "/definitions|/archtest")
+
+# The binary is linked once for all test packages. Go does not see that they build it and read its pages, and would return cached results:
+# hence -count=1. Most of them wait, so that more of them run at once than there are processors.
 ifeq ($(linux),Linux)
 test-system:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && trap 'exit 1' HUP INT TERM && \
 	$(GO) build -buildvcs=false -ldflags='-s -w' -o "$$dir/regwarden" ./cmd/regwarden && cd test && \
-	BINARY_UNDER_TEST="$$dir/regwarden" $(GO) test -timeout 20m -vet=off -ldflags=-w -count=1 -parallel 4 ./replicas ./service ./console ./...
+	BINARY_UNDER_TEST="$$dir/regwarden" $(go_test) -count=1 -parallel 4 ./replicas ./service ./console ./...
 else
 test-system:
 	@$(left_out) "Linux: the tests in test/"
@@ -73,6 +72,7 @@ endif
 
 test-long: deps ## Run the long forms of tests, for every night; takes a quarter of an hour
 	$(race) -timeout 60m ./regcheck -run '^TestMatrix$$'
+	$(GO) test -vet=off -count=1 -timeout 60m ./definitions -run Cost -costs
 	$(race) -timeout 60m ./internal/service/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long
@@ -154,5 +154,5 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build images run demo check test test-plain test-product test-system test-long test-kubernetes deps vet lint vulnerabilities golden docs fuzz
+.PHONY: help build images run demo check test test-product test-system test-race test-product-race test-long test-kubernetes deps vet lint vulnerabilities golden docs fuzz
 .PHONY: bench mutants screenshots man completions release release-check clean

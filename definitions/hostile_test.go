@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,10 +23,14 @@ import (
 // many returns a generator of a file with a head, as many entries as its size allows, and a tail. Each # of an entry is its number, and \#
 // is #.
 func many(head, entry, tail string) func(size int) []byte {
+	parts := strings.Split(strings.ReplaceAll(entry, `\#`, "\x00"), "#")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "\x00", "#")
+	}
 	return func(size int) []byte {
 		b := append(make([]byte, 0, size+len(entry)), head...)
 		for i := 0; len(b)+len(tail) < size; i++ {
-			b = append(b, strings.NewReplacer(`\#`, "#", "#", fmt.Sprint(i)).Replace(entry)...)
+			b = append(b, strings.Join(parts, strconv.Itoa(i))...)
 		}
 		return append(b, tail...)
 	}

@@ -1,4 +1,4 @@
-// The race detector makes reading all files fifteen times slower and has nothing to find here; make test-plain runs this test.
+// The race detector makes reading all files fifteen times slower and has nothing to find here.
 
 //go:build !race
 

@@ -1,4 +1,4 @@
-// The race detector makes these ten times slower, and they have no goroutines; make test-plain runs them.
+// The race detector makes these ten times slower, and they have no goroutines.
 
 //go:build !race
 

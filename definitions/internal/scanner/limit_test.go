@@ -1,4 +1,4 @@
-// The race detector makes this ten times slower, and it starts no goroutine; make test-plain runs it.
+// The race detector makes this ten times slower, and it starts no goroutine.
 
 //go:build !race
 

@@ -1,4 +1,4 @@
-// The race detector makes this ten times slower, and other tests run checks with it; make test-plain runs it.
+// The race detector makes this ten times slower, and other tests run checks with it.
 
 //go:build !race
 
