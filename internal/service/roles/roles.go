@@ -95,7 +95,8 @@ func isBuiltIn(role string) bool {
 	return slices.ContainsFunc(access.BuiltIn, func(d access.Definition) bool { return string(d.Role) == role })
 }
 
-// List lists the built-in roles, then those of the caller's organization by name. It requires access.ReadRoles.
+// List lists the built-in roles, then those of the caller's organization by name, for an operator of the only one. It requires
+// access.ReadRoles.
 func (r *Roles) List(ctx context.Context, p auth.Principal) (list []Role, err error) {
 	if err := p.May(access.ReadRoles); err != nil {
 		return nil, err
@@ -104,7 +105,16 @@ func (r *Roles) List(ctx context.Context, p auth.Principal) (list []Role, err er
 		list = append(list, Role{UID: string(d.Role), Name: string(d.Role), Description: d.Description, InProjects: d.InProjects,
 			Permissions: d.Permissions, BuiltIn: true})
 	}
-	defined, err := store.Read(ctx, r.db, func(tx *store.Tx) ([]roles.Role, error) { return tx.Roles.OfOrg(ctx, p.OrgUID) })
+	defined, err := store.Read(ctx, r.db, func(tx *store.Tx) ([]roles.Role, error) {
+		orgUID, err := p.FindOrgUID(ctx, tx, "")
+		if p.Role == auth.RoleOperator && fault.KindOf(err) == fault.Invalid { // of several organizations none is named
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return tx.Roles.OfOrg(ctx, orgUID)
+	})
 	for _, role := range defined {
 		list = append(list, visible(role))
 	}
