@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -231,6 +232,9 @@ func (d distant) DialContext(ctx context.Context, network, address string) (net.
 	return near, nil
 }
 
+// buffers are shared by connections: allocating them took more processor time than the engine.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
 // carry delivers bytes in order, each oneWay after it was sent. Bytes on their way do not wait for each other.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	type parcel struct {
@@ -240,8 +244,10 @@ func carry(from, to net.Conn, oneWay time.Duration) {
 	underway := make(chan parcel, 1024)
 	go func() {
 		defer close(underway)
-		for buffer := make([]byte, 64<<10); ; {
-			n, err := from.Read(buffer)
+		buffer := buffers.Get().(*[64 << 10]byte)
+		defer buffers.Put(buffer)
+		for {
+			n, err := from.Read(buffer[:])
 			underway <- parcel{slices.Clone(buffer[:n]), time.Now().Add(oneWay)}
 			if err != nil {
 				return
