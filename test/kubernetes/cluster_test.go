@@ -38,12 +38,13 @@ func TestClusterSource(t *testing.T) {
 
 func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary string) {
 	server.grant(t, "cluster", "")
-	s := startService(t, binary, "--kubernetes", "--kubeconfig", server.kubeconfig(t, "regwarden"),
+	way := openGate(t, strings.TrimPrefix(server.url, "https://"))
+	s := startService(t, binary, "--kubernetes", "--kubeconfig", server.kubeconfig(t, "https://"+way.address, "regwarden"),
 		"--kubernetes-namespaces", "apps,flux-system", "--watch-interval", watchInterval.String())
 
 	began := time.Now()
 	server.post(t, secretsOf("apps"), registry.secret("pull", "wrong"))
-	server.awaitEvent(t, "pull", "Warning RegistryAuthFailed", "Fix: ")
+	server.awaitEvent(t, secretsOf("apps")+"/pull", "Warning RegistryAuthFailed", "Fix: ")
 	if took := time.Since(began); took > watchInterval {
 		t.Errorf("the Event of a wrong password took %s, longer than a watch interval of %s", took, watchInterval)
 	} else {
@@ -54,12 +55,20 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 
 	began = time.Now()
 	server.put(t, secretsOf("apps")+"/pull", registry.secret("pull", "right"))
-	server.awaitEvent(t, "pull", "Normal RegistryValid", "can be used again")
+	server.awaitEvent(t, secretsOf("apps")+"/pull", "Normal RegistryValid", "can be used again")
 	t.Logf("the fixed Secret has its Event after %s", time.Since(began))
 	s.awaitMetric(t, "regwarden_registry_healthy", "apps/Secret/pull", "1")
 
-	server.remove(t, secretsOf("apps")+"/pull")
-	s.awaitNames(t, "after its deletion")
+	server.post(t, secretsOf("flux-system"), "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {username: ada, "+
+		"password: wrong}}")
+	server.post(t, helmRepositories, fmt.Sprintf("{apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, "+
+		"metadata: {name: podinfo}, spec: {type: oci, url: 'oci://%s/charts', insecure: true, secretRef: {name: login}}}", registry.host))
+	server.awaitEvent(t, helmRepositories+"/podinfo", "Warning RegistryAuthFailed", "Fix: ")
+
+	for _, path := range []string{secretsOf("apps") + "/pull", helmRepositories + "/podinfo", secretsOf("flux-system") + "/login"} {
+		server.remove(t, path)
+	}
+	s.awaitNames(t, "after their deletion")
 
 	for _, name := range []string{"stays", "goes"} {
 		server.post(t, secretsOf("apps"), registry.secret(name, "right"))
@@ -72,13 +81,17 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 	}
 
 	server.running.stop()
+	way.shut() // connections are refused, as without a gate
 	s.awaitLog(t, "objects not read; those that are known stay", 1)
 	s.awaitNames(t, "while the API server is away", "apps/Secret/goes", "apps/Secret/stays", "flux-system/Secret/other")
-	server.run(t)
+	server.run(t, "--watch-cache-sizes=secrets#0") // their watches read etcd, and so expire with what etcd forgets
+	way.reopen(t)
 	server.post(t, secretsOf("apps"), registry.secret("new", "right"))
 	s.awaitNames(t, "after the API server is back", "apps/Secret/goes", "apps/Secret/new", "apps/Secret/stays",
 		"flux-system/Secret/other")
 	s.awaitLog(t, "objects are read again", 1)
+
+	testExpiredWatch(t, server, registry, way, s)
 
 	// Running watches keep their rights, hence the restart.
 	server.remove(t, fmt.Sprintf(rendered["RoleBinding"], "apps")+"/regwarden")
@@ -97,11 +110,30 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 	s.awaitNames(t, "with the rights again", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/later",
 		"flux-system/Secret/other")
 	s.awaitLog(t, "objects are read again", read+1)
-	server.awaitEvent(t, "stays", "Warning RegistryAuthFailed", "Fix: ")
+	server.awaitEvent(t, secretsOf("apps")+"/stays", "Warning RegistryAuthFailed", "Fix: ")
 	registry.revoked.Store(false)
 	if strings.Contains(s.output(), "panic") || strings.Contains(s.output(), "wrong") {
 		t.Errorf("the log has a panic or a password:\n%s", s.output())
 	}
+}
+
+// testExpiredWatch has etcd forget what changed while the connection was away, so that the watches get 410.
+func testExpiredWatch(t *testing.T, server *apiServer, registry *loginRegistry, way *gate, s *service) {
+	const expired = "watch expired; all objects are listed again"
+	before := strings.Count(s.output(), expired)
+	way.shut()
+	server.remove(t, secretsOf("apps")+"/goes")
+	server.remove(t, secretsOf("apps")+"/new")
+	server.post(t, secretsOf("apps"), registry.secret("new", "right"))
+	server.post(t, secretsOf("flux-system"), registry.secret("missed", "right"))
+	server.compact(t)
+	way.reopen(t)
+	s.awaitLog(t, expired, before+1)
+	s.awaitNames(t, "after 410", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/missed", "flux-system/Secret/other")
+	server.post(t, secretsOf("apps"), registry.secret("goes", "right"))
+	server.remove(t, secretsOf("flux-system")+"/missed")
+	s.awaitNames(t, "watched again", "apps/Secret/goes", "apps/Secret/new", "apps/Secret/stays", "flux-system/Secret/other")
+	t.Logf("%d watches expired", strings.Count(s.output(), expired)-before)
 }
 
 func testManySecrets(t *testing.T, server *apiServer, registry *loginRegistry, binary string) {
@@ -129,7 +161,7 @@ func testManySecrets(t *testing.T, server *apiServer, registry *loginRegistry, b
 	without.stop()
 
 	began := time.Now()
-	with := startService(t, binary, "--kubernetes", "--kubeconfig", server.kubeconfig(t, "watcher"),
+	with := startService(t, binary, "--kubernetes", "--kubeconfig", server.kubeconfig(t, server.url, "watcher"),
 		"--kubernetes-namespaces", "*")
 	eventually(t, "all Secrets", func() bool { return with.count(t) >= manySecrets })
 	took := time.Since(began)
@@ -181,6 +213,8 @@ func (r *loginRegistry) secret(name, password string) string {
 		"stringData: {.dockerconfigjson: %q}}", name, config)
 }
 
+const helmRepositories = "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/helmrepositories"
+
 func secretsOf(namespace string) string { return "/api/v1/namespaces/" + namespace + "/secrets" }
 
 // grant creates the rights that the chart creates in a scenario; with a namespace only its binding.
@@ -218,19 +252,21 @@ func (s *apiServer) change(t *testing.T, method, path, document string) {
 	}
 }
 
-// awaitEvent waits for an Event of a Secret in apps, which is found as kubectl describe does, by its uid.
-func (s *apiServer) awaitEvent(t *testing.T, secret, want, message string) {
+// awaitEvent waits for an Event of an object, which is found as kubectl describe does, by its uid.
+func (s *apiServer) awaitEvent(t *testing.T, path, want, message string) {
 	t.Helper()
-	var object struct{ Metadata struct{ UID string } }
-	if err := json.Unmarshal([]byte(s.get(t, secretsOf("apps")+"/"+secret, asJSON)), &object); err != nil {
+	var object struct {
+		Metadata struct{ UID, Namespace string }
+	}
+	if err := json.Unmarshal([]byte(s.get(t, path, asJSON)), &object); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, want+" of "+secret, func() bool {
+	written := "/api/v1/namespaces/" + object.Metadata.Namespace + "/events?fieldSelector=involvedObject.uid%3D" + object.Metadata.UID
+	eventually(t, want+" of "+path, func() bool {
 		var events struct {
 			Items []struct{ Type, Reason, Message string }
 		}
-		text := s.get(t, "/api/v1/namespaces/apps/events?fieldSelector=involvedObject.uid%3D"+object.Metadata.UID, asJSON)
-		if err := json.Unmarshal([]byte(text), &events); err != nil {
+		if err := json.Unmarshal([]byte(s.get(t, written, asJSON)), &events); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range events.Items {
@@ -243,7 +279,7 @@ func (s *apiServer) awaitEvent(t *testing.T, secret, want, message string) {
 }
 
 // kubeconfig returns a file with the connection of a service account.
-func (s *apiServer) kubeconfig(t *testing.T, account string) string {
+func (s *apiServer) kubeconfig(t *testing.T, url, account string) string {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	writeFile(t, file, fmt.Sprintf(`
 apiVersion: v1
@@ -252,7 +288,7 @@ current-context: test
 contexts: [{name: test, context: {cluster: test, user: test}}]
 clusters: [{name: test, cluster: {server: %q, certificate-authority: %q}}]
 users: [{name: test, user: {token: %q}}]
-`, s.url, s.certificate, account))
+`, url, s.certificate, account))
 	return file
 }
 

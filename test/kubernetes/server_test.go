@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,6 +33,7 @@ var accounts = []string{"regwarden", "watcher"}
 // apiServer is kube-apiserver with an etcd of its own, both on loopback.
 type apiServer struct {
 	url, certificate string
+	etcd             string // its URL
 	client           *http.Client
 	command          []string
 	owner            *testing.T // runs as long as the server
@@ -60,19 +63,20 @@ func startAPIServer(t *testing.T) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &apiServer{owner: t, url: "https://" + address, certificate: filepath.Join(dir, "apiserver.crt"), command: []string{
+	s := &apiServer{owner: t, url: "https://" + address, etcd: clientURL, certificate: filepath.Join(dir, "apiserver.crt")}
+	s.command = []string{
 		strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers=" + clientURL,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + port, "--external-hostname=localhost",
 		"--endpoint-reconciler-type=none", "--cert-dir=" + dir, "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
-		"--service-account-issuer=https://localhost", "--service-account-signing-key-file=" + key, "--service-account-key-file=" + key}}
+		"--service-account-issuer=https://localhost", "--service-account-signing-key-file=" + key, "--service-account-key-file=" + key}
 	s.run(t)
 	return s
 }
 
 // run starts kube-apiserver, also after it was stopped, and waits until it is ready.
-func (s *apiServer) run(t *testing.T) {
-	s.running = start(s.owner, nil, s.command[0], s.command[1:]...)
+func (s *apiServer) run(t *testing.T, flags ...string) {
+	s.running = start(s.owner, nil, s.command[0], append(slices.Clone(s.command[1:]), flags...)...)
 	if s.client == nil {
 		s.trust(s.owner)
 	}
@@ -130,6 +134,84 @@ func (s *apiServer) get(t *testing.T, path, accept string) string {
 		t.Fatalf("GET %s: %d %s %v", path, status, text, err)
 	}
 	return text
+}
+
+// compact has etcd forget the changes before the newest one.
+func (s *apiServer) compact(t *testing.T) {
+	var newest struct{ Header struct{ Revision string } }
+	s.askEtcd(t, "range", `{"key": "AA=="}`, &newest)
+	s.askEtcd(t, "compaction", `{"revision": "`+newest.Header.Revision+`"}`, &newest)
+}
+
+func (s *apiServer) askEtcd(t *testing.T, operation, body string, to any) {
+	t.Helper()
+	response, err := http.Post(s.etcd+"/v3/kv/"+operation, asJSON, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(to); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("etcd: %s: %s %v", operation, response.Status, err)
+	}
+}
+
+// gate forwards connections to a server. While it is shut, they are refused.
+type gate struct {
+	address, server string
+	listener        net.Listener
+
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+func openGate(t *testing.T, server string) *gate {
+	g := &gate{address: reserve(t), server: server}
+	g.reopen(t)
+	t.Cleanup(g.shut)
+	return g
+}
+
+func (g *gate) reopen(t *testing.T) {
+	listener, err := net.Listen("tcp", g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.listener = listener
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if server, err := net.Dial("tcp", g.server); err != nil {
+				client.Close()
+			} else {
+				g.forward(client, server)
+			}
+		}
+	}()
+}
+
+func (g *gate) forward(client, server net.Conn) {
+	g.mu.Lock()
+	g.open = append(g.open, client, server)
+	g.mu.Unlock()
+	for from, to := range map[net.Conn]net.Conn{client: server, server: client} {
+		go func() {
+			_, _ = io.Copy(to, from)
+			to.Close()
+		}()
+	}
+}
+
+func (g *gate) shut() {
+	g.listener.Close()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, conn := range g.open {
+		conn.Close()
+	}
+	g.open = nil
 }
 
 // program is a program that runs until the test ends.
