@@ -45,6 +45,29 @@ func proxyTo(t *testing.T, address string) string {
 	return proxy.URL
 }
 
+// synchronized stores a registry that synchronizes, as Terraform does, and waits until its content was listed with the assumed role.
+func synchronized(t *testing.T, server *instance.Server, token, spec string) {
+	t.Helper()
+	body := `{"metadata":{"name":"role"},"spec":` + strings.Replace(spec, "{", `{"isSyncSupported":true,"providerType":"helm",`, 1) + `}`
+	var made struct{ UID string }
+	client := server.Client(t)
+	created := client.Do("POST", "/v1/registries/oci/ecr", body, "Authorization", token).Want(http.StatusCreated).Body
+	if err := json.Unmarshal([]byte(created), &made); err != nil {
+		t.Fatal(err)
+	}
+	var last struct{ Status, Message string }
+	instance.Await(t, "the content is synchronized", func() bool {
+		text := client.Do("GET", "/v1/registries/oci/"+made.UID+"/ecr/sync/status", "", "Authorization", token).Want(http.StatusOK).Body
+		if err := json.Unmarshal([]byte(text), &last); err != nil {
+			t.Fatal(err)
+		}
+		return last.Status == "Success" || last.Status == "Failed"
+	})
+	if last.Status != "Success" {
+		t.Errorf("synchronized: %+v", last)
+	}
+}
+
 // A server assumes the role of an organization with its own identity, if the operator allows it, and with the external id that the public
 // clients show for the trust policy of the role. Another organization cannot use that role.
 func TestRoleOfAnOrganization(t *testing.T) {
@@ -81,6 +104,7 @@ func TestRoleOfAnOrganization(t *testing.T) {
 	if w.AWS.Issued() != 1 {
 		t.Errorf("%d passwords", w.AWS.Issued())
 	}
+	synchronized(t, server, token, spec)
 	trusted := w.AWS.Roles[role]
 	trusted.External = "regwarden-of-another-organization"
 	w.AWS.Roles[role] = trusted
