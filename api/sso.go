@@ -30,9 +30,13 @@ type SSOSpec struct {
 
 // SSOStatus has what is registered at the provider, and the time of the newest change.
 type SSOStatus struct {
-	CallbackURL  string    `json:"callbackUrl"`
-	LogoutURL    string    `json:"logoutUrl"`
-	LastModified time.Time `json:"lastModified,omitzero"`
+	CallbackURL string `json:"callbackUrl"`
+	LogoutURL   string `json:"logoutUrl"`
+	// BackChannelLogoutURL is where the provider sends logout tokens.
+	BackChannelLogoutURL string `json:"backChannelLogoutUrl,omitempty"`
+	// APICallbackURL is for programs that log in by PathOrgLogin.
+	APICallbackURL string    `json:"apiCallbackUrl,omitempty"`
+	LastModified   time.Time `json:"lastModified,omitzero"`
 }
 
 // SSORequest is the body of PUT PathSSO.

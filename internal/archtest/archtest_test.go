@@ -243,7 +243,7 @@ var mayImport = map[string][]string{
 	"internal/web/people": {"api", "internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/directory", "internal/service/federation", "internal/service/passwordpolicy", "internal/service/roles",
 		"internal/service/tenants", "internal/storage/identities",
-		"internal/web/fieldnames"},
+		"internal/web/fieldnames", "secret"},
 	"internal/web/shapes": {"api", "internal/fault", "internal/service/contentsync", "internal/service/registries",
 		"internal/service/watch", "regcheck"},
 	"internal/cli/output": {"internal/cli/command", "internal/cli/scan", "regcheck/reporttext"},

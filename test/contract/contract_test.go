@@ -41,7 +41,7 @@ func TestFindsEachBreach(t *testing.T) {
 		{name: "missing header", status: 200, header: map[string]string{"X-Request-Id": ""}, body: good, want: "X-Request-Id"},
 		{name: "header of a wrong shape", status: 200, header: map[string]string{"X-Request-Id": "7"}, body: good, want: "X-Request-Id"},
 		{name: "cacheable", status: 200, header: map[string]string{"Cache-Control": "max-age=1"}, body: good, want: "Cache-Control"},
-		{name: "cookie", status: 200, header: map[string]string{"Set-Cookie": "a=b"}, body: good, want: "cookie"},
+		{name: "cookie", status: 200, header: map[string]string{"Set-Cookie": "a=b"}, body: good, want: "Set-Cookie"},
 		{name: "error without code", status: 400, body: `{"message":"m","details":{"fields":[]},"ref":"ref-1"}`, want: "code"},
 		{name: "error with an unknown field", status: 400,
 			body: `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"ref-1","stack":"x"}`, want: "stack"},

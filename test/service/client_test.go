@@ -22,15 +22,23 @@ var inOneShape = regexp.MustCompile(`/(ecr|helm)(/|$)`)
 
 // withoutMethod lists the operations that the Go client does not send, and why.
 var withoutMethod = map[string]string{
-	"POST /v1/auth":                         "the same as /v1/auth/authenticate",
-	"DELETE /v1/registries/{uid}":           "the same as DELETE …/basic",
-	"GET /v1/registries/pack":               "for public clients; always empty",
-	"GET /v1/registries/pack/summary":       "for public clients; always empty",
-	"GET /v1/users/{uid}/resourceRoles":     "for public clients; always empty",
-	"GET /v1/workspaces/users/{uid}/roles":  "for public clients; always empty",
-	"GET /v1/teams/{uid}/resourceRoles":     "for public clients; always empty",
-	"GET /v1/workspaces/teams/{uid}/roles":  "for public clients; always empty",
-	"PUT /v1/workspaces/teams/{uid}/roles":  "for public clients; always empty",
+	"POST /v1/auth":                        "the same as /v1/auth/authenticate",
+	"DELETE /v1/registries/{uid}":          "the same as DELETE …/basic",
+	"GET /v1/registries/pack":              "for public clients; always empty",
+	"GET /v1/registries/pack/summary":      "for public clients; always empty",
+	"GET /v1/users/{uid}/resourceRoles":    "for public clients; always empty",
+	"GET /v1/workspaces/users/{uid}/roles": "for public clients; always empty",
+	"GET /v1/teams/{uid}/resourceRoles":    "for public clients; always empty",
+	"GET /v1/workspaces/teams/{uid}/roles": "for public clients; always empty",
+	"PUT /v1/workspaces/teams/{uid}/roles": "for public clients; always empty",
+	"GET /v1/auth/sso/logins":              "for public clients; always empty",
+	"GET /v1/auth/sso/providers":           "for public clients; always empty",
+	"GET /v1/auth/sso/idps":                "for public clients; always empty",
+	"GET /v1/auth/org/{org}/oidc/callback": "for what follows redirects with cookies",
+	"GET /v1/auth/org/{org}/oidc/logout":   "for identity providers",
+
+	"POST /v1/auth/org/{org}/oidc/backchannel-logout": "for identity providers",
+
 	"GET /v1/teams/{uid}/roles":             "Teams.Get returns more",
 	"GET /v1/registries/oci/{uid}":          "Registries.Get returns more",
 	"GET /v1/registries/metadata":           "Registries.List returns more",

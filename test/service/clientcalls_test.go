@@ -562,6 +562,16 @@ func (s *clientStory) ssoCalls() []clientCall {
 			s.must(err)
 			org = info.TenantUID
 		}},
+		{"Tenants.OrgLogin", func(ctx context.Context) {
+			got, err := s.Tenants.OrgLogin(ctx, instance.Org)
+			s.must(err)
+			s.want(got.AuthType, api.AuthTypePassword)
+		}},
+		{"Tenants.Orgs", func(ctx context.Context) {
+			got, err := s.Tenants.Orgs(ctx)
+			s.must(err)
+			s.want(got[0].Name, instance.Org)
+		}},
 		{"Tenants.SetOIDC", func(ctx context.Context) {
 			s.must(s.Tenants.SetOIDC(ctx, org, api.TenantOIDC{IssuerURL: spec.Issuer, ClientID: spec.ClientID,
 				ClientSecret: spec.ClientSecret}))

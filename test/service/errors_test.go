@@ -250,6 +250,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "GET", path: refresh + known.RefreshToken},
+		{method: "GET", path: "/v1/auth/org"},
 		{method: "POST", path: scan, body: `{"auths":{}}`},
 		{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
 		{method: "POST", path: "/v1/apiKeys/revoke", body: instance.JSON(object{"apiKey": unknown})},
@@ -266,6 +267,8 @@ func TestInternalError(t *testing.T) {
 	token := newPlatform(t).token(t, "acme/app", server.URL, "1")
 	checkInternalError(t, server, client.Do(http.MethodPost, exchangePath, exchangeForm(token), formType...))
 	checkInternalError(t, server, client.Do(http.MethodPost, "/v1/auth/device", "client_id=x", formType...))
+	logout := "/v1/auth/org/" + noUID + "/oidc/backchannel-logout"
+	checkInternalError(t, server, client.Do(http.MethodPost, logout, "logout_token=x", formType...))
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
 }
 

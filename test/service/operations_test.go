@@ -152,6 +152,7 @@ var operations = []protectedOperation{
 	{method: "PUT", path: "/v1/sso", body: `{"spec":{"issuer":"https://issuer.example.com","clientId":"a"}}`,
 		fields: []string{"spec.clientId", "spec.issuer"}},
 	{method: "DELETE", path: "/v1/sso"},
+	{method: "GET", path: "/v1/auth/orgs"},
 	{method: "GET", path: tenant + "/oidc/config"},
 	{method: "POST", path: tenant + "/oidc/config", body: `{"issuerUrl":"https://issuer.example.com","clientId":"a"}`},
 	{method: "GET", path: tenant + "/saml/config"},

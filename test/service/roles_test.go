@@ -62,6 +62,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/sso", "trust.list"},
 	{"PUT /v1/sso", "trust.create"},
 	{"DELETE /v1/sso", "trust.delete"},
+	{"GET /v1/auth/orgs", byAnyone},  // its own
 	{"GET /v1/tenants/.*", byAnyone}, // as if nothing was set, without trust.list
 	{"(PUT|POST) /v1/tenants/.*/(authTokenSettings|password/policy)", "tenant.update"},
 	{"POST /v1/tenants/.*", "trust.create"},

@@ -108,7 +108,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	s.keep("API key", admin.newKey("ci", "").APIKey)
 	s.keep("master key", strings.TrimSpace(file(t, server, "master.key")))
 
-	sendSignIns(s, client, tokens)
+	sendOrgLogins(s, client, tokens)
 	sendPasswords(t, s, server, admin)
 	sendDefinitions(t, s, admin)
 	sendRegistries(t, s, server, admin)
@@ -127,7 +127,7 @@ func file(t *testing.T, server *instance.Server, name string) string {
 	return string(data)
 }
 
-func sendSignIns(s *secrets, client *instance.Client, tokens instance.Tokens) {
+func sendOrgLogins(s *secrets, client *instance.Client, tokens instance.Tokens) {
 	for _, who := range []struct{ email, org string }{{instance.Email, instance.Org}, {"unknown@acme.example", instance.Org},
 		{instance.Email, "Missing"}} {
 		client.Do("POST", "/v1/auth", instance.Credentials(who.email, who.org,

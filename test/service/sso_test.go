@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"html"
 	"io"
 	"net/http"
@@ -282,4 +283,74 @@ func TestDeviceLoginOverHTTP(t *testing.T) {
 		}
 	}
 	t.Error("logins are begun without a limit")
+}
+
+// A program logs in by the paths of Palette's API: it asks how, follows the address with its cookies, and gets tokens at the callback.
+func TestLoginOfPrograms(t *testing.T) {
+	t.Parallel()
+	p := identityprovider.Start(t)
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	b := newBrowser(t, p)
+	ask := func(org string) (asked api.OrgLogin) {
+		t.Helper()
+		_, body := b.get(server.URL + "/v1/auth/org?orgName=" + org)
+		if err := json.Unmarshal([]byte(body), &asked); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		return asked
+	}
+	for _, org := range []string{instance.Org, "unknown"} {
+		if asked := ask(org); asked.AuthType != api.AuthTypePassword || asked.RedirectURL != "" || asked.OrgName != org {
+			t.Errorf("without a provider: %+v", asked)
+		}
+	}
+	useProvider(t, admin, p)
+	var set api.SSO
+	admin.get("/v1/sso", &set)
+	p.Register(set.Status.APICallbackURL, set.Status.LogoutURL)
+	asked := ask(strings.ToLower(instance.Org))
+	if asked.AuthType != api.AuthTypeSSO || asked.OrgName != instance.Org || !strings.HasPrefix(asked.RedirectURL, p.URL) {
+		t.Fatalf("with a provider: %+v", asked)
+	}
+	at, _ := b.get(asked.RedirectURL)
+	another := newBrowser(t, p)
+	callback, body := b.post(p.URL+"/login/username", url.Values{"id": {at.Query().Get("authRequestID")},
+		"username": {identityprovider.Username}, "password": {identityprovider.Password}})
+	var tokens api.AuthenticateResponse
+	if err := json.Unmarshal([]byte(body), &tokens); err != nil || tokens.Authorization == "" || tokens.RefreshToken == "" {
+		t.Fatalf("%s %v: %s", callback, err, body)
+	}
+	var me api.UserInfo
+	person{t: t, client: server.Client(t), credential: []string{"Authorization", tokens.Authorization}}.get("/v1/users/info", &me)
+	if me.Email != identityprovider.Email {
+		t.Errorf("logged in as %+v", me)
+	}
+	for who, again := range map[string]*browser{"the same program": b, "another one": another} {
+		if _, body := again.get(callback.String()); !strings.Contains(body, "loginExpired") {
+			t.Errorf("%s comes back again: %s", who, body)
+		}
+	}
+
+	// A login of a program does not end in a browser, nor the other way round.
+	begun := ask(instance.Org)
+	state, _ := url.Parse(begun.RedirectURL)
+	query := url.Values{"code": {"x"}, "state": {state.Query().Get("state")}}.Encode()
+	if _, page := b.get(set.Status.CallbackURL + "?" + query); !strings.Contains(page, "expired") {
+		t.Errorf("at the callback of browsers: %s", page)
+	}
+	client := server.Client(t)
+	for _, path := range []string{"/v1/auth/sso/logins?org=acme", "/v1/auth/sso/providers", "/v1/auth/sso/idps"} {
+		if got := client.Do(http.MethodGet, path, "").Want(http.StatusOK); strings.TrimSpace(got.Body) != "[]" {
+			t.Errorf("%s: %s", path, got.Body)
+		}
+	}
+	client.Do(http.MethodGet, "/v1/auth/org/"+me.TenantUID+"/oidc/logout?state=x", "").Want(http.StatusNoContent)
+	client.Do(http.MethodGet, "/v1/auth/org/"+me.TenantUID+"/oidc/callback", "").Want(http.StatusUnauthorized)
+	logout := "/v1/auth/org/" + me.TenantUID + "/oidc/backchannel-logout"
+	client.Do(http.MethodPost, logout, "logout_token=x", formType...).Want(http.StatusBadRequest)
+	client.Do(http.MethodPost, logout, `{}`).Want(http.StatusUnsupportedMediaType)
+	client.Do(http.MethodPost, logout, strings.Repeat("x", 1<<17), formType...).Want(http.StatusRequestEntityTooLarge)
+	client.Do(http.MethodGet, "/v1/auth/org?orgName=unknown", "").Want(http.StatusOK)
+	client.Do(http.MethodGet, "/v1/auth/org?orgName="+instance.Org, "").Want(http.StatusOK)
 }

@@ -84,6 +84,13 @@ func scopes(p identities.Provider, config configuration) []string {
 	return list
 }
 
+// useCallback sets where a login comes back to.
+func (p *provider) useCallback(s *SSO, begun pending) {
+	if begun.API {
+		p.RedirectURL = s.APICallbackURL(p.OrgUID)
+	}
+}
+
 // authorizationURL is where the browser goes to log in.
 func (p *provider) authorizationURL(l pending) string {
 	options := []oauth2.AuthCodeOption{oidc.Nonce(l.Nonce), oauth2.S256ChallengeOption(l.Verifier)}

@@ -66,6 +66,19 @@ func (s *SSO) CallbackURL(orgUID string) string {
 	return s.publicURL + "/console/sso/" + orgUID + "/callback"
 }
 
+// APICallbackURL is CallbackURL for programs, which get tokens there instead of a session of a browser.
+func (s *SSO) APICallbackURL(orgUID string) string {
+	return s.publicURL + "/v1/auth/org/" + orgUID + "/oidc/callback"
+}
+
+// BackChannelURL is where the provider of an organization sends logout tokens.
+func (s *SSO) BackChannelURL(orgUID string) string {
+	return s.publicURL + "/v1/auth/org/" + orgUID + "/oidc/backchannel-logout"
+}
+
+// PublicURL is how browsers reach the service.
+func (s *SSO) PublicURL() string { return s.publicURL }
+
 // LogoutURL is where the provider leads after a logout.
 func (s *SSO) LogoutURL() string { return s.publicURL + "/console/login" }
 
@@ -112,6 +125,7 @@ type pending struct {
 	State, Nonce, Verifier string
 	Issuer, ClientID       string
 	Next                   string // page to show after the login
+	API                    bool   // of a program
 	Ends                   time.Time
 }
 
@@ -126,6 +140,15 @@ type Begun struct {
 //
 // Faults: NotFound if the organization has no provider; Limited; Unavailable when it does not respond.
 func (s *SSO) Begin(ctx context.Context, origin audit.Origin, org, next string) (Begun, error) {
+	return s.begin(ctx, origin, org, pending{Next: next})
+}
+
+// BeginAPI is Begin for a program, for CompleteAPI.
+func (s *SSO) BeginAPI(ctx context.Context, origin audit.Origin, org string) (Begun, error) {
+	return s.begin(ctx, origin, org, pending{API: true})
+}
+
+func (s *SSO) begin(ctx context.Context, origin audit.Origin, org string, begun pending) (Begun, error) {
 	if err := s.service.reserve(origin); err != nil {
 		return Begun{}, err
 	}
@@ -140,8 +163,9 @@ func (s *SSO) Begin(ctx context.Context, origin audit.Origin, org, next string) 
 	if err != nil {
 		return Begun{}, s.unavailable(ctx, stored, err)
 	}
-	begun := pending{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Issuer: stored.Issuer,
-		ClientID: stored.Settings.ClientID, Next: next, Ends: s.service.config.Now().Add(loginTime)}
+	begun.State, begun.Nonce, begun.Verifier = rand.Text(), rand.Text(), oauth2.GenerateVerifier()
+	begun.Issuer, begun.ClientID, begun.Ends = stored.Issuer, stored.Settings.ClientID, s.service.config.Now().Add(loginTime)
+	p.useCallback(s, begun)
 	ciphertext, err := store.Read(ctx, s.service.db, func(tx *store.Tx) ([]byte, error) {
 		return tx.Identities.Encrypt(begun, purposeLogin, found.UID)
 	})
@@ -164,33 +188,56 @@ type Completed struct {
 // Faults: Unauthenticated with a reason; Limited; Unavailable when the provider does not respond.
 func (s *SSO) Complete(ctx context.Context, origin audit.Origin, orgUID string, query url.Values, cookie secret.String) (
 	done Completed, err error) {
+	err = s.complete(ctx, origin, orgUID, query, cookie, false, func(begun pending, v auth.Vouched) error {
+		done.Next = begun.Next
+		done.Reference, done.Ends, err = s.service.logins.LoginVouchedConsole(ctx, origin, v)
+		return err
+	})
+	return done, err
+}
+
+// CompleteAPI is Complete for a program: it returns tokens.
+func (s *SSO) CompleteAPI(ctx context.Context, origin audit.Origin, orgUID string, query url.Values, cookie secret.String) (
+	tokens auth.Tokens, err error) {
+	err = s.complete(ctx, origin, orgUID, query, cookie, true, func(_ pending, v auth.Vouched) error {
+		tokens, err = s.service.logins.LoginVouched(ctx, origin, v)
+		return err
+	})
+	return tokens, err
+}
+
+func (s *SSO) complete(ctx context.Context, origin audit.Origin, orgUID string, query url.Values, cookie secret.String, api bool,
+	logIn func(pending, auth.Vouched) error) error {
 	if err := s.service.reserve(origin); err != nil {
-		return done, err
+		return err
 	}
 	org, stored, begun, ok, err := s.resume(ctx, orgUID, query, cookie)
 	if err != nil {
-		return done, err
+		return err
 	}
-	if !ok {
-		return done, refused(ReasonExpiredLogin)
+	if !ok || begun.API != api {
+		return refused(ReasonExpiredLogin)
 	}
 	p, err := s.provider(ctx, stored)
 	if err != nil {
-		return done, s.unavailable(ctx, stored, err)
+		return s.unavailable(ctx, stored, err)
 	}
+	p.useCallback(s, begun)
 	token, claimed, reason, err := s.redeem(ctx, p, begun, query)
 	if err != nil {
-		return done, s.unavailable(ctx, stored, err)
+		return s.unavailable(ctx, stored, err)
 	}
 	if reason != "" {
-		return done, s.refuse(ctx, origin, org, claimed, reason)
+		return s.refuse(ctx, origin, org, claimed, reason)
 	}
-	done.Next = begun.Next
-	done.Reference, done.Ends, err = s.logIn(ctx, origin, org, p, claimed, token)
+	err = logIn(begun, s.vouch(ctx, origin, org, p, claimed, token))
 	if refusal, ok := errors.AsType[refusal](err); ok {
-		return done, s.refuse(ctx, origin, org, claimed, string(refusal))
+		return s.refuse(ctx, origin, org, claimed, string(refusal))
 	}
-	return done, err
+	if errors.Is(err, store.ErrExists) { // created by a concurrent login
+		return fault.Busy("Your user is being created by another request. Try again.", time.Second)
+	}
+	return err
 }
 
 // resume returns the login that the browser began. ok is false if it did not begin it here, or for another provider.

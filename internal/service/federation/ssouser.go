@@ -11,7 +11,6 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/storage/identities"
@@ -24,9 +23,9 @@ type refusal string
 
 func (r refusal) Error() string { return "the login is refused: " + string(r) }
 
-// logIn creates the session of a person. Without a refresh token the provider cannot be asked, so then the session ends instead.
-func (s *SSO) logIn(ctx context.Context, origin audit.Origin, org store.Org, p *provider, claimed presented, token *oauth2.Token) (
-	reference secret.String, ends time.Time, err error) {
+// vouch returns the login of a person. Without a refresh token the provider cannot be asked, so then the session ends instead.
+func (s *SSO) vouch(ctx context.Context, origin audit.Origin, org store.Org, p *provider, claimed presented,
+	token *oauth2.Token) auth.Vouched {
 	now := s.service.config.Now()
 	next, refresh := now.Add(s.recheck), secret.String(token.RefreshToken)
 	v := auth.Vouched{Org: org, Method: audit.MethodOIDC, Target: claimed.subject, RecheckAt: next}
@@ -52,11 +51,7 @@ func (s *SSO) logIn(ctx context.Context, origin audit.Origin, org store.Org, p *
 		}
 		return tx.Identities.Verified(ctx, identity.UID, refresh, next)
 	}
-	reference, ends, err = s.service.logins.LoginVouchedConsole(ctx, origin, v)
-	if errors.Is(err, store.ErrExists) { // created by a concurrent login
-		return "", ends, fault.Busy("Your user is being created by another request. Try again.", time.Second)
-	}
-	return reference, ends, err
+	return v
 }
 
 // userOf returns the user that a person is, by issuer and subject. A person who is not known becomes a new user. An email never leads to

@@ -47,8 +47,16 @@ type presented struct {
 
 var errMalformed = errors.New("not a signed JWT")
 
-// parse reads a token. Duplicate members and invalid UTF-8 are refused, since the issuer may have read them in another way.
+// parse reads a token about a subject.
 func parse(token secret.String) (p presented, err error) {
+	if p, err = parseClaims(token); err == nil && p.subject == "" {
+		err = errMalformed
+	}
+	return p, err
+}
+
+// parseClaims reads a token. Duplicate members and invalid UTF-8 are refused, since the issuer may have read them in another way.
+func parseClaims(token secret.String) (p presented, err error) {
 	p.raw = token.Reveal()
 	if len(p.raw) > maxToken || strings.Count(p.raw, ".") != 2 {
 		return p, errMalformed
@@ -65,7 +73,7 @@ func parse(token secret.String) (p presented, err error) {
 	p.subject, _ = p.claims["sub"].(string)
 	p.id, _ = p.claims["jti"].(string)
 	seconds, ok := p.claims["exp"].(float64)
-	if p.issuer == "" || p.subject == "" || !ok || math.Abs(seconds) > 1<<40 {
+	if p.issuer == "" || !ok || math.Abs(seconds) > 1<<40 {
 		return p, errMalformed
 	}
 	p.expires = time.Unix(int64(seconds), 0)

@@ -96,6 +96,24 @@ func userIdentities(t *testing.T, db *store.DB) {
 		t.Errorf("claimed %d times, %v", claims, err)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		for of, want := range map[[3]string]int{{"https://one", "7", ""}: 2, {"https://one", "", "a"}: 1, {"https://one", "7", "b"}: 1,
+			{"https://one", "8", "a"}: 0, {"https://two", "7", ""}: 0} {
+			if list, err := tx.Identities.SessionsAt(ctx, org.UID, of[0], of[1], of[2], start); len(list) != want || err != nil {
+				t.Errorf("sessions at %q: %v %v", of, list, err)
+			}
+		}
+		return nil
+	})
+	for i, want := range []bool{true, false, true} { // the last one when the first has expired
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			first, err := tx.Identities.UseLogout(ctx, org.UID, []byte("hash"), start.Add(time.Duration(i/2)*time.Hour), due)
+			if first != want {
+				t.Errorf("use %d of a logout token: %t", i, first)
+			}
+			return err
+		})
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		found, err := tx.Identities.BySubject(ctx, org.UID, "https://one", "7")
 		identity.Refresh, identity.RecheckAt = "r", due.Add(time.Minute)
 		if diff := cmp.Diff(identity, found); diff != "" || err != nil {

@@ -5,6 +5,7 @@ package people
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -21,8 +22,10 @@ type Call struct {
 	*http.Request
 	Origin    audit.Origin
 	Principal auth.Principal
+	Header    http.Header // of the response
 
 	Body func() ([]byte, error)                              // of JSON
+	Form func() (url.Values, error)                          // of a form
 	Read func(body any, problems func() []fault.Field) error // decodes an object; problems are those of the decoded one
 }
 
@@ -36,6 +39,7 @@ type List struct {
 type Operation struct {
 	Method, Path string
 	Announced    bool // writes one audit record
+	Public       bool // needs no credentials
 	Handle       func(Call) (status int, body any, err error)
 }
 
@@ -47,8 +51,9 @@ type Handlers struct {
 	SSO       *federation.SSO
 }
 
-// Operations lists all operations of the package. Each needs credentials.
+// Operations lists all operations of the package.
 func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
-		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations())
+		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
+		orgLoginHandlers{h.SSO}.operations())
 }

@@ -248,10 +248,14 @@ func (s *Server) routes() []route {
 // ofPeople returns the routes of package people.
 func ofPeople(h people.Handlers) (routes []route) {
 	for _, o := range h.Operations() {
-		routes = append(routes, route{method: o.Method, path: o.Path, auth: byPermission, announced: o.Announced,
+		needs := byPermission
+		if o.Public {
+			needs = byAnyone
+		}
+		routes = append(routes, route{method: o.Method, path: o.Path, auth: needs, announced: o.Announced,
 			handle: func(c *call) (response, error) {
-				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal, Body: c.body,
-					Read: c.read})
+				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal,
+					Header: c.w.Header(), Body: c.body, Form: c.form, Read: c.read})
 				if list, ok := body.(people.List); ok {
 					body = items[any]{read: list.Read, show: func(item any) any { return item }, tail: list.Tail}
 				}

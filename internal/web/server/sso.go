@@ -27,7 +27,9 @@ func (h ssoHandlers) getSSO(c *call) (response, error) {
 	return response{http.StatusOK, api.SSO{Spec: api.SSOSpec{Issuer: p.Issuer, ClientID: s.ClientID, ClientSecret: p.Secret, Name: s.Name,
 		Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA, Disabled: s.Disabled,
 		SyncSSOTeams: s.SyncTeams, DefaultTeams: s.DefaultTeams},
-		Status: api.SSOStatus{CallbackURL: h.sso.CallbackURL(p.OrgUID), LogoutURL: h.sso.LogoutURL(), LastModified: p.ChangedAt}}}, err
+		Status: api.SSOStatus{CallbackURL: h.sso.CallbackURL(p.OrgUID), LogoutURL: h.sso.LogoutURL(),
+			APICallbackURL: h.sso.APICallbackURL(p.OrgUID), BackChannelLogoutURL: h.sso.BackChannelURL(p.OrgUID),
+			LastModified: p.ChangedAt}}}, err
 }
 
 // setSSO is PUT /v1/sso.

@@ -1,0 +1,23 @@
+package client
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// OrgLogin returns how the users of an organization log in. Empty is the default organization. A login at an identity provider needs the
+// cookie of the response, which is not returned: programs log in with Devices instead.
+func (t Tenants) OrgLogin(ctx context.Context, org string) (*api.OrgLogin, error) {
+	return fetch[api.OrgLogin](ctx, t.c, request{path: api.PathOrgLogin, query: url.Values{"orgName": {org}}, anonymous: true})
+}
+
+// Orgs returns how the users of the own organization log in.
+func (t Tenants) Orgs(ctx context.Context) ([]api.OrgLoginOf, error) {
+	found, err := fetch[api.OrgLogins](ctx, t.c, request{path: api.PathOrgLogins})
+	if err != nil {
+		return nil, err
+	}
+	return found.Organizations, nil
+}
