@@ -82,6 +82,7 @@ func TestCustomRoles(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	rival := newRival(t, server)
 	uid := admin.make("/v1/roles", roleBody("Checkers", "tenant", "registry.validate", "user.list"))
+	other := admin.make("/v1/roles", roleBody("Other", "tenant", "registry.get"))
 	theirs := rival.make("/v1/roles", roleBody("Checkers", "tenant", "audit.listAll"))
 	user := admin.make("/v1/users", newUser("mate@acme.example", object{"roles": []string{uid}}))
 	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
@@ -97,6 +98,7 @@ func TestCustomRoles(t *testing.T) {
 		code               string
 	}{
 		{"POST", "/v1/roles", roleBody("checkers", "tenant", "registry.get"), 409, "RoleAlreadyExists"},
+		{"PUT", "/v1/roles/" + other, roleBody("checkers", "tenant", "registry.get"), 409, "RoleAlreadyExists"},
 		{"POST", "/v1/roles", roleBody("Admin", "tenant", "registry.get"), 400, "InvalidRequest"},
 		{"POST", "/v1/roles", roleBody("R", "project", "user.list"), 400, "InvalidRequest"},
 		{"POST", "/v1/roles", roleBody("R", "tenant", "key.rotate"), 400, "InvalidRequest"},
