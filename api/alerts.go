@@ -175,3 +175,13 @@ type MuteStatus struct {
 	CreatedBy    string `json:"createdBy"`
 	RegistryName string `json:"registryName,omitempty"`
 }
+
+// Reminders are for GET and PUT PathReminders: when an organization gets alerts about what ends.
+type Reminders struct {
+	Spec RemindersSpec `json:"spec"`
+}
+
+// RemindersSpec has how many days before the end of an API key an alert is sent: at most three, each from 1 to 90; none sends no alerts.
+type RemindersSpec struct {
+	APIKeyDays []int `json:"apiKeyDays"`
+}

@@ -70,6 +70,7 @@ const (
 	PathExpiry               = "/v1/expiry"
 	PathMutes                = "/v1/alerts/mutes"
 	PathMute                 = "/v1/alerts/mutes/{uid}"
+	PathReminders            = "/v1/alerts/reminders"
 	PathAlertConfirmation    = "/v1/alerts/confirmations/{token}"
 	PathUsers                = "/v1/users"
 	PathUserInfo             = "/v1/users/info"

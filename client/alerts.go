@@ -84,3 +84,17 @@ func (a Alerts) Mute(ctx context.Context, mute api.MuteSpec) (*api.Created, erro
 func (a Alerts) Unmute(ctx context.Context, uid string) error {
 	return a.c.delete(ctx, api.PathMute, uid)
 }
+
+// Reminders returns how many days before the end of an API key the organization gets alerts, the most first.
+func (a Alerts) Reminders(ctx context.Context) ([]int, error) {
+	found, err := fetch[api.Reminders](ctx, a.c, request{path: api.PathReminders})
+	if err != nil {
+		return nil, err
+	}
+	return found.Spec.APIKeyDays, nil
+}
+
+// SetReminders replaces them; none sends no alerts.
+func (a Alerts) SetReminders(ctx context.Context, days ...int) error {
+	return a.c.put(ctx, api.PathReminders, api.Reminders{Spec: api.RemindersSpec{APIKeyDays: append([]int{}, days...)}})
+}

@@ -405,6 +405,12 @@ func (s *clientStory) alertCalls() []clientCall {
 			s.must(err)
 			s.must(s.Alerts.Unmute(ctx, mutes[0].Metadata.UID))
 		}},
+		{"Alerts.SetReminders", func(ctx context.Context) { s.must(s.Alerts.SetReminders(ctx, 2, 60)) }},
+		{"Alerts.Reminders", func(ctx context.Context) {
+			days, err := s.Alerts.Reminders(ctx)
+			s.must(err)
+			s.want(days, []int{60, 2})
+		}},
 		{"Alerts.Test", func(ctx context.Context) {
 			result, err := s.Alerts.Test(ctx, s.project, component, s.channel)
 			s.must(err)

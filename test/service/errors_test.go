@@ -241,7 +241,7 @@ func TestInternalError(t *testing.T) {
 	client.Do(http.MethodGet, "/v1/users/info", "", "Authorization", known.Authorization).Into(&me)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
-		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles"} {
+		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles", "key_reminders"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}

@@ -77,6 +77,8 @@ var operations = []protectedOperation{
 	{method: "DELETE", path: channelsOf(noUID) + "/" + noUID},
 	{method: "POST", path: channelsOf(noUID) + "/" + noUID + "/test"},
 	{method: "GET", path: "/v1/expiry"},
+	{method: "GET", path: "/v1/alerts/reminders"},
+	{method: "PUT", path: "/v1/alerts/reminders", body: `{"spec":{"apiKeyDays":[30,7,1]}}`},
 	{method: "GET", path: "/v1/alerts/mutes"},
 	{method: "POST", path: "/v1/alerts/mutes", body: `{"spec":{"until":"` + tomorrow() + `"}}`, fields: []string{"spec.until"}},
 	{method: "DELETE", path: "/v1/alerts/mutes/" + noUID},

@@ -29,6 +29,8 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/registries/.*", "registry.get"},
 	{"(POST|PUT|DELETE) /v1/projects/.*/alerts/.*", "alert.update"},
 	{"GET /v1/expiry", byAnyone}, // of what it may see
+	{"GET /v1/alerts/reminders", byAnyone},
+	{"PUT /v1/alerts/reminders", "tenant.update"},
 	{"GET /v1/alerts/mutes", "registry.get"},
 	{"POST /v1/alerts/mutes", "project.update"}, // of the organization: only its administrators
 	{"DELETE /v1/alerts/mutes/.*", "alert.update"},

@@ -53,7 +53,7 @@ func (p Commands) Alert() *cobra.Command {
 			}
 			return err
 		}, manage.Deletes),
-		p.mute(), p.mutes(), p.unmute(),
+		p.mute(), p.mutes(), p.unmute(), p.remind(), p.reminders(),
 		p.changeAlert("test CHANNEL", "Send a sample alert, and show the response", testAlert, manage.Lists))
 }
 

@@ -43,7 +43,7 @@ func Components() []Component {
 	return []Component{
 		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or its " +
 			"certificate or credentials expire soon.", channels},
-		{APIKeyExpiry, "API keys expire within seven days.", channels},
+		{APIKeyExpiry, "API keys expire soon.", channels},
 		{ClusterHealth, "The same alerts as RegistryHealth, for clients that know only this component.", channels},
 	}
 }

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	keyWarning     = 7 * 24 * time.Hour
 	keyInterval    = 5 * time.Minute
 	keyBatch       = 100
 	sweepBatch     = 10                  // alerts, each with the deliveries of up to a hundred channels
@@ -25,8 +24,8 @@ type KeyWatcher struct {
 	log *slog.Logger
 }
 
-// WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key whose expiry is changed gets another
-// alert. WatchKeys also deletes old alerts.
+// WatchKeys raises alerts for API keys at the reminders of their organization, until ctx ends. A key whose expiry is changed gets other
+// alerts. WatchKeys also deletes old alerts.
 func (s *KeyWatcher) WatchKeys(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.alertExpiring(ctx)
@@ -50,7 +49,7 @@ func (s *KeyWatcher) alertExpiring(ctx context.Context) error {
 	var failed error
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
 		keys, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]store.ExpiringKey, error) {
-			return tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyBatch)
+			return tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now, keyBatch)
 		})
 		if err != nil || len(keys) == 0 {
 			return errors.Join(failed, err)
@@ -93,7 +92,7 @@ func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now 
 	}
 	a := Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{keys[0].OrgUID, keys[0].OrgName}}
 	for _, k := range keys {
-		first, err := tx.APIKeys.NoteAlert(ctx, k.UID, k.ExpiresAt)
+		first, err := tx.APIKeys.NoteAlert(ctx, k.UID, k.ExpiresAt, k.Days)
 		if err != nil {
 			return err
 		}
@@ -108,7 +107,7 @@ func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now 
 		a.Message = fmt.Sprintf("API key %q of %s expires on %s.", a.APIKeys[0].Name, a.APIKeys[0].User,
 			a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
 	default:
-		a.Message = fmt.Sprintf("%d API keys expire within seven days, the first on %s.", len(a.APIKeys),
+		a.Message = fmt.Sprintf("%d API keys expire soon, the first on %s.", len(a.APIKeys),
 			a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
 	}
 	return Raise(ctx, tx, a)

@@ -139,7 +139,7 @@ func sampleAlert(component string, org store.Org, at time.Time) Alert {
 	}
 	a := Alert{UID: uuid.NewString(), Component: component, At: at, Test: true, Organization: Organization{org.UID, org.Name}}
 	if component == APIKeyExpiry {
-		key := APIKey{UID: none, Name: "example", User: "user@example.com", ExpiresAt: at.Add(keyWarning)}
+		key := APIKey{UID: none, Name: "example", User: "user@example.com", ExpiresAt: at.AddDate(0, 0, 7)}
 		a.Kind, a.Message, a.APIKeys = APIKeyExpiresSoon, `Test: API key "example" of user@example.com expires soon. `+noAction,
 			[]APIKey{key}
 		return a

@@ -222,8 +222,8 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
 		_, errJ := tx.Sessions.ConsumeJTI(ctx,
 			store.ConsumedJTI{JTI: uuid.NewString(), SessionUID: p.SessionUID, ConsumedAt: start, ExpiresAt: start.Add(time.Hour)})
-		_, errK := tx.APIKeys.NoteAlert(ctx, key.UID, key.ExpiresAt)
-		return errors.Join(errJ, errK)
+		_, errK := tx.APIKeys.NoteAlert(ctx, key.UID, key.ExpiresAt, 7)
+		return errors.Join(errJ, errK, tx.APIKeys.SetReminders(ctx, org.UID, store.Reminders{30, 0, 0}))
 	})
 	rules := directory.Trusts{Directory: w.Directory}
 	if _, err := rules.Create(t.Context(), operator, origin, directory.NewTrust{Org: org.Name, Name: "pipeline", Audience: "audience",

@@ -5,6 +5,7 @@ package tenants
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,11 +29,13 @@ const (
 	Tokens  Setting = "tokens"
 
 	passwords Setting = "passwordPolicy"
+	reminders Setting = "keyReminders"
 )
 
 // changedBy has the permission that changing a setting requires.
 var changedBy = map[Setting]access.Permission{SAML: access.CreateTrusts, Domains: access.CreateTrusts, Logins: access.CreateTrusts,
-	Tokens: access.ChangeTenant, passwords: access.ChangeTenant}
+	Tokens: access.ChangeTenant, passwords: access.ChangeTenant,
+	reminders: access.ChangeTenant}
 
 // Tenants is safe for concurrent use.
 type Tenants struct {
@@ -99,6 +102,34 @@ func (t *Tenants) SetPasswordPolicy(ctx context.Context, p auth.Principal, origi
 		return err
 	}
 	return t.change(ctx, p, origin, passwords, func(tx *store.Tx) error { return tx.Orgs.SetPasswordPolicy(ctx, p.OrgUID, text) })
+}
+
+// KeyReminders returns how many days before the end of an API key the caller's organization is reminded, the most first. Every user may
+// read it.
+func (t *Tenants) KeyReminders(ctx context.Context, p auth.Principal) (days []int, err error) {
+	set, err := store.Read(ctx, t.db, func(tx *store.Tx) (store.Reminders, error) { return tx.APIKeys.Reminders(ctx, p.OrgUID) })
+	for _, n := range set {
+		if n != 0 {
+			days = append(days, n)
+		}
+	}
+	return days, fault.Wrap("read the reminders of API keys", err)
+}
+
+// SetKeyReminders replaces the reminders of the caller's organization; none switches them off.
+//
+// Faults: Invalid with the field days; Forbidden.
+func (t *Tenants) SetKeyReminders(ctx context.Context, p auth.Principal, origin audit.Origin, days []int) error {
+	var set store.Reminders
+	sorted := slices.Sorted(slices.Values(days))
+	slices.Reverse(sorted)
+	if len(days) > len(set) || len(slices.Compact(slices.Clone(sorted))) != len(days) ||
+		slices.ContainsFunc(days, func(n int) bool { return n < 1 || n > store.MaxReminder }) {
+		return fault.InvalidFields(fault.Field{Field: "days",
+			Problem: fmt.Sprintf("must be at most %d different numbers from 1 to %d", len(set), store.MaxReminder)})
+	}
+	copy(set[:], sorted)
+	return t.change(ctx, p, origin, reminders, func(tx *store.Tx) error { return tx.APIKeys.SetReminders(ctx, p.OrgUID, set) })
 }
 
 // Canonical returns domains as the identity provider has them.

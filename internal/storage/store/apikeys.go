@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/rows"
@@ -24,6 +25,7 @@ type APIKey struct {
 type ExpiringKey struct {
 	UID, OrgUID, OrgName, Name, UserUID, Email string
 	ExpiresAt                                  time.Time
+	Days                                       int // the reminder that is due
 }
 
 const (
@@ -50,16 +52,27 @@ const (
 	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 
 	// A key of an organization without a channel stays in the list: a channel may be created in time.
-	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
-		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
+	sqlExpiringKeys = `SELECT uid, org_uid, org_name, name, user_uid, email, expires_at, due FROM (
+		SELECT k.uid, k.org_uid, o.name AS org_name, k.name, k.user_uid, u.email, k.expires_at, CASE
+			WHEN k.expires_at <= $6 + 86400000 * COALESCE(r.third_days, 1) THEN COALESCE(r.third_days, 1)
+			WHEN k.expires_at <= $6 + 86400000 * COALESCE(r.second_days, 7) THEN COALESCE(r.second_days, 7)
+			WHEN k.expires_at <= $6 + 86400000 * COALESCE(r.first_days, 30) THEN COALESCE(r.first_days, 30) END AS due
+		FROM api_keys k JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
+		LEFT JOIN key_reminders r ON r.org_uid = k.org_uid
 		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3)
-		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
+		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL) k
+		WHERE due IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at AND a.days <= due)
 		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $4 AND c.active = 1)
-		ORDER BY k.expires_at, k.uid LIMIT $5`
+		ORDER BY expires_at, uid LIMIT $5`
 	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3
 		AND k.expires_at <= $4 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $5`
-	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at, days) VALUES ($1, $2, $3)
+		ON CONFLICT (key_uid, expires_at) DO UPDATE SET days = excluded.days WHERE excluded.days < api_key_alerts.days`
+	sqlKeyReminders    = `SELECT first_days, second_days, third_days FROM key_reminders WHERE org_uid = $1`
+	sqlSetKeyReminders = `INSERT INTO key_reminders (org_uid, first_days, second_days, third_days) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_uid) DO UPDATE SET first_days = excluded.first_days, second_days = excluded.second_days,
+		third_days = excluded.third_days`
 )
 
 func scanAPIKey(row rows.Scanner, k *APIKey) error {
@@ -146,12 +159,16 @@ func (tx APIKeys) NoteUse(ctx context.Context, uid string, at, staleBefore time.
 	return tx.db.ChangeAny(ctx, sqlNoteAPIKeyUse, uid, rows.Millis(at), rows.Millis(staleBefore))
 }
 
-// Expiring lists active API keys that expire until then, of which no alert was raised yet, and whose organization has an
-// active channel of the component; by the time of their expiry, after that key.
-func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, limit int) ([]ExpiringKey, error) {
+// MaxReminder is the most days of a reminder.
+const MaxReminder = 90
+
+// Expiring lists active API keys of which a reminder is due and not noted, and whose organization has an active channel of the component;
+// by the time of their expiry, after that key.
+func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, now time.Time, limit int) ([]ExpiringKey, error) {
 	return rows.All(ctx, tx.db, func(row rows.Scanner, k *ExpiringKey) error {
-		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, rows.Moment(&k.ExpiresAt))
-	}, sqlExpiringKeys, rows.Millis(after.ExpiresAt), rows.Millis(until), after.UID, component, limit)
+		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, rows.Moment(&k.ExpiresAt), &k.Days)
+	}, sqlExpiringKeys, rows.Millis(after.ExpiresAt), rows.Millis(now.AddDate(0, 0, MaxReminder)), after.UID, component, limit,
+		rows.Millis(now))
 }
 
 // ExpiringOfOrg lists active API keys of an organization, or of one of its users, that expire between two moments; by the time of their
@@ -160,7 +177,25 @@ func (tx APIKeys) ExpiringOfOrg(ctx context.Context, orgUID, userUID string, fro
 	return rows.All(ctx, tx.db, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, rows.Millis(from), rows.Millis(until), limit)
 }
 
-// NoteAlert stores that an alert of this expiry was raised, and reports whether it is the first one.
-func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
-	return tx.db.Changed(ctx, sqlNoteKeyAlert, keyUID, rows.Millis(expiresAt))
+// NoteAlert stores that an alert of this expiry was raised so many days before, and reports whether none was raised as late.
+func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time, days int) (bool, error) {
+	return tx.db.Changed(ctx, sqlNoteKeyAlert, keyUID, rows.Millis(expiresAt), days)
+}
+
+// Reminders are the days before the end of API keys at which an organization is reminded, the most first, 0 for none.
+type Reminders [3]int
+
+// Reminders returns the reminders of an organization, 30, 7 and 1 days if none were set.
+func (tx APIKeys) Reminders(ctx context.Context, orgUID string) (Reminders, error) {
+	r, err := rows.One(ctx, tx.db, func(row rows.Scanner, r *Reminders) error { return row.Scan(&r[0], &r[1], &r[2]) }, sqlKeyReminders,
+		orgUID)
+	if errors.Is(err, ErrNotFound) {
+		return Reminders{30, 7, 1}, nil
+	}
+	return r, err
+}
+
+// SetReminders sets the reminders of an organization.
+func (tx APIKeys) SetReminders(ctx context.Context, orgUID string, r Reminders) error {
+	return tx.db.ChangeOne(ctx, sqlSetKeyReminders, orgUID, r[0], r[1], r[2])
 }

@@ -323,7 +323,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	key(quiet, "unheard", start.Add(time.Hour))
 	expiring := func() (names []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), 10)
+			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start, 10)
 			for _, k := range keys {
 				names = append(names, fmt.Sprint(k.Name, k.Email, k.OrgName))
 			}
@@ -357,7 +357,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	var first int
 	for range 2 {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			was, err := tx.APIKeys.NoteAlert(ctx, soon.UID, soon.ExpiresAt)
+			was, err := tx.APIKeys.NoteAlert(ctx, soon.UID, soon.ExpiresAt, 1)
 			if was {
 				first++
 			}
@@ -372,5 +372,57 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	})
 	if got := expiring(); len(got) != 1 {
 		t.Errorf("a key with another end: %v", got)
+	}
+}
+
+// keyReminders has which reminder of a key is due, before and after others were noted, by default and as an organization sets them.
+func keyReminders(t *testing.T, db *store.DB) {
+	const day = 24 * time.Hour
+	for i, row := range []struct {
+		set   *store.Reminders // nil for the default
+		left  time.Duration    // until the key ends
+		noted int              // days of the last reminder, 0 for none
+		want  int              // days of the reminder that is due, 0 for none
+	}{
+		{left: 30*day + time.Millisecond}, {left: 30 * day, want: 30}, {left: 8 * day, want: 30}, {left: 8 * day, noted: 30},
+		{left: 7 * day, noted: 30, want: 7}, {left: 7 * day, noted: 7}, {left: time.Hour, want: 1}, {left: time.Hour, noted: 7, want: 1},
+		{left: time.Hour, noted: 1}, {left: 0, want: 1}, {left: -time.Millisecond},
+		{set: &store.Reminders{60, 0, 0}, left: 60 * day, want: 60}, {set: &store.Reminders{60, 0, 0}, left: time.Hour, noted: 60},
+		{set: &store.Reminders{14, 2, 0}, left: 15 * day}, {set: &store.Reminders{14, 2, 0}, left: 2 * day, noted: 14, want: 2},
+		{set: &store.Reminders{0, 0, 0}, left: time.Hour}, {set: &store.Reminders{store.MaxReminder, 0, 0}, left: store.MaxReminder * day,
+			want: store.MaxReminder},
+	} {
+		org := mustOrg(t, db, fmt.Sprint("reminded ", i))
+		mustChannel(t, db, mustProject(t, db, org), 1)
+		user := mustUser(t, db, org, "ada@example.com")
+		key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte(org.UID),
+			CreatedAt: start, ExpiresAt: start.Add(row.left)}
+		due := 0
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			err := tx.APIKeys.Insert(ctx, key)
+			if err == nil && row.set != nil {
+				err = tx.APIKeys.SetReminders(ctx, org.UID, *row.set)
+			}
+			if err == nil && row.noted != 0 {
+				_, err = tx.APIKeys.NoteAlert(ctx, key.UID, key.ExpiresAt, row.noted)
+			}
+			return err
+		})
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start, 100)
+			for _, k := range keys {
+				if k.UID == key.UID {
+					due = k.Days
+				}
+			}
+			set, errR := tx.APIKeys.Reminders(ctx, org.UID)
+			if row.set != nil && *row.set != set {
+				t.Errorf("row %d: read %v", i, set)
+			}
+			return errors.Join(err, errR)
+		})
+		if due != row.want {
+			t.Errorf("row %d: %v before the end, %v, noted %d: due %d, want %d", i, row.left, row.set, row.noted, due, row.want)
+		}
 	}
 }

@@ -82,6 +82,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"addresses get one request and confirm by a token", alertAddresses},
 		{"a channel is made due", dueChannels},
 		{"an expiring API key is reported once", keyAlerts},
+		{"reminders of expiring API keys", keyReminders},
 		{"synchronizations are claimed once, resumed and shown when finished", syncRuns},
 		{"a synchronization ends with its definition", syncEnds},
 		{"synchronizations are claimed in order", syncQueue},

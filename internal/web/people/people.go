@@ -55,5 +55,5 @@ type Handlers struct {
 func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
-		orgLoginHandlers{h.SSO}.operations())
+		orgLoginHandlers{h.SSO}.operations(), reminderHandlers{h.Settings}.operations())
 }
