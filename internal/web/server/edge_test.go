@@ -95,9 +95,9 @@ func TestNonCanonicalPathsAreNotFoundAndNeverRedirected(t *testing.T) {
 
 // unserved are paths of the public API below those of ours, without /v1/, which are not served.
 const unserved = `
-	audits/{uid}/sysMsg audits/{uid}/userMsg auth/mfa/devices auth/org auth/org/{org}/oidc/callback auth/org/{org}/oidc/logout
-	auth/org/{org}/saml/callback auth/org/{org}/saml/logout auth/orgs auth/password/{passwordToken}/activate
-	auth/password/{passwordToken}/reset auth/sso/idps auth/sso/logins auth/sso/providers auth/sso/{ssoApp}/callback
+	audits/{uid}/sysMsg audits/{uid}/userMsg auth/mfa/devices
+	auth/org/{org}/saml/callback auth/org/{org}/saml/logout auth/password/{passwordToken}/activate
+	auth/password/{passwordToken}/reset auth/sso/{ssoApp}/callback
 	auth/user/org/forgot auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
 	projects/{uid}/preferences/clusterSettings projects/{uid}/preferences/clusterSettings/nodesAutoRemediationSetting
 	projects/{uid}/teams projects/{uid}/users projects/{uid}/validate
