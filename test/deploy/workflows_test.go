@@ -230,7 +230,7 @@ func TestWorkflowsRunWhatTheyShould(t *testing.T) {
 		}
 	}
 	for name, wants := range map[string][]string{
-		"ci.yml":      {"make check", ".ci/run", "make vulnerabilities", "regwarden.exe version", "go test -short "},
+		"ci.yml":      {"make check", ".ci/run", "make test-race", "make vulnerabilities", "regwarden.exe version", "go test -short "},
 		"nightly.yml": {"make vulnerabilities", "make fuzz", "make release-check", " /tmp/go-build/fuzz ", " **/testdata/fuzz "},
 		"release.yml": {"make release\n", "actions/attest-build-provenance@", "gh attestation verify checksums.txt", "gh release create"},
 	} {

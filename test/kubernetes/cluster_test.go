@@ -62,7 +62,7 @@ func testEvents(t *testing.T, server *apiServer, registry *loginRegistry, binary
 	server.post(t, secretsOf("flux-system"), "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {username: ada, "+
 		"password: wrong}}")
 	server.post(t, helmRepositories, fmt.Sprintf("{apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, "+
-		"metadata: {name: podinfo}, spec: {type: oci, url: 'oci://%s/charts', insecure: true, secretRef: {name: login}}}", registry.host))
+		"metadata: {name: podinfo}, spec: {type: oci, url: 'oci://%s/charts', insecure: true, secretRef: {name: login}}}", registry.plain))
 	server.awaitEvent(t, helmRepositories+"/podinfo", "Warning RegistryAuthFailed", "Fix: ")
 
 	for _, path := range []string{secretsOf("apps") + "/pull", helmRepositories + "/podinfo", secretsOf("flux-system") + "/login"} {
@@ -182,15 +182,16 @@ func testManySecrets(t *testing.T, server *apiServer, registry *loginRegistry, b
 	}
 }
 
-// loginRegistry is a registry on loopback that accepts one password. containerd, and so a check, uses plain HTTP there.
+// loginRegistry is a registry on loopback that accepts one password: with TLS, whose certificate containerd does not verify there, and
+// without it.
 type loginRegistry struct {
-	host    string
-	revoked atomic.Bool
+	host, plain string
+	revoked     atomic.Bool
 }
 
 func startRegistry(t *testing.T) *loginRegistry {
 	r := &loginRegistry{}
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 		w.Header().Set("Content-Type", "application/json")
 		if _, password, _ := request.BasicAuth(); password != "right" || r.revoked.Load() {
@@ -200,9 +201,11 @@ func startRegistry(t *testing.T) *loginRegistry {
 			return
 		}
 		_, _ = w.Write([]byte("{}"))
-	}))
-	t.Cleanup(listening.Close)
-	r.host = strings.TrimPrefix(listening.URL, "http://")
+	})
+	encrypted, plain := httptest.NewTLSServer(handler), httptest.NewServer(handler)
+	t.Cleanup(encrypted.Close)
+	t.Cleanup(plain.Close)
+	r.host, r.plain = strings.TrimPrefix(encrypted.URL, "https://"), strings.TrimPrefix(plain.URL, "http://")
 	return r
 }
 

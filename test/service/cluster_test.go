@@ -16,7 +16,7 @@ import (
 // The registries of a cluster are stored, checked, and deleted with their objects, whose Events say how they are.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	registry := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "right password of the heron" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -25,7 +25,7 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(registry.Close)
 	const wrong, right = "wrong password of the heron", "right password of the heron"
 	secret := func(password string) kubernetestest.Object {
-		config := fmt.Sprintf(`{"auths": {%q: {"username": "ada", "password": %q}}}`, strings.TrimPrefix(registry.URL, "http://"), password)
+		config := fmt.Sprintf(`{"auths": {%q: {"username": "ada", "password": %q}}}`, strings.TrimPrefix(registry.URL, "https://"), password)
 		return kubernetestest.Object{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
 			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(config))}}
 	}
