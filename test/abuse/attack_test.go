@@ -242,10 +242,14 @@ func allClosed(t testing.TB, conns []net.Conn, within time.Duration) (received s
 	return received
 }
 
-// peakKiB is the most memory that a process has held so far, 0 after its end.
-func peakKiB(pid int) (kib int) {
+// peakKiB is the most memory that a process has held so far, 0 after its end. Pages of the program's own file do not count: the kernel drops
+// them when memory is short.
+func peakKiB(pid int) int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // fails after its end
-	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	_, _ = fmt.Sscan(peak, &kib)
-	return kib
+	value := func(name string) (kib int) {
+		_, after, _ := strings.Cut(string(status), name)
+		_, _ = fmt.Sscan(after, &kib)
+		return kib
+	}
+	return value("VmHWM:") - value("RssFile:")
 }
