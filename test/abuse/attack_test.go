@@ -242,8 +242,8 @@ func allClosed(t testing.TB, conns []net.Conn, within time.Duration) (received s
 	return received
 }
 
-// peakKiB is the most memory that a process has held so far, 0 after its end. Pages of the program's own file do not count: the kernel drops
-// them when memory is short.
+// peakKiB is the most memory that a process has held so far, 0 after its end. Pages of the program's own file do not count: the kernel
+// drops them when memory is short.
 func peakKiB(pid int) int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // fails after its end
 	value := func(name string) (kib int) {

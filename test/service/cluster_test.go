@@ -25,7 +25,8 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(registry.Close)
 	const wrong, right = "wrong password of the heron", "right password of the heron"
 	secret := func(password string) kubernetestest.Object {
-		config := fmt.Sprintf(`{"auths": {%q: {"username": "ada", "password": %q}}}`, strings.TrimPrefix(registry.URL, "https://"), password)
+		host := strings.TrimPrefix(registry.URL, "https://")
+		config := fmt.Sprintf(`{"auths": {%q: {"username": "ada", "password": %q}}}`, host, password)
 		return kubernetestest.Object{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
 			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(config))}}
 	}
