@@ -80,8 +80,18 @@ func newBrowser(t *testing.T, p *identityprovider.Provider) *browser {
 	roots.AppendCertsFromPEM([]byte(p.CA))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &browser{t, &http.Client{Transport: transport, Jar: jar, Timeout: time.Minute}}
+	described := instance.Contract(t).Transport(t, transport)
+	return &browser{t, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Path, "/v1/") { // of the API, where a login of a program begins and ends
+			return described.RoundTrip(r)
+		}
+		return transport.RoundTrip(r)
+	}), Jar: jar, Timeout: time.Minute}}
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // get returns where a request ends, and the page there.
 func (b *browser) get(address string) (at *url.URL, page string) {
