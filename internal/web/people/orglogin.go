@@ -56,6 +56,7 @@ func (h orgLoginHandlers) begin(c Call) (int, any, error) {
 
 // setCookie sets the cookie of a login, and removes it if the value is empty.
 func (h orgLoginHandlers) setCookie(c Call, value string, ends time.Time) {
+	// #nosec G124 -- Secure is set when browsers use TLS
 	cookie := &http.Cookie{Name: orgLoginCookie, Value: value, Path: orgLoginPath, Expires: ends, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(h.sso.PublicURL(), "https:")}
 	if value == "" {
