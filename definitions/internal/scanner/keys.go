@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keySet has a bit for each key of the formats.
+// keySet has a bit for each key of the formats, of which there are at most 256.
 type keySet [4]uint64
 
 func (s *keySet) add(n int) { s[n/64] |= 1 << (n % 64) }

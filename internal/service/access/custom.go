@@ -32,9 +32,9 @@ func IsCustom(role Role) bool {
 // HasCustom reports whether one of the roles has the form of one that an organization defines.
 func (r Role) HasCustom() bool { return slices.ContainsFunc(r.All(), IsCustom) }
 
-// Grants reports whether roles have a permission, of which some may be roles of the organization.
-func (c Custom) Grants(roles Role, permission Permission) bool {
-	return roles.Grants(permission) || slices.ContainsFunc(roles.All(), func(one Role) bool { return slices.Contains(c[one], permission) })
+// grants reports whether one of the roles is a role of the organization that has a permission.
+func (c Custom) grants(roles Role, permission Permission) bool {
+	return slices.ContainsFunc(roles.All(), func(one Role) bool { return slices.Contains(c[one], permission) })
 }
 
 // Permissions lists all permissions that roles can grant.

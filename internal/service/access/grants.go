@@ -20,7 +20,7 @@ type Grants struct {
 
 // Of reports whether roles of the user grant the permission.
 func (g *Grants) Of(roles Role, permission Permission) bool {
-	return roles.Grants(permission) || g != nil && g.Custom.Grants(roles, permission)
+	return roles.Grants(permission) || g != nil && g.Custom.grants(roles, permission)
 }
 
 // In reports whether a role in the project grants the permission.

@@ -123,9 +123,10 @@ func (p *provider) refresh(ctx context.Context, token secret.String) (*oauth2.To
 	return fresh, tokenError(err)
 }
 
-// endOfRefresh has what providers return with status 400 for the refresh token of a person who may not log in (RFC 6749 section 5.2):
-// Glewlwyd no code, and Entra ID what it would ask the person. The request is as it was before, so that it is not the cause.
-var endOfRefresh = []string{"invalid_grant", "invalid_request", "interaction_required", "login_required", "consent_required", ""}
+// endOfRefresh has what providers return with status 400, other than invalid_grant, for the refresh token of a person who may not log in
+// (RFC 6749 section 5.2): Glewlwyd no code, and Entra ID what it would ask the person. The request is as it was before, so that it is not
+// the cause.
+var endOfRefresh = []string{"invalid_request", "interaction_required", "login_required", "consent_required", ""}
 
 // userInfo returns the claims of the userinfo endpoint (OpenID Connect Core 1.0 section 5.3), nil if the provider has none.
 func (p *provider) userInfo(ctx context.Context, token *oauth2.Token) (claims map[string]any, err error) {

@@ -22,6 +22,7 @@ const (
 	maxCount = 64
 	// leastMaxLength is the smallest maximum: passphrases must stay possible (SP 800-63B-4 section 3.1.1.2).
 	leastMaxLength = 64
+	maxLength      = 1024 // bytes of any password
 )
 
 // Policy is the policy of an organization. Its fields are stored by these names. Zero requires nothing.
@@ -57,14 +58,13 @@ func (p Policy) Problems() (problems []fault.Field) {
 		problems = fault.FieldProblem("regex", "must be a regular expression of RE2, without look-ahead, of at most 1,024 bytes")
 	}
 	for _, number := range []struct {
-		field              string
-		given, least, most int
-	}{{"minLength", p.MinLength, 0, maxCount}, {"minNumOfDigits", p.Digits, 0, maxCount},
-		{"minNumOfSmallLetters", p.SmallLetters, 0, maxCount},
-		{"minNumOfBlockLetters", p.BlockLetters, 0, maxCount}, {"minNumOfSpecialCharacters", p.Special, 0, maxCount},
-		{"expiryDurationInDays", p.ExpiryDays, 0, maxDays}, {"firstReminderInDays", p.ReminderDays, 0, maxDays}} {
-		if number.given < number.least || number.given > number.most {
-			problems = append(problems, fault.Field{Field: number.field, Problem: fmt.Sprintf("must be %d–%d", number.least, number.most)})
+		field       string
+		given, most int
+	}{{"minLength", p.MinLength, maxCount}, {"minNumOfDigits", p.Digits, maxCount}, {"minNumOfSmallLetters", p.SmallLetters, maxCount},
+		{"minNumOfBlockLetters", p.BlockLetters, maxCount}, {"minNumOfSpecialCharacters", p.Special, maxCount},
+		{"expiryDurationInDays", p.ExpiryDays, maxDays}, {"firstReminderInDays", p.ReminderDays, maxDays}} {
+		if number.given < 0 || number.given > number.most {
+			problems = append(problems, fault.Field{Field: number.field, Problem: fmt.Sprintf("must be 0–%d", number.most)})
 		}
 	}
 	if p.MaxLength != 0 && (p.MaxLength < leastMaxLength || p.MaxLength > maxLength) {
@@ -73,8 +73,6 @@ func (p Policy) Problems() (problems []fault.Field) {
 	}
 	return problems
 }
-
-const maxLength = 1024 // bytes of any password
 
 // Problem returns why a text cannot be a password, "" if it can.
 func (p Policy) Problem(password string) string {
