@@ -13,7 +13,7 @@ type Tenants struct{ c *Client }
 
 // OIDC returns the identity provider. Without one, its issuer is empty.
 func (t Tenants) OIDC(ctx context.Context, org string) (*api.TenantOIDC, error) {
-	return fetch[api.TenantOIDC](ctx, t.c, request{path: api.PathTenantOIDC, args: []string{org}})
+	return setting[api.TenantOIDC](ctx, t, api.PathTenantOIDC, org)
 }
 
 // SetOIDC replaces the identity provider.
@@ -23,7 +23,7 @@ func (t Tenants) SetOIDC(ctx context.Context, org string, to api.TenantOIDC) err
 
 // SAML returns the SAML configuration, which has no effect.
 func (t Tenants) SAML(ctx context.Context, org string) (*api.TenantSAML, error) {
-	return fetch[api.TenantSAML](ctx, t.c, request{path: api.PathTenantSAML, args: []string{org}})
+	return setting[api.TenantSAML](ctx, t, api.PathTenantSAML, org)
 }
 
 // SetSAML replaces the SAML configuration.
@@ -33,7 +33,7 @@ func (t Tenants) SetSAML(ctx context.Context, org string, to api.TenantSAML) err
 
 // Domains returns the domains of addresses that the identity provider may bring.
 func (t Tenants) Domains(ctx context.Context, org string) (*api.TenantDomains, error) {
-	return fetch[api.TenantDomains](ctx, t.c, request{path: api.PathTenantDomains, args: []string{org}})
+	return setting[api.TenantDomains](ctx, t, api.PathTenantDomains, org)
 }
 
 // SetDomains replaces the domains.
@@ -43,7 +43,7 @@ func (t Tenants) SetDomains(ctx context.Context, org string, to api.TenantDomain
 
 // Logins returns the logins by other services, which have no effect.
 func (t Tenants) Logins(ctx context.Context, org string) (*api.TenantLogins, error) {
-	return fetch[api.TenantLogins](ctx, t.c, request{path: api.PathTenantLogins, args: []string{org}})
+	return setting[api.TenantLogins](ctx, t, api.PathTenantLogins, org)
 }
 
 // SetLogins replaces the logins by other services.
@@ -53,7 +53,7 @@ func (t Tenants) SetLogins(ctx context.Context, org string, to api.TenantLogins)
 
 // PasswordPolicy returns what the organization requires of passwords.
 func (t Tenants) PasswordPolicy(ctx context.Context, org string) (*api.TenantPasswordPolicy, error) {
-	return fetch[api.TenantPasswordPolicy](ctx, t.c, request{path: api.PathTenantPasswords, args: []string{org}})
+	return setting[api.TenantPasswordPolicy](ctx, t, api.PathTenantPasswords, org)
 }
 
 // SetPasswordPolicy replaces what the organization requires of passwords.
@@ -63,12 +63,17 @@ func (t Tenants) SetPasswordPolicy(ctx context.Context, org string, to api.Tenan
 
 // Tokens returns the settings of tokens, which have no effect.
 func (t Tenants) Tokens(ctx context.Context, org string) (*api.TenantTokens, error) {
-	return fetch[api.TenantTokens](ctx, t.c, request{path: api.PathTenantTokens, args: []string{org}})
+	return setting[api.TenantTokens](ctx, t, api.PathTenantTokens, org)
 }
 
 // SetTokens replaces the settings of tokens.
 func (t Tenants) SetTokens(ctx context.Context, org string, to api.TenantTokens) error {
 	return t.set(ctx, http.MethodPut, api.PathTenantTokens, org, to)
+}
+
+// setting returns a setting of an organization.
+func setting[T any](ctx context.Context, t Tenants, path, org string) (*T, error) {
+	return fetch[T](ctx, t.c, request{path: path, args: []string{org}})
 }
 
 func (t Tenants) set(ctx context.Context, method, path, org string, to any) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/fixes"
 	"github.com/regwarden/regwarden/internal/kubernetes"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/cluster"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/wording"
@@ -47,7 +48,7 @@ func (s *Settings) Problems() (problems []error) {
 	if !s.on && (s.kubeconfig != "" || len(s.namespaces) > 0 || s.organization != "") {
 		problems = append(problems, errors.New("kubeconfig, kubernetes-namespaces and kubernetes-organization: require kubernetes"))
 	}
-	if s.name == "" || strings.Contains(s.name, "/") || auth.NameProblem(s.name) != "" {
+	if s.name == "" || strings.Contains(s.name, "/") || names.NameProblem(s.name) != "" {
 		problems = append(problems, errors.New("kubernetes-cluster: must be a name without /"))
 	}
 	return problems

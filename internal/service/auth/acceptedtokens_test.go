@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -93,7 +94,7 @@ func TestClaimsAreCurrent(t *testing.T) {
 		},
 		"email": func(tx *store.Tx) error {
 			return tx.Users.Update(t.Context(),
-				store.User{OrgUID: p.OrgUID, UID: p.UserUID, Email: "new@example.com", Canonical: Canonical("new@example.com")})
+				store.User{OrgUID: p.OrgUID, UID: p.UserUID, Email: "new@example.com", Canonical: names.Canonical("new@example.com")})
 		},
 	} {
 		tokens := w.mustLoginAs(t, p.UserUID)

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -94,7 +95,7 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 				Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
-			Canonical: Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
+			Canonical: names.Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
 			CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email,
 			Scope: string(input.Limit.Scope), ProjectUID: input.Limit.Project}
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
@@ -119,7 +120,7 @@ const maxAPIKeys = 100
 
 // Problems lists the problems of a new key that can be found without the store.
 func (k *APIKeys) Problems(p Principal, input NewAPIKey) []fault.Field {
-	problems := append(fault.FieldProblem("name", NameProblem(input.Name)),
+	problems := append(fault.FieldProblem("name", names.NameProblem(input.Name)),
 		fault.FieldProblem("scope", access.ScopeProblem(input.Limit.Scope))...)
 	switch {
 	case input.ExpiresAt.IsZero():
@@ -139,7 +140,7 @@ func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input
 	if err != nil {
 		return store.User{}, err
 	}
-	if input.User == "" || input.User == p.UserUID || Canonical(input.User) == Canonical(p.Email) {
+	if input.User == "" || input.User == p.UserUID || names.Canonical(input.User) == names.Canonical(p.Email) {
 		if p.Role != RoleOperator {
 			return tx.Users.Get(ctx, org.UID, p.UserUID)
 		}
@@ -249,7 +250,7 @@ type APIKeyChange struct {
 // ChangeProblems lists the problems of a change that can be found without the store.
 func (k *APIKeys) ChangeProblems(c APIKeyChange) (problems []fault.Field) {
 	if c.Name != nil {
-		problems = fault.FieldProblem("name", NameProblem(*c.Name))
+		problems = fault.FieldProblem("name", names.NameProblem(*c.Name))
 	}
 	if c.ExpiresAt != nil && !c.ExpiresAt.After(k.now()) {
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "must be in the future"})
@@ -261,7 +262,7 @@ func (k *APIKeys) ChangeProblems(c APIKeyChange) (problems []fault.Field) {
 func (c APIKeyChange) stored() store.APIKeyChange {
 	wanted := store.APIKeyChange{Active: c.Active}
 	if c.Name != nil {
-		wanted.Name, wanted.Canonical = strings.TrimSpace(*c.Name), Canonical(*c.Name)
+		wanted.Name, wanted.Canonical = strings.TrimSpace(*c.Name), names.Canonical(*c.Name)
 	}
 	if c.ExpiresAt != nil {
 		wanted.ExpiresAt = *c.ExpiresAt

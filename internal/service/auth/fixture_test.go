@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
@@ -124,7 +125,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.passwords.bulk.HoldBack = 0
-	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: Canonical(goodOrg), CreatedAt: start}
+	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: names.Canonical(goodOrg), CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)
 	return w
@@ -143,7 +144,7 @@ func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: Canonical(email), Role: string(role),
+	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: names.Canonical(email), Role: string(role),
 		PasswordHash: hashed, PasswordChangedAt: start, CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), user) })
 	return user
@@ -151,7 +152,7 @@ func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) s
 
 func (w *world) mustUserWithoutPassword(t *testing.T, email string) store.User {
 	t.Helper()
-	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: Canonical(email), Role: string(RoleMember),
+	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: names.Canonical(email), Role: string(RoleMember),
 		PasswordChangedAt: start, CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), user) })
 	return user

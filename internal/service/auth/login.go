@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/auth/passwordrules"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
@@ -35,8 +36,8 @@ type Credentials struct {
 // problems lists all problems of the credentials, regardless of any account.
 func (c Credentials) problems() []fault.Field {
 	return fault.Join(c.Undecoded, slices.Concat(
-		fault.FieldProblem("emailId", LookupProblem(c.Email)),
-		fault.FieldProblem("org", LookupProblem(c.Org)),
+		fault.FieldProblem("emailId", names.LookupProblem(c.Email)),
+		fault.FieldProblem("org", names.LookupProblem(c.Org)),
 		fault.FieldProblem("password", passwordrules.FormProblem(c.Password)), c.newProblems()))
 }
 
@@ -148,7 +149,7 @@ func passwordChanging() error {
 
 // lookUp reads the account of a login and its throttle state, with the same queries for unknown names.
 func (a *attempt) lookUp(ctx context.Context, c Credentials) error {
-	org, email := Canonical(c.Org), Canonical(c.Email)
+	org, email := names.Canonical(c.Org), names.Canonical(c.Email)
 	return a.l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if a.org, err = tx.Orgs.ByName(ctx, org); err == nil || errors.Is(err, store.ErrNotFound) {
 			a.user, err = tx.Users.ByEmail(ctx, a.org.UID, email)

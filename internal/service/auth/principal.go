@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -181,10 +182,10 @@ func (p Principal) succeeded(origin audit.Origin, action audit.Action, object st
 // Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
 // without a name the one that its principal has, or the only one.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
-	canonical := Canonical(name)
+	canonical := names.Canonical(name)
 	find := func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
 	switch {
-	case p.Role != RoleOperator && canonical != "" && canonical != Canonical(p.OrgName):
+	case p.Role != RoleOperator && canonical != "" && canonical != names.Canonical(p.OrgName):
 		return store.Org{}, OrgNotFound(store.ErrNotFound) // the same response whether it exists or not
 	case p.Role != RoleOperator:
 	case canonical != "":
@@ -268,7 +269,7 @@ func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string)
 func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
 	user, err := tx.Users.Get(ctx, org.UID, named)
 	if errors.Is(err, store.ErrNotFound) {
-		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
+		user, err = tx.Users.ByEmail(ctx, org.UID, names.Canonical(named))
 	}
 	return user, UserNotFound(err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -26,7 +27,7 @@ type Bootstrapped struct {
 // Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
 func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
 	input := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
-	problems := append(fault.FieldProblem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), input)...)
+	problems := append(fault.FieldProblem("org", names.NameProblem(org)), d.UserProblems(auth.Operator(), input)...)
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}

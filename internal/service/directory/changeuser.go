@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -89,7 +90,7 @@ type UserChange struct {
 func (c UserChange) Problems() []fault.Field {
 	var problems []fault.Field
 	if c.Email != "" {
-		problems = fault.FieldProblem("emailId", auth.EmailProblem(c.Email))
+		problems = fault.FieldProblem("emailId", names.EmailProblem(c.Email))
 	}
 	return append(problems, c.PersonName.problems()...)
 }
@@ -103,7 +104,7 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 	}
 	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
 		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
-			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
+			Canonical: names.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -93,7 +94,7 @@ func (a attempt) refusal() error {
 	if err := p.May(a.permission); err != nil || !a.notSelf {
 		return err
 	}
-	if p.UserUID != "" && (a.object == p.UserUID || auth.Canonical(a.object) == auth.Canonical(p.Email)) {
+	if p.UserUID != "" && (a.object == p.UserUID || names.Canonical(a.object) == names.Canonical(p.Email)) {
 		return notSelf(a.permission)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -19,7 +20,7 @@ import (
 //
 // Faults: Invalid with field name; Forbidden; Conflict with CodeOrgExists.
 func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audit.Origin, name string) (Org, error) {
-	if problems := fault.FieldProblem("name", auth.NameProblem(name)); len(problems) > 0 {
+	if problems := fault.FieldProblem("name", names.NameProblem(name)); len(problems) > 0 {
 		return Org{}, fault.InvalidFields(problems...)
 	}
 	var org store.Org
@@ -35,12 +36,12 @@ func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audi
 //
 // Faults: Invalid with field name; Forbidden; NotFound; Conflict with CodeOrgExists.
 func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audit.Origin, uid, name string) error {
-	if problems := fault.FieldProblem("name", auth.NameProblem(name)); len(problems) > 0 {
+	if problems := fault.FieldProblem("name", names.NameProblem(name)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.RenameOrgs, action: audit.OrgUpdate, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
-			renamed := store.Org{UID: uid, Name: strings.TrimSpace(name), Canonical: auth.Canonical(name)}
+			renamed := store.Org{UID: uid, Name: strings.TrimSpace(name), Canonical: names.Canonical(name)}
 			err := auth.OrgNotFound(tx.Orgs.Rename(ctx, renamed))
 			return changeResult{orgUID: uid, uid: uid}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
 		})
@@ -48,7 +49,7 @@ func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audi
 
 // insertOrg adds an organization and its default project.
 func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
-	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}
+	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: names.Canonical(name), CreatedAt: now}
 	if err := tx.Orgs.Insert(ctx, org); err != nil {
 		return org, store.Project{}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -24,9 +25,9 @@ type NewProject struct {
 
 // Problems lists the problems of the project that can be found without the store.
 func (n NewProject) Problems() []fault.Field {
-	problems := fault.FieldProblem("name", auth.NameProblem(n.Name))
-	problems = append(problems, fault.FieldProblem("annotations", auth.PairsProblem(n.Annotations))...)
-	return append(problems, fault.FieldProblem("labels", auth.PairsProblem(n.Labels))...)
+	problems := fault.FieldProblem("name", names.NameProblem(n.Name))
+	problems = append(problems, fault.FieldProblem("annotations", names.PairsProblem(n.Annotations))...)
+	return append(problems, fault.FieldProblem("labels", names.PairsProblem(n.Labels))...)
 }
 
 // CreateProject creates a project.
@@ -53,7 +54,7 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 }
 
 func newProject(orgUID string, input NewProject, now time.Time) store.Project {
-	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name),
+	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: names.Canonical(input.Name),
 		Annotations: input.Annotations, Labels: input.Labels, CreatedAt: now}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
@@ -47,7 +48,7 @@ type Providers struct{ *Directory }
 func (d Providers) Problems(p Provider) (problems []fault.Field) {
 	name := ""
 	if p.Name != "" {
-		name = auth.NameProblem(p.Name)
+		name = names.NameProblem(p.Name)
 	}
 	for _, field := range []struct{ name, problem string }{{"issuer", trustrule.IssuerProblem(p.Issuer)},
 		{"clientId", textProblem(p.ClientID, maxClientID)}, {"clientSecret", secretProblem(p.Secret)}, {"name", name},
@@ -96,7 +97,7 @@ func domainsProblem(domains []string) string {
 		return fmt.Sprintf("must have at most %d entries", maxDomains)
 	}
 	for _, domain := range domains {
-		if auth.EmailProblem("a@"+domain) != "" || !strings.Contains(domain, ".") {
+		if names.EmailProblem("a@"+domain) != "" || !strings.Contains(domain, ".") {
 			return "must be a list of domains such as example.com"
 		}
 	}
@@ -214,9 +215,9 @@ func teamUIDs(ctx context.Context, tx *store.Tx, orgUID string, given []string) 
 	return uids, nil
 }
 
-func canonicals(names []string) (list []string) {
-	for _, name := range names {
-		list = append(list, auth.Canonical(name))
+func canonicals(given []string) (list []string) {
+	for _, name := range given {
+		list = append(list, names.Canonical(name))
 	}
 	return list
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/teams"
@@ -53,7 +54,7 @@ type Teams struct{ *Directory }
 // Problems lists the problems of a change that can be found without the store, under name, users, role and projects[i].
 func (d Teams) Problems(c TeamChange) (problems []fault.Field) {
 	if c.Name != nil {
-		problems = fault.FieldProblem("name", auth.NameProblem(*c.Name))
+		problems = fault.FieldProblem("name", names.NameProblem(*c.Name))
 	}
 	if c.Users != nil && len(*c.Users) > maxMembers {
 		problems = append(problems, fault.Field{Field: "users", Problem: fmt.Sprintf("must have at most %d users", maxMembers)})

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/trusts"
@@ -53,7 +54,7 @@ type Trusts struct{ *Directory }
 // Problems lists the problems of a new rule that can be found without the store, under name, issuer, audience, claims, role, ca and
 // keys.
 func (d Trusts) Problems(t NewTrust) (problems []fault.Field) {
-	for _, field := range []struct{ name, problem string }{{"name", auth.NameProblem(t.Name)},
+	for _, field := range []struct{ name, problem string }{{"name", names.NameProblem(t.Name)},
 		{"issuer", trustrule.IssuerProblem(t.Issuer)}, {"audience", trustrule.AudienceProblem(t.Audience)},
 		{"claims", t.Claims.Problem(t.Issuer)}, {"role", oneRoleProblem(cmp.Or(t.Role, auth.RoleMember))},
 		{"ca", trustrule.CAProblem(t.CA)}, {"keys", trustrule.KeysProblem(t.Keys)}} {
@@ -71,7 +72,7 @@ func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 		return Trust{}, fault.InvalidFields(problems...)
 	}
 	uid, now := uuid.NewString(), d.now()
-	rule := trusts.Rule{UID: uid, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name), Issuer: input.Issuer,
+	rule := trusts.Rule{UID: uid, Name: strings.TrimSpace(input.Name), Canonical: names.Canonical(input.Name), Issuer: input.Issuer,
 		Audience: input.Audience, Claims: input.Claims, CA: input.CA, Keys: input.Keys, Reusable: input.Reusable, CreatedAt: now,
 		Role: string(cmp.Or(input.Role, auth.RoleMember))}
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.TrustCreate,

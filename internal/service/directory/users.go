@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/service/roles"
@@ -89,7 +90,7 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input N
 // UserProblems lists the problems of a new user that can be found without the store, under emailId, name, firstName,
 // lastName, password and role.
 func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field {
-	problems := fault.FieldProblem("emailId", auth.EmailProblem(input.Email))
+	problems := fault.FieldProblem("emailId", names.EmailProblem(input.Email))
 	org := input.Org
 	if org == "" {
 		org = p.OrgName
@@ -108,14 +109,14 @@ func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field 
 func (n PersonName) problems() (all []fault.Field) {
 	for _, part := range []struct{ field, text string }{{"name", n.Name}, {"firstName", n.FirstName}, {"lastName", n.LastName}} {
 		if part.text != "" {
-			all = append(all, fault.FieldProblem(part.field, auth.NameProblem(part.text))...)
+			all = append(all, fault.FieldProblem(part.field, names.NameProblem(part.text))...)
 		}
 	}
 	return all
 }
 
 func newUser(orgUID string, input NewUser, hash string, now time.Time) store.User {
-	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(input.Email), Canonical: auth.Canonical(input.Email),
+	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(input.Email), Canonical: names.Canonical(input.Email),
 		Name: input.Name, FirstName: input.FirstName, LastName: input.LastName,
 		Role: string(cmp.Or(input.Role, auth.RoleMember)), RoleNamed: input.Role != "", PasswordHash: hash,
 		PasswordChangedAt: now, CreatedAt: now}
@@ -240,7 +241,7 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []Pro
 	}
 	uids := make([]string, len(wanted))
 	for i, one := range wanted {
-		uids[i] = cmp.Or(byUID[one.Project], byName[auth.Canonical(one.Project)])
+		uids[i] = cmp.Or(byUID[one.Project], byName[names.Canonical(one.Project)])
 	}
 	return uids, nil
 }
@@ -259,7 +260,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string,
 // FindUser lists the user with that email, if it exists. It requires access.ReadUsers.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
 	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
-		user, err := tx.Users.ByEmail(ctx, orgUID, auth.Canonical(email))
+		user, err := tx.Users.ByEmail(ctx, orgUID, names.Canonical(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/outbound"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -102,7 +103,7 @@ func (s *Service) reserve(origin audit.Origin) error {
 }
 
 func (e Exchange) problems() []fault.Field {
-	problems := fault.FieldProblem("org", auth.LookupProblem(e.Org))
+	problems := fault.FieldProblem("org", names.LookupProblem(e.Org))
 	if e.Token == "" {
 		problems = append(problems, fault.Field{Field: "subject_token", Problem: "is required"})
 	}
@@ -112,13 +113,13 @@ func (e Exchange) problems() []fault.Field {
 // rulesFor returns the rules of the organization for an issuer: none for an unknown organization.
 func (s *Service) rulesFor(ctx context.Context, e Exchange, issuer string) (org store.Org, rules []trusts.Rule, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if org, err = tx.Orgs.ByName(ctx, auth.Canonical(e.Org)); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if org, err = tx.Orgs.ByName(ctx, names.Canonical(e.Org)); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 		rules, err = tx.Trusts.OfIssuer(ctx, org.UID, issuer)
 		return err
 	})
-	return org, slices.DeleteFunc(rules, func(r trusts.Rule) bool { return e.Rule != "" && r.Canonical != auth.Canonical(e.Rule) }), err
+	return org, slices.DeleteFunc(rules, func(r trusts.Rule) bool { return e.Rule != "" && r.Canonical != names.Canonical(e.Rule) }), err
 }
 
 // choose returns the only rule that accepts the token. Without one, the record of the organization has the reason.
@@ -143,7 +144,7 @@ func (s *Service) choose(ctx context.Context, origin audit.Origin, org store.Org
 		return accepting[0], nil
 	case len(accepting) > 1:
 		return trusts.Rule{}, fault.InvalidFields(fault.Field{Field: "rule",
-			Problem: "is required, since several trust rules accept this token: " + names(accepting)})
+			Problem: "is required, since several trust rules accept this token: " + namesOf(accepting)})
 	case unavailable != nil:
 		return trusts.Rule{}, s.unavailable(ctx, rules[0].Issuer, unavailable)
 	case len(refusals) > 0:
@@ -154,7 +155,7 @@ func (s *Service) choose(ctx context.Context, origin audit.Origin, org store.Org
 	return trusts.Rule{}, refused(ReasonNotTrusted)
 }
 
-func names(rules []trusts.Rule) string {
+func namesOf(rules []trusts.Rule) string {
 	var list []string
 	for _, rule := range rules {
 		list = append(list, rule.Name)

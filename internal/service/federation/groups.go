@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -42,7 +42,7 @@ func groupsOf(s identities.Settings, claims map[string]any) (groups []string, kn
 		}
 	}
 	slices.Sort(groups)
-	groups = slices.DeleteFunc(slices.Compact(groups), func(group string) bool { return auth.NameProblem(group) != "" })
+	groups = slices.DeleteFunc(slices.Compact(groups), func(group string) bool { return names.NameProblem(group) != "" })
 	return groups[:min(len(groups), maxGroups)], true
 }
 

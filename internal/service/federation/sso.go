@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -105,11 +106,11 @@ func (s *SSO) Offer(ctx context.Context, org string) (offer Offer, some bool, er
 
 // find returns an organization and its provider. Both are empty unless people can log in there.
 func (s *SSO) find(ctx context.Context, name string) (org store.Org, p identities.Provider, err error) {
-	if name = cmp.Or(name, s.service.config.DefaultOrg); auth.LookupProblem(name) != "" {
+	if name = cmp.Or(name, s.service.config.DefaultOrg); names.LookupProblem(name) != "" {
 		return org, p, nil
 	}
 	err = s.service.db.View(ctx, func(tx *store.Tx) (err error) {
-		if org, err = tx.Orgs.ByName(ctx, auth.Canonical(name)); err == nil {
+		if org, err = tx.Orgs.ByName(ctx, names.Canonical(name)); err == nil {
 			p, err = tx.Identities.Provider(ctx, org.UID)
 		}
 		return err

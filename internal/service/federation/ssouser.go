@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -97,9 +98,9 @@ func (s *SSO) newUser(p *provider, claimed presented) (user store.User, reason s
 	email := text(identities.ClaimEmail)
 	verified, given := isVerified(claimed.claims["email_verified"])
 	verified = verified || !given && p.Settings.EmailsVerified
-	_, domain, _ := strings.Cut(auth.Canonical(email), "@")
+	_, domain, _ := strings.Cut(names.Canonical(email), "@")
 	switch restricted := len(p.Settings.EmailDomains) > 0; {
-	case auth.EmailProblem(email) != "":
+	case names.EmailProblem(email) != "":
 		return user, reasonNoEmail
 	case !verified && (given || restricted):
 		return user, reasonUnverified
@@ -110,14 +111,14 @@ func (s *SSO) newUser(p *provider, claimed presented) (user store.User, reason s
 	if p.Settings.UseTeams() {
 		role = access.None
 	}
-	return store.User{UID: uuid.NewString(), OrgUID: p.OrgUID, Email: email, Canonical: auth.Canonical(email),
+	return store.User{UID: uuid.NewString(), OrgUID: p.OrgUID, Email: email, Canonical: names.Canonical(email),
 		FirstName: name(text(identities.ClaimFirstName)), LastName: name(text(identities.ClaimLastName)), Role: string(role),
 		PasswordChangedAt: now, CreatedAt: now}, ""
 }
 
 // name returns a name that can be stored.
 func name(text string) string {
-	if auth.NameProblem(text) != "" {
+	if names.NameProblem(text) != "" {
 		return ""
 	}
 	return text

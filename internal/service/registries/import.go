@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -65,7 +66,7 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 	var list []Imported
 	for at, d := range input.Definitions {
 		place := ""
-		if at < len(input.Places) && auth.NameProblem(input.Places[at]) == "" {
+		if at < len(input.Places) && names.NameProblem(input.Places[at]) == "" {
 			place = input.Places[at]
 		}
 		imported, err := i.add(ctx, d, place)
@@ -129,7 +130,7 @@ func (i *importer) stored(
 		if err != nil || i.principal.Can(access.ReadRegistries) {
 			return name, err
 		}
-		r, err := tx.Registries.ByName(ctx, i.orgUID, auth.Canonical(name))
+		r, err := tx.Registries.ByName(ctx, i.orgUID, names.Canonical(name))
 		if err == nil && !i.principal.CanIn(access.ReadRegistries, r.ProjectUID) {
 			err = store.ErrNotFound
 		}
@@ -161,7 +162,7 @@ func (i *importer) add(ctx context.Context, d regcheck.Definition, place string)
 	if result.Name, err = i.newName(model.Address(d), place, i.nameInUse(ctx)); err != nil {
 		return Imported{}, fault.Wrap("choose a name", err)
 	}
-	i.names[auth.Canonical(result.Name)], i.known[id.Full.Reveal()] = true, result.Name
+	i.names[names.Canonical(result.Name)], i.known[id.Full.Reveal()] = true, result.Name
 	i.alike[id.Open] = cmp.Or(i.alike[id.Open], result.Name)
 	if result.Result = ImportNew; i.input.DryRun {
 		return result, nil
@@ -180,7 +181,7 @@ const maxImportName = 240
 // newName returns a name that is not in use: the address, or else the address with the place, and with a number if that is in use too.
 func (i *importer) newName(address, place string, inUse func(canonical string) (bool, error)) (string, error) {
 	name := shortName(address)
-	used, err := inUse(auth.Canonical(name))
+	used, err := inUse(names.Canonical(name))
 	if err != nil || !used {
 		return name, err
 	}
@@ -194,7 +195,7 @@ func (i *importer) newName(address, place string, inUse func(canonical string) (
 func (i *importer) numbered(base string, inUse func(canonical string) (bool, error)) (string, error) {
 	name := base
 	for number := max(i.numbers[base], 1); ; {
-		used, err := inUse(auth.Canonical(name))
+		used, err := inUse(names.Canonical(name))
 		if err != nil || !used {
 			i.numbers[base] = number
 			return name, err

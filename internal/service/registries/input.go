@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -30,7 +30,7 @@ func unused(d regcheck.Definition) []fault.Field {
 // problems lists all problems of the input, of which those of the definition are known.
 func (input RegistryInput) problems(ofDefinition []fault.Field) []fault.Field {
 	var found []fault.Field
-	if problem := auth.NameProblem(input.Name); problem != "" {
+	if problem := names.NameProblem(input.Name); problem != "" {
 		found = append(found, fault.Field{Field: "name", Problem: problem})
 	}
 	found = append(found, pairProblems("annotations", input.Annotations)...)
@@ -39,7 +39,7 @@ func (input RegistryInput) problems(ofDefinition []fault.Field) []fault.Field {
 }
 
 func pairProblems(field string, pairs map[string]string) []fault.Field {
-	if problem := auth.PairsProblem(pairs); problem != "" {
+	if problem := names.PairsProblem(pairs); problem != "" {
 		return []fault.Field{{Field: field, Problem: problem}}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (input RegistryInput) row() store.Registry {
 	d, a := input.Definition, input.Definition.Auth
 	settings, encrypted := settingsOf(a)
 	return store.Registry{
-		Name: input.Name, Canonical: auth.Canonical(input.Name), Kind: string(kindOf(d, input.Kind)),
+		Name: input.Name, Canonical: names.Canonical(input.Name), Kind: string(kindOf(d, input.Kind)),
 		Annotations: input.Annotations, Labels: input.Labels,
 		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: input.Scope, BasePath: d.BasePath,
 		BaseContentPath: d.BaseContentPath,

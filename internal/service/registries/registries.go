@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -79,7 +80,7 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 		if err != nil {
 			return store.Registry{}, err
 		}
-		r, err := tx.Registries.ByName(ctx, in.UID, auth.Canonical(nameOrUID))
+		r, err := tx.Registries.ByName(ctx, in.UID, names.Canonical(nameOrUID))
 		if errors.Is(err, store.ErrNotFound) {
 			r, err = tx.Registries.GetPlain(ctx, in.UID, nameOrUID)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -99,7 +100,7 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 
 func (q Query) filter(orgUID string) store.RegistryFilter {
 	key, value, _ := strings.Cut(q.Label, "=")
-	return store.RegistryFilter{OrgUID: orgUID, Name: auth.Canonical(q.Name), Health: q.Health, Sort: q.Sort,
+	return store.RegistryFilter{OrgUID: orgUID, Name: names.Canonical(q.Name), Health: q.Health, Sort: q.Sort,
 		ExpiresSoon: q.Expiry == ExpiresSoon, Label: [2]string{key, value}}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -60,8 +61,8 @@ func New(db *store.DB, now func() time.Time) *Roles { return &Roles{db, now} }
 
 // Problems lists the problems of a role that can be found without the store, under name, description and permissions.
 func (i Input) Problems() (problems []fault.Field) {
-	problems = fault.FieldProblem("name", auth.NameProblem(i.Name))
-	if isBuiltIn(auth.Canonical(i.Name)) || strings.EqualFold(i.Name, string(access.None)) {
+	problems = fault.FieldProblem("name", names.NameProblem(i.Name))
+	if isBuiltIn(names.Canonical(i.Name)) || strings.EqualFold(i.Name, string(access.None)) {
 		problems = fault.FieldProblem("name", "must not be the name of a built-in role")
 	}
 	if len(i.Description) > maxDescription {
@@ -315,7 +316,7 @@ func notFound(err error) error {
 }
 
 func stored(uid, orgUID string, input Input) roles.Role {
-	role := roles.Role{UID: uid, OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name),
+	role := roles.Role{UID: uid, OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: names.Canonical(input.Name),
 		Description: input.Description, Scope: roles.ScopeTenant}
 	if input.InProjects {
 		role.Scope = roles.ScopeProject

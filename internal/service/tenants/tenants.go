@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/tenants"
@@ -136,7 +137,7 @@ func (t *Tenants) SetKeyReminders(ctx context.Context, p auth.Principal, origin 
 func Canonical(domains []string) []string {
 	list := make([]string, len(domains))
 	for i, domain := range domains {
-		list[i] = auth.Canonical(domain)
+		list[i] = names.Canonical(domain)
 	}
 	slices.Sort(list)
 	return list

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -54,14 +54,14 @@ func (s *Service) probe(ctx context.Context, target Target, maxAge time.Duration
 // find returns the only registry that a target names.
 func (s *Service) find(ctx context.Context, target Target) (found RegistryHealth, err error) {
 	list, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]RegistryHealth, error) {
-		return tx.Watch.HealthByName(ctx, auth.Canonical(target.Name), maxSameName)
+		return tx.Watch.HealthByName(ctx, names.Canonical(target.Name), maxSameName)
 	})
 	if err != nil {
 		return found, fault.Wrap("find a registry", err)
 	}
 	list = slices.DeleteFunc(list, func(r RegistryHealth) bool {
-		return target.Org != "" && auth.Canonical(r.Org) != auth.Canonical(target.Org) ||
-			target.Project != "" && auth.Canonical(r.Project) != auth.Canonical(target.Project)
+		return target.Org != "" && names.Canonical(r.Org) != names.Canonical(target.Org) ||
+			target.Project != "" && names.Canonical(r.Project) != names.Canonical(target.Project)
 	})
 	switch len(list) {
 	case 0:

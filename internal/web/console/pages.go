@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -144,13 +144,13 @@ type filter struct {
 // newFilter returns the search field with the text that was entered.
 func (c *call) newFilter(label, action string) filter {
 	value := c.query("filter")
-	return filter{label, action, value, auth.Canonical(value)}
+	return filter{label, action, value, names.Canonical(value)}
 }
 
 // matches reports whether one of the texts contains that of the filter, in any letter case.
 func (f filter) matches(texts ...string) bool {
 	for _, text := range texts {
-		if strings.Contains(auth.Canonical(text), f.canonical) {
+		if strings.Contains(names.Canonical(text), f.canonical) {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/alerts"
-	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/directory"
 )
 
@@ -150,7 +150,7 @@ func (h orgHandlers) listOrgs(c *call) (response, error) {
 func (h orgHandlers) createOrg(c *call) (response, error) {
 	var body api.OrgRequest
 	if err := c.read(&body, func() []fault.Field {
-		return orgFields.In(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+		return orgFields.In(fault.FieldProblem("name", names.NameProblem(body.Metadata.Name)))
 	}); err != nil {
 		return response{}, err
 	}
@@ -162,7 +162,7 @@ func (h orgHandlers) createOrg(c *call) (response, error) {
 func (h orgHandlers) renameOrg(c *call) (response, error) {
 	var body api.OrgRequest
 	if err := c.read(&body, func() []fault.Field {
-		return orgFields.In(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+		return orgFields.In(fault.FieldProblem("name", names.NameProblem(body.Metadata.Name)))
 	}); err != nil {
 		return response{}, err
 	}
