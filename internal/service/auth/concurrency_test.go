@@ -113,7 +113,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 		wantFields(t, err, "currentPassword")
 		guesses += 2
 	}
-	if free := w.throttle.free; guesses < free || guesses > free+1 || w.failures(t) != guesses {
+	if free := w.throttle.Free; guesses < free || guesses > free+1 || w.failures(t) != guesses {
 		t.Errorf("%d guesses, %d counted, %d are free", guesses, w.failures(t), free)
 	}
 	// After the wait one attempt is allowed, as for a login, and not one for each password.
@@ -138,11 +138,12 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 // failures returns the counted failures of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
-	a := attempt{l: w.Logins, account: []byte(w.user.UID), source: []byte(origin.Source())}
-	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return a.readState(t.Context(), tx) }); err != nil {
+	a := w.newAttempt(origin, nil).counts
+	a.Account = []byte(w.user.UID)
+	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return a.Read(t.Context(), tx, w.waitNow()) }); err != nil {
 		t.Fatal(err)
 	}
-	return a.state.Pair.Failures
+	return a.State.Pair.Failures
 }
 
 // TestConcurrentLoginsThatUpgradeTheHash both succeed: the second one finds the hash stored by the first one.

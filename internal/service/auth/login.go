@@ -20,6 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
+	"github.com/regwarden/regwarden/internal/service/throttle"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -56,7 +57,7 @@ type Logins struct {
 	db           *store.DB
 	config       Config
 	now, waitNow func() time.Time
-	throttle     throttleRules
+	throttle     throttle.Rules
 	passwords    *Passwords
 	keys         *Keys
 	tokens       *tokens
@@ -95,7 +96,7 @@ func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, 
 	if problems := c.problems(); len(problems) > 0 {
 		return session, fault.InvalidFields(problems...)
 	}
-	a := attempt{l: l, origin: origin, source: []byte(origin.Source()), reference: reference}
+	a := l.newAttempt(origin, reference)
 	for range attemptRuns {
 		if err := a.lookUp(ctx, c); err != nil {
 			return session, err
@@ -121,18 +122,20 @@ func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, 
 type attempt struct {
 	l      *Logins
 	origin audit.Origin
-	source []byte
+	counts throttle.Attempt
 	// reference is the SHA-256 of the reference that the session gets; nil for none, or to keep what it has.
 	reference []byte
 
-	org     store.Org  // empty if unknown
-	user    store.User // empty if unknown
-	account []byte     // that the throttle counts: a user by its uid, an unknown name by its MAC
-	state   store.Throttles
-	stale   bool // the state was read before a wait
+	org   store.Org  // empty if unknown
+	user  store.User // empty if unknown
+	stale bool       // the counts were read before a wait
 
 	reserved bool // admitted: that it is overtaken later makes it no other attempt
 	renewed  bool // the login sets another password
+}
+
+func (l *Logins) newAttempt(origin audit.Origin, reference []byte) attempt {
+	return attempt{l: l, origin: origin, counts: throttle.Attempt{Rules: l.throttle, Source: []byte(origin.Source())}, reference: reference}
 }
 
 // attemptRuns is how often the steps of an attempt are run at most, each time after it was overtaken.
@@ -157,10 +160,10 @@ func (a *attempt) lookUp(ctx context.Context, c Credentials) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("look up the account: %w", err)
 		}
-		if a.account = a.l.unknownAccount(org, email); a.user.UID != "" {
-			a.account = []byte(a.user.UID)
+		if a.counts.Account = a.l.unknownAccount(org, email); a.user.UID != "" {
+			a.counts.Account = []byte(a.user.UID)
 		}
-		return a.readState(ctx, tx)
+		return a.counts.Read(ctx, tx, a.l.waitNow())
 	})
 }
 
@@ -174,22 +177,13 @@ func (l *Logins) unknownAccount(org, email string) []byte {
 	return mac.Sum(nil)
 }
 
-func (a *attempt) readState(ctx context.Context, tx *store.Tx) (err error) {
-	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.l.waitNow())
-	return fault.Wrap("look up failed logins", err)
-}
-
 // admit returns nil if the attempt may be made, else, after a delay, a fault of kind Limited. It writes nothing, so a refused attempt
 // does not prolong the wait.
 func (a *attempt) admit(ctx context.Context) error {
 	if a.reserved {
 		return nil
 	}
-	return a.l.passwords.bulk.Refuse(ctx, a.limit())
-}
-
-func (a *attempt) limit() error {
-	return limited(a.l.throttle.wait(a.state, a.l.waitNow()))
+	return a.l.passwords.bulk.Refuse(ctx, a.counts.Limit(a.l.waitNow()))
 }
 
 // verify reports whether the password is that of the account, as Hasher.Verify. It waits for a slot to hash in and reserves the
@@ -211,49 +205,24 @@ func (a *attempt) verify(ctx context.Context, password secret.String) (matches b
 
 // hashCaller returns the position of the attempt in the queue for hashing.
 func (a *attempt) hashCaller() fairqueue.Caller {
-	c := fairqueue.Caller{Share: unknownLogins, Source: string(a.source), Account: string(a.account)}
-	if ownAllowance(a.state.Pair) {
+	c := fairqueue.Caller{Share: unknownLogins, Source: string(a.counts.Source), Account: string(a.counts.Account)}
+	if a.counts.OwnAllowance() {
 		c.Share = knownLogins
 	}
 	return c
 }
 
-// rows returns the rows of the throttle that count the attempt: of the pair, and if that has no allowance of its own, of the account and
-// of the source.
-func (a *attempt) rows() []throttleRow {
-	rules, every := a.l.throttle, []byte(store.Every)
-	return []throttleRow{{a.account, a.source, a.state.Pair, rules.afterPair, forgetPairAt},
-		{a.account, every, a.state.Account, rules.afterShared, forgetSharedAt},
-		{every, a.source, a.state.Source, rules.afterSource, forgetSourceAt}}
-}
-
 // reserve makes sure that only one of several concurrent attempts continues after a wait.
 func (a *attempt) reserve(ctx context.Context) error {
 	if a.stale {
-		if err := a.l.db.View(ctx, func(tx *store.Tx) error { return a.readState(ctx, tx) }); err != nil {
+		if err := a.l.db.View(ctx, func(tx *store.Tx) error { return a.counts.Read(ctx, tx, a.l.waitNow()) }); err != nil {
 			return err
 		}
-		if err := a.limit(); err != nil {
+		if err := a.counts.Limit(a.l.waitNow()); err != nil {
 			return err
 		}
 	}
-	rows := a.rows()
-	if ownAllowance(a.state.Pair) {
-		rows = rows[:1]
-	}
-	rows = slices.DeleteFunc(rows, func(r throttleRow) bool { return r.wait(r.read.Failures) == 0 })
-	if len(rows) == 0 {
-		return nil
-	}
-	return a.l.db.InTx(ctx, func(tx *store.Tx) error {
-		now := a.l.waitNow()
-		for _, row := range rows {
-			if err := row.reserve(ctx, tx, now); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return a.counts.Reserve(ctx, a.l.db, a.l.waitNow())
 }
 
 // record records the outcome of a login, and its session when it succeeds. The record has the stored names of the account, not the
@@ -280,7 +249,7 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		return tx.Audits.Append(ctx, record)
 	})
 	if err == nil && alert && a.l.config.Log != nil {
-		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", alertAfter)
+		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", throttle.AlertAfter)
 	}
 	switch {
 	case err != nil:
@@ -344,9 +313,9 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 // count counts the outcome of an attempt in the transaction of its audit record, and records an alert after too many failures.
 func (a *attempt) count(ctx context.Context, tx *store.Tx, accepted bool, now time.Time) (alert bool, err error) {
 	if accepted {
-		return false, a.countSuccess(ctx, tx)
+		return false, a.counts.CountSuccess(ctx, tx, a.l.waitNow())
 	}
-	alert, err = a.countFailure(ctx, tx)
+	alert, err = a.counts.CountFailure(ctx, tx, a.l.waitNow())
 	if err != nil || !alert || a.user.UID == "" {
 		return false, err
 	}
@@ -356,37 +325,3 @@ func (a *attempt) count(ctx context.Context, tx *store.Tx, accepted bool, now ti
 }
 
 const reasonGuessing = "tooManyFailures"
-
-// countFailure reports whether the failure reaches the alert threshold. All transactions lock the row of the source after the rows of
-// the account, so that they cannot deadlock.
-func (a *attempt) countFailure(ctx context.Context, tx *store.Tx) (alert bool, err error) {
-	now, rows := a.l.waitNow(), a.rows()
-	pair, err := rows[0].countFailure(ctx, tx, now)
-	if err != nil || ownAllowance(pair) {
-		return false, err
-	}
-	account, err := rows[1].countFailure(ctx, tx, now)
-	if err != nil {
-		return false, err
-	}
-	_, err = rows[2].countFailure(ctx, tx, now)
-	return account.Failures == alertAfter, err
-}
-
-// countSuccess deletes the failures of the account that limited the attempt. A login from a source with its own
-// allowance does not reset the shared count, so attackers at other sources do not benefit from the owner's login. The
-// count of the source is never reset: an attacker with an account does not benefit from logging in to it.
-func (a *attempt) countSuccess(ctx context.Context, tx *store.Tx) error {
-	now := a.l.waitNow()
-	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
-	if err != nil {
-		return err
-	}
-	if ownAllowance(pair) && pair.Failures == 0 && now.Sub(pair.SucceededAt) < successNoteEvery {
-		return nil
-	}
-	if err := tx.Throttling.NoteSuccess(ctx, a.account, a.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
-		return err
-	}
-	return tx.Throttling.Delete(ctx, a.account, []byte(store.Every))
-}

@@ -121,7 +121,7 @@ func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
 // queue for hashing.
 func TestLoginReadsTheThrottleOnce(t *testing.T) {
 	w := mustWorld(t, nil)
-	a := attempt{l: w.Logins, source: []byte(origin.Source())}
+	a := w.newAttempt(origin, nil)
 	if err := a.lookUp(t.Context(), Credentials{Email: goodEmail, Org: goodOrg}); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (l *Logins) changePassword(ctx context.Context, p Principal, origin audit.O
 	if problems := l.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	c := passwordChange{attempt{l: l, origin: origin, source: []byte(origin.Source()), reference: reference}, p, next}
+	c := passwordChange{l.newAttempt(origin, reference), p, next}
 	for range attemptRuns {
 		if err := c.lookUpCaller(ctx); err != nil {
 			return fault.Wrap("change a password", err)
@@ -87,8 +87,8 @@ func (c *passwordChange) lookUpCaller(ctx context.Context) error {
 		if c.org, err = tx.Orgs.Get(ctx, c.p.OrgUID); err != nil {
 			return err
 		}
-		c.account = []byte(c.user.UID)
-		return c.readState(ctx, tx)
+		c.counts.Account = []byte(c.user.UID)
+		return c.counts.Read(ctx, tx, c.l.waitNow())
 	})
 }
 

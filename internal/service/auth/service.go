@@ -2,7 +2,7 @@
 // what a principal may do.
 //
 // It stores no secret in plaintext, returns the same response for every refused login, and decides about sessions and
-// waits in pure functions of row, time and token (refreshdecision.go, throttle.go). Package directory manages
+// waits in pure functions of row, time and token (refreshdecision.go, package throttle). Package directory manages
 // organizations and their users and projects.
 package auth
 
@@ -20,6 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/hashing"
 	"github.com/regwarden/regwarden/internal/service/perminute"
+	"github.com/regwarden/regwarden/internal/service/throttle"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -103,7 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 		{c.SessionIdle < time.Minute, "the idle time of a session must be at least 1m"},
 		{c.SessionMax < c.SessionIdle, "the maximum lifetime of a session must be at least its idle time"},
 		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
-		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a login must be 1 to 100"},
+		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > throttle.AlertAfter, "the free failures of a login must be 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed logins must be 1s to 24h"},
 	} {
 		if rule.broken {
@@ -161,7 +162,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 		Authenticator: &Authenticator{db: db, now: now, sessionIdle: config.SessionIdle, tokens: tokens, changes: changes, cache: cache,
 			accepted: &acceptedTokens{Set: fingerprints.New()}, identities: identities},
 		Logins: &Logins{db: db, config: config, now: now, waitNow: waitNow, passwords: passwords, keys: keys, tokens: tokens,
-			history: cache.History, throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}},
+			history: cache.History, throttle: throttle.Rules{Free: int64(config.LoginFreeFailures), MaxWait: config.LoginMaxWait}},
 		Sessions:  &Sessions{db: db, config: config, now: now, keys: keys, tokens: tokens, history: cache.History, identities: identities},
 		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow, revocations: perminute.New(revocationsPerMinute)},
 		Keys:      keys,

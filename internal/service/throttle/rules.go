@@ -1,14 +1,4 @@
-package auth
-
-import (
-	"context"
-	"time"
-
-	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/storage/store"
-)
-
-// Rules of throttling, as pure functions of the stored state and the time. login.go applies them.
+// Package throttle limits attempts at passwords and codes.
 //
 // Failures are counted in three places. The pair of an account and a source has a number of free failures, followed by
 // waits that double. A source that never logged in to the account also uses an allowance that all such sources of the
@@ -16,11 +6,22 @@ import (
 // owner has the full allowance of the pair, no matter how many others fail. So attackers cannot lock out an owner, a
 // botnet has no more attempts at an account than one machine, and one machine has no more attempts by trying many
 // accounts.
+//
+// The rules are pure functions of the stored state and the time; Attempt applies them to the store.
+package throttle
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// AlertAfter is the number of consecutive failures on the shared allowance that causes an alert (SP 800-63B-4 section 3.2.2).
+const AlertAfter = 100
 
 const (
-	sharedFree = 4   // times the free failures of a pair
-	sourceFree = 20  // times the free failures of a pair: offices and proxies share an address
-	alertAfter = 100 // consecutive failures on the shared allowance (SP 800-63B-4 section 3.2.2)
+	sharedFree = 4  // times the free failures of a pair
+	sourceFree = 20 // times the free failures of a pair: offices and proxies share an address
 
 	firstPairWait    = 2 * time.Second
 	firstSharedWait  = time.Second
@@ -32,16 +33,17 @@ const (
 	successNoteEvery = 24 * time.Hour
 )
 
-type throttleRules struct {
-	free    int64
-	maxWait time.Duration
+// Rules are the settings.
+type Rules struct {
+	Free    int64         // failures of one source for one account before it has to wait
+	MaxWait time.Duration // the longest wait
 }
 
 // ownAllowance reports whether only the failures of the pair count.
 func ownAllowance(pair store.Throttle) bool { return !pair.SucceededAt.IsZero() }
 
 // wait returns how long a login has to wait, zero for not at all.
-func (r throttleRules) wait(t store.Throttles, now time.Time) time.Duration {
+func (r Rules) wait(t store.Throttles, now time.Time) time.Duration {
 	until := t.Pair.BlockedUntil
 	if !ownAllowance(t.Pair) {
 		for _, shared := range []store.Throttle{t.Account, t.Source} {
@@ -51,25 +53,25 @@ func (r throttleRules) wait(t store.Throttles, now time.Time) time.Duration {
 		}
 	}
 	// The row may be from a process with a fast clock or with a longer maximum wait.
-	return min(max(until.Sub(now), 0), r.maxWait)
+	return min(max(until.Sub(now), 0), r.MaxWait)
 }
 
 // afterPair is the wait after a number of failures of a pair; zero for free ones.
-func (r throttleRules) afterPair(failures int64) time.Duration {
-	return doubling(firstPairWait, failures-r.free, r.maxWait)
+func (r Rules) afterPair(failures int64) time.Duration {
+	return doubling(firstPairWait, failures-r.Free, r.MaxWait)
 }
 
 // afterShared is the wait after a number of failures on the shared allowance.
-func (r throttleRules) afterShared(failures int64) time.Duration {
-	if failures >= alertAfter {
-		return r.maxWait
+func (r Rules) afterShared(failures int64) time.Duration {
+	if failures >= AlertAfter {
+		return r.MaxWait
 	}
-	return doubling(firstSharedWait, failures-sharedFree*r.free, r.maxWait/sharedWaitShare)
+	return doubling(firstSharedWait, failures-sharedFree*r.Free, r.MaxWait/sharedWaitShare)
 }
 
 // afterSource is the wait after a number of failures of a source, over all accounts with which it has no own allowance.
-func (r throttleRules) afterSource(failures int64) time.Duration {
-	return doubling(firstSharedWait, failures-sourceFree*r.free, r.maxWait/sharedWaitShare)
+func (r Rules) afterSource(failures int64) time.Duration {
+	return doubling(firstSharedWait, failures-sourceFree*r.Free, r.MaxWait/sharedWaitShare)
 }
 
 // doubling returns first times two to the power of n, at most most; zero for negative n.
@@ -119,41 +121,4 @@ func forgetSourceAt(source store.Throttle, _ time.Duration, now time.Time) time.
 		return now.Add(forgetSource)
 	}
 	return source.ForgetAt
-}
-
-// throttleRow is a row that counts an attempt, as it was read, and its rules.
-type throttleRow struct {
-	account, source []byte
-	read            store.Throttle
-	wait            func(failures int64) time.Duration
-	forgetAt        func(counted store.Throttle, wait time.Duration, now time.Time) time.Time
-}
-
-// reserve reserves the one attempt after the wait of a row. It returns a fault of kind Limited if another attempt has it.
-func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) error {
-	wait := r.wait(r.read.Failures)
-	reserved, err := tx.Throttling.ReserveAttempt(ctx, r.account, r.source, r.read, now.Add(wait))
-	if err == nil && !reserved {
-		return limited(wait)
-	}
-	return err
-}
-
-// countFailure counts a failed attempt.
-func (r throttleRow) countFailure(ctx context.Context, tx *store.Tx, now time.Time) (store.Throttle, error) {
-	counted, err := tx.Throttling.CountFailure(ctx, r.account, r.source, now)
-	if err != nil {
-		return counted, err
-	}
-	wait := r.wait(counted.Failures)
-	return counted, tx.Throttling.Delay(ctx, r.account, r.source, blockedUntil(wait, now), r.forgetAt(counted, wait, now))
-}
-
-// limited returns the fault of an attempt that has to wait, nil if it does not.
-func limited(wait time.Duration) error {
-	if wait <= 0 {
-		return nil
-	}
-	return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
-		Message: "Too many failed logins. Retry after the time in Retry-After. Earlier attempts do not extend the wait."}
 }
