@@ -74,7 +74,7 @@ func (p Commands) createAPIKey() *cobra.Command {
 }
 
 // keyScopes are the scopes of keys.
-var keyScopes = []string{"all", "read", "check", "registries"}
+var keyScopes = []string{"all", "read", "check", "registries", "provision"}
 
 // codeKeyExists is the code of a key whose name is taken.
 const codeKeyExists = "ApiKeyAlreadyExists"

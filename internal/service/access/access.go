@@ -38,6 +38,7 @@ const (
 	ManageAllAPIKeys   Permission = "apiKey.manageAll"
 	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
 	DisableUsers       Permission = "user.disable"
+	Provision          Permission = "user.provision" // users and teams by SCIM, with what the user of the API key may do with them
 	RevokeAllTokens    Permission = "token.revokeAll"
 	ConfigureAlerts    Permission = "alert.update"
 	ReadTeams          Permission = "team.list"
@@ -86,7 +87,7 @@ var BuiltIn = []Definition{
 		ReadAllProjects, CreateProjects, ChangeProjects, DeleteProjects, ReadUsers, CreateUsers, ChangeUsers, DeleteUsers,
 		ReadAllAudits, ReadAllAPIKeys, CreateAllAPIKeys, ManageAllAPIKeys, SetPasswords, DisableUsers, RevokeAllTokens,
 		ConfigureAlerts, ReadSettings, ReadTeams, CreateTeams, ChangeTeams, DeleteTeams,
-		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles, CreateRoles, ChangeRoles, DeleteRoles, ChangeTenant}},
+		ReadTrusts, CreateTrusts, DeleteTrusts, ReadRoles, CreateRoles, ChangeRoles, DeleteRoles, ChangeTenant, Provision}},
 	{Member, "Checks definitions and sees the registries.", true, []Permission{ReadRegistries, ValidateRegistries}},
 	{Viewer, "Sees the registries, and all projects with their alerts. Changes nothing and checks nothing.", true, []Permission{
 		ReadRegistries, ReadAllProjects}},

@@ -18,6 +18,7 @@ const (
 	ScopeRead       Scope = "read"
 	ScopeCheck      Scope = "check"
 	ScopeRegistries Scope = "registries"
+	ScopeProvision  Scope = "provision"
 )
 
 // ScopeDefinition is a scope and what it allows.
@@ -36,6 +37,7 @@ var Scopes = []ScopeDefinition{
 		ValidateRegistries}},
 	{ScopeRegistries, "see, check, store, change, delete and synchronize registries", []Permission{ReadRegistries, ReadAllProjects,
 		ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries}},
+	{ScopeProvision, "provision users and teams by SCIM, nothing else", []Permission{Provision}},
 }
 
 // ScopeProblem returns why a text is not a scope, "" if it is. The empty text is ScopeAll.

@@ -25,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/teams"
 )
 
 // raw is the database of a world without the store, to read every table that it has, also those that this test does not know.
@@ -237,6 +238,7 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		Users: &[]string{member.Email}, Projects: &[]directory.ProjectRole{{Project: directory.DefaultProject}}}); err != nil {
 		t.Fatal(err)
 	}
+	w.mustFillProvisioned(t, org, member.UserUID)
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
 	later := func() time.Time { return time.Now().Add(time.Hour) }
@@ -254,6 +256,16 @@ func (w *world) mustFillProvider(t *testing.T, org directory.Org, member string)
 		providers.Link(t.Context(), operator, origin, directory.UserRef{Org: org.Name, User: member}, "subject")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// mustFillProvisioned has a user and a team of the identity provider.
+func (w *world) mustFillProvisioned(t *testing.T, org directory.Org, member string) {
+	t.Helper()
+	team := teams.Team{UID: uuid.NewString(), OrgUID: org.UID, Name: "provisioned", CreatedAt: start}
+	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.SCIM.PutUser(ctx, org.UID, member, "00u1", true), tx.Teams.Insert(ctx, team),
+			tx.SCIM.PutTeam(ctx, org.UID, team.UID, "00g1"))
+	})
 }
 
 func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {

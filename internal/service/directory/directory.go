@@ -6,6 +6,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -86,6 +87,7 @@ type attempt struct {
 	action     audit.Action
 	object     string // for the record of a refusal
 	notSelf    bool   // object is a user and must not be the principal
+	byKey      bool   // the record names the API key too
 }
 
 // refusal returns why the attempt is not allowed, nil if it is.
@@ -108,12 +110,20 @@ func notSelf(permission access.Permission) error {
 }
 
 // changeResult is the result of a change, for its record.
-type changeResult struct{ orgUID, uid string }
+type changeResult struct {
+	orgUID, uid string
+	action      audit.Action // in place of that of the attempt; may be empty
+	reason      string
+	unchanged   bool // there is nothing to record
+}
 
 // change checks whether the attempt is allowed, makes the change and records the outcome.
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (changeResult, error)) error {
 	record := a.principal.AuditRecord(a.origin, a.action)
 	record.UID, record.At = a.origin.RecordUID(), d.now()
+	if a.byKey {
+		record.Target = a.principal.APIKeyUID
+	}
 	if refusal := a.refusal(); refusal != nil {
 		record.Object, record.Outcome, record.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
 		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, record) }); err != nil {
@@ -123,10 +133,11 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 	}
 	err := d.db.InTx(ctx, func(tx *store.Tx) error {
 		result, err := change(tx)
-		if err != nil {
+		if err != nil || result.unchanged {
 			return err
 		}
-		record.OrgUID, record.Object, record.Outcome = result.orgUID, result.uid, audit.Succeeded
+		record.OrgUID, record.Object, record.Outcome, record.Reason = result.orgUID, result.uid, audit.Succeeded, result.reason
+		record.Action = cmp.Or(result.action, a.action)
 		return tx.Audits.Append(ctx, record)
 	})
 	return fault.Wrap(string(a.action), err)

@@ -120,7 +120,8 @@ func manyProblem(teams []string) string {
 }
 
 func claimsProblem(claims map[string]string) string {
-	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName, identities.ClaimGroups}
+	known := []string{identities.ClaimEmail, identities.ClaimFirstName, identities.ClaimLastName, identities.ClaimGroups,
+		identities.ClaimExternalID}
 	for key, claim := range claims {
 		if !slices.Contains(known, key) || textProblem(claim, 200) != "" {
 			return "must have names of claims, by " + strings.Join(known, ", ")

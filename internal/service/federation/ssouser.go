@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -66,6 +67,9 @@ func (s *SSO) userOf(ctx context.Context, tx *store.Tx, origin audit.Origin, p *
 	if !errors.Is(err, store.ErrNotFound) {
 		return identity, user, err
 	}
+	if identity, user, err = s.provisionedUser(ctx, tx, origin, p, claimed); !errors.Is(err, store.ErrNotFound) {
+		return identity, user, err
+	}
 	user, reason := s.newUser(p, claimed)
 	if reason != "" {
 		return identity, user, refusal(reason)
@@ -85,6 +89,37 @@ func (s *SSO) userOf(ctx context.Context, tx *store.Tx, origin audit.Origin, p *
 		err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: user.CreatedAt, OrgUID: p.OrgUID, ActorUID: user.UID,
 			ActorName: user.Email, Method: audit.MethodOIDC, Action: audit.UserCreate, Object: user.UID, Outcome: audit.Succeeded,
 			Origin: origin})
+	}
+	return identity, user, err
+}
+
+// provisionedUser returns the user that the identity provider created by SCIM for a person, and stores that both are the same from now on.
+// It is one without a password and without another subject there: who has one is not handed over because an id was set later.
+func (s *SSO) provisionedUser(ctx context.Context, tx *store.Tx, origin audit.Origin, p *provider, claimed presented) (
+	identity identities.Identity, user store.User, err error) {
+	id, _ := claimed.claims[p.Settings.Claim(identities.ClaimExternalID)].(string)
+	if id == "" {
+		return identity, user, store.ErrNotFound
+	}
+	found, err := tx.SCIM.UserByExternalID(ctx, p.OrgUID, id)
+	if err != nil {
+		return identity, user, err
+	}
+	if user, err = tx.Users.Get(ctx, p.OrgUID, found.UID); err != nil {
+		return identity, user, err
+	}
+	known, err := tx.Identities.OfUser(ctx, p.OrgUID, user.UID)
+	isHere := func(i identities.Identity) bool { return i.Issuer == p.Issuer }
+	if err != nil || !found.Created || user.PasswordHash != "" || slices.ContainsFunc(known, isHere) {
+		return identity, user, cmp.Or(err, store.ErrNotFound)
+	}
+	now := s.service.config.Now()
+	identity = identities.Identity{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: user.UID, Issuer: p.Issuer, Subject: claimed.subject,
+		CreatedAt: now}
+	if err = tx.Identities.Insert(ctx, identity); err == nil {
+		err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: p.OrgUID, ActorUID: user.UID, ActorName: user.Email,
+			Method: audit.MethodOIDC, Action: audit.UserLink, Object: user.UID, Target: claimed.subject, Outcome: audit.Succeeded,
+			Reason: "externalId", Origin: origin})
 	}
 	return identity, user, err
 }

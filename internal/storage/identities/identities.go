@@ -42,6 +42,8 @@ const (
 	ClaimFirstName = "firstName"
 	ClaimLastName  = "lastName"
 	ClaimGroups    = "groups" // read only if it is configured
+
+	ClaimExternalID = "externalId" // what SCIM calls externalId
 )
 
 // UseTeams reports whether the provider decides about teams: a person without one may do nothing then.
@@ -49,7 +51,8 @@ func (s Settings) UseTeams() bool { return s.Claims[ClaimGroups] != "" || len(s.
 
 // Claim returns the name of the claim that has a value: the configured one, or that of OpenID Connect.
 func (s Settings) Claim(key string) string {
-	standard := map[string]string{ClaimEmail: "email", ClaimFirstName: "given_name", ClaimLastName: "family_name"}
+	standard := map[string]string{ClaimEmail: "email", ClaimFirstName: "given_name", ClaimLastName: "family_name",
+		ClaimExternalID: "sub"}
 	return cmp.Or(s.Claims[key], standard[key])
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/provisioned"
 	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
@@ -173,6 +174,7 @@ type Tx struct {
 	Projects   Projects
 	Registries Registries
 	Roles      roles.Roles
+	SCIM       provisioned.Provisioned
 	Sessions   Sessions
 	Settings   tenants.Settings
 	Syncs      Syncs
@@ -212,6 +214,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Projects:   Projects{c},
 		Registries: Registries{c},
 		Roles:      roles.In(c.db),
+		SCIM:       provisioned.In(c.db),
 		Sessions:   Sessions{c},
 		Settings:   tenants.In(c.db),
 		Syncs:      Syncs{c},

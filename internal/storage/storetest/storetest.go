@@ -48,6 +48,8 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"mutes of alerts", alertMutes},
 		{"settings of organizations", orgSettings},
 		{"roles of organizations", customRoles},
+		{"provisioned users", provisionedUsers},
+		{"provisioned teams", provisionedTeams},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
 		{"an organization has one identity provider", providers},

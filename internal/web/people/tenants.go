@@ -177,6 +177,9 @@ func (h tenantHandlers) setOIDC(c Call, body api.TenantOIDC) error {
 		input.EmailDomains, err = tenants.Get[[]string](c.Context(), h.settings, c.Principal, tenants.Domains)
 	default:
 		input.Name, input.EmailDomains, input.EmailsVerified = before.Name, before.EmailDomains, before.EmailsVerified
+		if claim := before.Claims[identities.ClaimExternalID]; claim != "" {
+			input.Claims[identities.ClaimExternalID] = claim
+		}
 	}
 	if err == nil {
 		err = h.providers.Set(c.Context(), c.Principal, c.Origin, "", input)
