@@ -30,6 +30,7 @@ const (
 	PathDiagnose             = "/v1/registries/oci/basic/diagnose"
 	PathScan                 = "/v1/registries/oci/basic/scan"
 	PathOCIRegistryImport    = "/v1/registries/oci/basic/import"
+	PathOCIRegistryBulk      = "/v1/registries/oci/bulk"
 	PathOCIRegistries        = "/v1/registries/oci/basic"
 	PathOCIRegistry          = "/v1/registries/oci/{uid}/basic"
 	PathOCIRegistryOfAnyType = "/v1/registries/oci/{uid}"

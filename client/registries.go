@@ -89,6 +89,15 @@ func (r Registries) Import(ctx context.Context, sent api.OCIRegistryImport, dryR
 	return imported.Items, nil
 }
 
+// Bulk does one action on many registries. What is refused for one does not end the others.
+func (r Registries) Bulk(ctx context.Context, sent api.RegistryBulk) ([]api.RegistryBulkItem, error) {
+	result, err := fetch[api.RegistryBulkResult](ctx, r.c, request{method: http.MethodPost, path: api.PathOCIRegistryBulk, in: sent})
+	if err != nil {
+		return nil, err
+	}
+	return result.Items, nil
+}
+
 // Replace replaces a stored definition. Secrets that are empty or masked stay as they are if the target stays the same.
 func (r Registries) Replace(ctx context.Context, uid string, registry api.OCIRegistryRequest) error {
 	return r.c.put(ctx, api.PathOCIRegistry, registry, uid)

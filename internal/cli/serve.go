@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/auditchain"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/bulk"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/clockmonitor"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
@@ -46,6 +47,7 @@ import (
 	"github.com/regwarden/regwarden/internal/telemetry"
 	"github.com/regwarden/regwarden/internal/web/auxiliary"
 	"github.com/regwarden/regwarden/internal/web/budget"
+	"github.com/regwarden/regwarden/internal/web/bulkhandlers"
 	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/internal/web/expiryhandlers"
 	"github.com/regwarden/regwarden/internal/web/metrics"
@@ -227,6 +229,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
 	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg,
 		PerMinute: c.CheckPerMinute}, time.Now)
+	watched := watch.New(db, stored, checker, time.Now)
 	counted := metrics.New(currentVersion().Version, map[string]metrics.Load{
 		"validation": validations.Load, "scan": validations.ScanLoad, "login": authService.Passwords.Load})
 	alerting, err := newAlerts(db, c, checker, counted, log)
@@ -238,13 +241,14 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 			Now: time.Now}),
 		Registries:  stored,
 		Checks:      validations,
-		Watch:       watch.New(db, stored, checker, time.Now),
+		Watch:       watched,
 		ContentSync: contentsync.New(db, stored, checker, time.Now),
 		Alerts:      alerting,
 		Roles:       roles.New(db, time.Now),
 		Settings:    tenants.New(db, time.Now),
 		Mutes:       mutehandlers.Handlers{Mutes: mutes.New(db, time.Now)},
 		Expiry:      expiryhandlers.Handlers{Service: expiries.Service{Registries: stored, Keys: authService.APIKeys, Now: time.Now}},
+		Bulk:        bulkhandlers.Handlers{Service: bulk.New(stored, watched)},
 		Metrics:     counted,
 		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
 		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use

@@ -249,6 +249,11 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.must(err)
 			s.want(found.Summary.Found, 1)
 		}},
+		{"Registries.Bulk", func(ctx context.Context) {
+			items, err := s.Registries.Bulk(ctx, api.RegistryBulk{Action: "delete", Filter: &api.RegistryBulkFilter{Name: "none"}})
+			s.must(err)
+			s.want(len(items), 0)
+		}},
 		{"Registries.Import", func(ctx context.Context) {
 			items := []regcheck.Definition{stored.Spec.Definition, {Endpoint: "https://registry.example.com"}}
 			imported, err := s.Registries.Import(ctx, api.OCIRegistryImport{Items: items}, true)

@@ -77,6 +77,7 @@ var operations = []protectedOperation{
 	{method: "DELETE", path: channelsOf(noUID) + "/" + noUID},
 	{method: "POST", path: channelsOf(noUID) + "/" + noUID + "/test"},
 	{method: "GET", path: "/v1/expiry"},
+	{method: "POST", path: "/v1/registries/oci/bulk", body: `{"action":"check","filter":{}}`},
 	{method: "GET", path: "/v1/alerts/reminders"},
 	{method: "PUT", path: "/v1/alerts/reminders", body: `{"spec":{"apiKeyDays":[30,7,1]}}`},
 	{method: "GET", path: "/v1/alerts/mutes"},

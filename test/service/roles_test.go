@@ -20,7 +20,7 @@ const (
 // permissionsOf has what an operation needs, the first that matches its method and path.
 var permissionsOf = []struct{ operation, permission string }{
 	{"POST .*/(validate|diagnose|scan)", "registry.validate"},
-	{"POST .*/check", "registry.validate"},
+	{"POST .*/check|POST /v1/registries/oci/bulk", "registry.validate"}, // of the action check
 	{"POST .*/sync", "registry.sync"},
 	{"POST /v1/registries/.*", "registry.create"},
 	{"PUT /v1/registries/.*", "registry.update"},

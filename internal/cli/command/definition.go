@@ -58,19 +58,24 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.references, "reference", nil,
 		"repository:tag or repository@digest that must be complete; repeat it for each (field references)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
+	f.AddAuthTo(flags)
+	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
+	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
+	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
+	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
+	flags.StringVar(&f.kind, "kind", "", "oci, or chartRepository for a Helm repository with an index.yaml (default oci)")
+	flags.BoolVar(&f.passCredentials, "pass-credentials", false,
+		"send the credentials of a chart repository to other hosts that its index names, as Helm does")
+}
+
+// AddAuthTo adds the flags of credentials to those of a command.
+func (f *DefinitionFlags) AddAuthTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: "+strings.Join(AuthTypes, ", ")+
 		" (default: depends on the given credentials)")
 	flags.StringVar(&f.username, "username", "", "username at the registry")
 	flags.BoolVar(&f.PasswordStdin, "password-stdin", false, "read the password from standard input")
 	flags.BoolVar(&f.TokenStdin, "token-stdin", false, "read the token from standard input")
-	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
-	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
-	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
-	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 	f.cloud.addTo(flags)
-	flags.StringVar(&f.kind, "kind", "", "oci, or chartRepository for a Helm repository with an index.yaml (default oci)")
-	flags.BoolVar(&f.passCredentials, "pass-credentials", false,
-		"send the credentials of a chart repository to other hosts that its index names, as Helm does")
 }
 
 // isChartRepository reports whether the flags say that the reference is a chart repository.

@@ -32,7 +32,12 @@ const (
 // settings of the server must apply.
 func (p Commands) registryCheck() *cobra.Command {
 	f := registryCheck{timeout: maxCheckWait}
-	cmd := p.Command("check NAME", "Have a server check a stored registry now", command.OneArg, func(c *manage.Call, args []string) error {
+	var chosen selection
+	cmd := p.Command("check [NAME]", "Have a server check stored registries now", cobra.MaximumNArgs(1), func(c *manage.Call,
+		args []string) error {
+		if many, err := chosen.of(c, args); many != nil || err != nil {
+			return bulk(c, many, "check", "Requested checks of %s.", err)
+		}
 		structured, err := command.WantsStructured(f.output)
 		if err != nil {
 			return err
@@ -40,6 +45,7 @@ func (p Commands) registryCheck() *cobra.Command {
 		show := command.ReportOutput{Cmd: c.Cmd, JSON: structured, Format: f.output, NoColor: f.noColor}
 		return command.Unchecked(c.Ctx, f.run(c, show, args[0]))
 	}, manage.Changes)
+	chosen.addTo(cmd)
 	flags := cmd.Flags()
 	flagvalue.Duration(flags, &f.timeout, "timeout", f.timeout, minCheckWait, maxCheckWait, "", "maximum wait for the report, at most 60s")
 	flags.BoolVar(&f.noWait, "no-wait", false, "request the check, and do not wait for the report")

@@ -19,8 +19,12 @@ type Commands struct{ manage.Program }
 
 // Registry returns the commands for stored registry definitions.
 func (p Commands) Registry() *cobra.Command {
-	remove := p.Command("delete NAME", "Delete a stored registry with its history and content", command.OneArg,
+	var chosen selection
+	remove := p.Command("delete [NAME]", "Delete stored registries with their history and content", cobra.MaximumNArgs(1),
 		func(c *manage.Call, args []string) error {
+			if many, err := chosen.of(c, args); many != nil || err != nil {
+				return bulkDelete(c, many, err)
+			}
 			found, err := c.Client.Registries.Find(c.Ctx, args[0])
 			if err != nil {
 				return err
@@ -34,6 +38,7 @@ func (p Commands) Registry() *cobra.Command {
 			c.Changed("Deleted the registry %s.", found.Metadata.Name)
 			return nil
 		}, manage.Deletes)
+	chosen.addTo(remove)
 	byName := []*cobra.Command{p.registryShow(), p.registryCheck(), p.registryHistory(), p.registryUpdate(), remove, p.registrySync(),
 		p.registryContent()}
 	export := p.registryExport()
@@ -42,7 +47,7 @@ func (p Commands) Registry() *cobra.Command {
 		cmd.ValidArgsFunction = p.CompleteNames(manage.RegistryNames)
 	}
 	return command.Group("registry", "Manage and check stored registry definitions",
-		append(byName, p.registryList(), p.registryCreate(), p.registryApply(), export)...)
+		append(byName, p.registryList(), p.registryLabel(), p.registryCredentials(), p.registryCreate(), p.registryApply(), export)...)
 }
 
 // Values of --health and --sort.
@@ -63,17 +68,27 @@ func (p Commands) registryList() *cobra.Command {
 	}, manage.Lists)
 	flags := cmd.Flags()
 	flags.BoolVarP(&watched, "watch", "w", false, "print the list again when it changes, until Ctrl-C")
+	filterFlags(cmd, &filter)
+	flags.StringVar(&filter.Sort, "sort", "",
+		"order: name, health (failing first), since (newest change first) or expiry (first to expire first) (default: name)")
+	completeWith(cmd, "sort", registryOrder)
+	return cmd
+}
+
+// filterFlags adds the flags that choose registries.
+func filterFlags(cmd *cobra.Command, filter *client.RegistryFilter) {
+	flags := cmd.Flags()
 	flags.StringVar(&filter.Health, "health", "", "health of the registries: healthy, failing or unknown (default: all)")
 	flags.StringVar(&filter.Name, "name", "", "part of the names of the registries, in any letter case (default: all)")
 	flags.StringVar(&filter.Expiry, "expiry", "", "soon for registries whose certificate or credentials expire soon (default: all)")
 	flags.StringVar(&filter.Label, "label", "", "label of the registries: KEY=VALUE, or KEY for every value (default: all)")
-	flags.StringVar(&filter.Sort, "sort", "",
-		"order: name, health (failing first), since (newest change first) or expiry (first to expire first) (default: name)")
-	for flag, values := range map[string][]string{"health": healthStates, "expiry": {"soon"}, "sort": registryOrder} {
-		// fails only without the flag
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
-	return cmd
+	completeWith(cmd, "health", healthStates)
+	completeWith(cmd, "expiry", []string{"soon"})
+}
+
+// completeWith completes a flag with these words. It fails only without the flag.
+func completeWith(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func registryColumns() []output.Column {

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
+	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -34,12 +35,14 @@ type Service struct {
 	db     *store.DB
 	limits Limits
 	now    func() time.Time
+
+	comparisons *perminute.Limiter // of secrets that differ, by user
 }
 
 // New returns a service on an opened store.
 func New(db *store.DB, limits Limits, now func() time.Time) *Service {
 	limits.ContactsPerMinute = cmp.Or(limits.ContactsPerMinute, 120)
-	return &Service{db: db, limits: limits, now: now}
+	return &Service{db: db, limits: limits, now: now, comparisons: perminute.New(differingPerMinute)}
 }
 
 // Registry is a stored registry definition as it may be shown: masks replace stored secrets.

@@ -72,6 +72,7 @@ const (
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1)
 		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY r.canonical LIMIT $2`
 
+	sqlOfUsername   = `SELECT uid FROM registries WHERE org_uid = $1 AND username = $2 ORDER BY canonical LIMIT $3`
 	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
 
 	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END),
@@ -169,6 +170,11 @@ func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 // Expiring lists at most limit registries of an organization, by name, whose certificate or credentials expire soon.
 func (tx Registries) Expiring(ctx context.Context, orgUID string, limit int) ([]ListedRegistry, error) {
 	return rows.All(ctx, tx.db, scanListed, sqlExpiringRegistries, orgUID, limit)
+}
+
+// OfUsername lists the uids of at most limit registries of an organization with a username, by name.
+func (tx Registries) OfUsername(ctx context.Context, orgUID, username string, limit int) ([]string, error) {
+	return rows.All(ctx, tx.db, rows.ScanText, sqlOfUsername, orgUID, username, limit)
 }
 
 // Name returns the name of a registry, "" if it does not exist.

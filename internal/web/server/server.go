@@ -27,6 +27,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
+	"github.com/regwarden/regwarden/internal/web/bulkhandlers"
 	"github.com/regwarden/regwarden/internal/web/connlimit"
 	"github.com/regwarden/regwarden/internal/web/expiryhandlers"
 	"github.com/regwarden/regwarden/internal/web/metrics"
@@ -61,6 +62,7 @@ type Server struct {
 	Alerts      *alerts.Service
 	Mutes       mutehandlers.Handlers
 	Expiry      expiryhandlers.Handlers
+	Bulk        bulkhandlers.Handlers
 	Ready       func(context.Context) error // a nil error means that the server accepts requests
 	Log         *slog.Logger
 	Metrics     *metrics.Metrics // nil disables metrics
@@ -126,6 +128,7 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathScan, handle: sent.scan, auth: byPermission, announced: true, recordsRefusals: true},
 
 		{method: "POST", path: api.PathOCIRegistryImport, handle: stored.importRegistries, auth: byPermission},
+		{method: "POST", path: api.PathOCIRegistryBulk, handle: takes(http.StatusOK, s.Bulk.Change), auth: byPermission},
 		{method: "POST", path: api.PathOCIRegistries, handle: stored.createRegistry, auth: byPermission, announced: true},
 		{method: "GET", path: api.PathOCIRegistry, handle: stored.getRegistry, auth: byPermission},
 		{method: "PUT", path: api.PathOCIRegistry, handle: stored.replaceRegistry, auth: byPermission, announced: true},

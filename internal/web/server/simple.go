@@ -19,15 +19,20 @@ func shows[T any](show func(context.Context, auth.Principal) (T, error)) func(*c
 	}
 }
 
-// creates is the handler of an operation with a body.
+// creates is the handler of an operation with a body that creates something.
 func creates[In, Out any](create func(context.Context, auth.Principal, audit.Origin, In) (Out, error)) func(*call) (response, error) {
+	return takes(http.StatusCreated, create)
+}
+
+// takes is the handler of an operation with a body.
+func takes[In, Out any](status int, do func(context.Context, auth.Principal, audit.Origin, In) (Out, error)) func(*call) (response, error) {
 	return func(c *call) (response, error) {
 		var in In
 		if err := c.read(&in, func() []fault.Field { return nil }); err != nil {
 			return response{}, err
 		}
-		body, err := create(c.Context(), c.principal, c.origin, in)
-		return response{http.StatusCreated, body}, err
+		body, err := do(c.Context(), c.principal, c.origin, in)
+		return response{status, body}, err
 	}
 }
 

@@ -1,0 +1,195 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// selection are the flags that choose many registries.
+type selection struct {
+	all    bool
+	filter client.RegistryFilter
+}
+
+func (s *selection) addTo(cmd *cobra.Command) {
+	filterFlags(cmd, &s.filter)
+	cmd.Flags().BoolVar(&s.all, "all", false, "all registries, or all that the other flags choose, up to 1,000")
+}
+
+// of returns the request for many registries, nil if the command names one.
+func (s *selection) of(c *manage.Call, args []string) (*api.RegistryBulk, error) {
+	filtered := s.filter != (client.RegistryFilter{})
+	switch {
+	case len(args) > 0 && (s.all || filtered):
+		return nil, command.Usage(c.Cmd, errors.New("give a name, or flags that choose registries, not both"))
+	case len(args) > 0:
+		return nil, nil
+	case !s.all && !filtered:
+		return nil, command.Usage(c.Cmd, errors.New("give a name, or --all, --label, --name, --health or --expiry for many registries"))
+	}
+	f := s.filter
+	return &api.RegistryBulk{Filter: &api.RegistryBulkFilter{Name: f.Name, Health: f.Health, Expiry: f.Expiry, Label: f.Label}}, nil
+}
+
+// bulk does an action, reports what was refused, and counts the others. err is returned if it is set.
+func bulk(c *manage.Call, sent *api.RegistryBulk, action, done string, err error) error {
+	if err != nil {
+		return err
+	}
+	sent.Action = action
+	items, err := c.Client.Registries.Bulk(c.Ctx, *sent)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	for _, item := range items {
+		if item.Result == api.BulkRefused {
+			refused++
+			fmt.Fprintf(c.Cmd.ErrOrStderr(), "%s: %s\n", output.Shown(item.Name), output.Shown(item.Message))
+		}
+	}
+	c.Changed(done, counted(len(items)-refused))
+	if refused > 0 {
+		return fmt.Errorf("%s refused", counted(refused))
+	}
+	return nil
+}
+
+// counted returns a number of registries in words.
+func counted(n int) string {
+	if n == 1 {
+		return "1 registry"
+	}
+	return fmt.Sprintf("%d registries", n)
+}
+
+// matched returns the names of the registries that a request chooses.
+func matched(c *manage.Call, sent api.RegistryBulk, action string) (names []string, err error) {
+	sent.Action, sent.DryRun = action, true
+	items, err := c.Client.Registries.Bulk(c.Ctx, sent)
+	for _, item := range items {
+		names = append(names, output.Shown(item.Name))
+	}
+	return names, err
+}
+
+const maxNamed = 10 // names in a question
+
+// list returns names as one text.
+func list(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func bulkDelete(c *manage.Call, sent *api.RegistryBulk, err error) error {
+	if err != nil {
+		return err
+	}
+	names, err := matched(c, *sent, "delete")
+	if err == nil && len(names) > 0 {
+		err = c.Confirm("Delete %s with history and content: %s?", counted(len(names)), list(names))
+	}
+	return bulk(c, sent, "delete", "Deleted %s.", err)
+}
+
+func (p Commands) registryLabel() *cobra.Command {
+	var chosen selection
+	var names []string
+	cmd := p.Command("label KEY=VALUE...", "Set labels of stored registries, or remove them", cobra.MinimumNArgs(1),
+		func(c *manage.Call, args []string) error {
+			labels, err := labelsOf(args)
+			if err != nil {
+				return command.Usage(c.Cmd, err)
+			}
+			sent, err := chosen.of(c, names)
+			if sent == nil && err == nil {
+				sent, err = named(c, names)
+			}
+			if err == nil {
+				sent.Labels = labels
+			}
+			return bulk(c, sent, "labels", "Changed the labels of %s.", err)
+		}, manage.Changes)
+	chosen.addTo(cmd)
+	cmd.Flags().StringArrayVar(&names, "registry", nil, "name of a registry; repeatable")
+	_ = cmd.RegisterFlagCompletionFunc("registry", p.CompleteFlag(manage.RegistryNames)) // fails only without the flag
+	return cmd
+}
+
+// named returns the request for registries with these names.
+func named(c *manage.Call, names []string) (*api.RegistryBulk, error) {
+	sent := &api.RegistryBulk{}
+	for _, name := range names {
+		found, err := c.Client.Registries.Find(c.Ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		sent.UIDs = append(sent.UIDs, found.Metadata.UID)
+	}
+	return sent, nil
+}
+
+// labelsOf parses KEY=VALUE, and KEY- for a label to remove.
+func labelsOf(args []string) (map[string]*string, error) {
+	labels := map[string]*string{}
+	for _, arg := range args {
+		key, value, is := strings.Cut(arg, "=")
+		removed, removes := strings.CutSuffix(arg, "-")
+		switch {
+		case is && key != "":
+			labels[key] = &value
+		case !is && removes && removed != "":
+			labels[removed] = nil
+		default:
+			return nil, fmt.Errorf("%q must be KEY=VALUE, or KEY- to remove a label", arg)
+		}
+	}
+	return labels, nil
+}
+
+func (p Commands) registryCredentials() *cobra.Command {
+	var f registryChange
+	dryRun := false
+	cmd := p.Command("credentials NAME", "Replace credentials in all registries that use them", command.OneArg,
+		func(c *manage.Call, args []string) error {
+			found, err := c.Client.Registries.Find(c.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			sent := api.RegistryBulk{SameCredentialsAs: found.Metadata.UID}
+			names, err := matched(c, sent, "credentials")
+			if err != nil {
+				return err
+			}
+			c.Changed("%s with these credentials: %s", counted(len(names)), list(names))
+			if dryRun {
+				return nil
+			}
+			stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
+			if err != nil {
+				return err
+			}
+			changed := requestOf(stored)
+			if err := f.change(c, &changed); err != nil {
+				return err
+			}
+			sent.Auth = changed.Spec.Auth
+			sent.Auth.TLS = regcheck.TLS{} // each registry keeps its own
+			return bulk(c, &sent, "credentials", "Replaced the credentials of %s.", nil)
+		}, manage.Changes)
+	f.AddAuthTo(cmd.Flags())
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "name the registries that use the credentials, and change nothing")
+	return cmd
+}
