@@ -35,9 +35,7 @@ func TestCallersGiveWhatTheyHave(t *testing.T) {
 	team := hank.make("/v1/teams", instance.JSON(object{"metadata": object{"name": "Mine"}, "spec": object{"roles": []string{weak}}}))
 
 	given := func(roles ...string) string { return instance.JSON(object{"roles": roles}) }
-	inProject := func(role string) string {
-		return `{"projects":[{"projectUid":"` + project + `","roles":["` + role + `"]}]}`
-	}
+	inProject := func(role string) string { return projectRole(project, role) }
 	for _, tt := range []struct{ what, method, path, body string }{
 		{"a built-in role", "PUT", "/v1/users/" + member + "/roles", given("admin")},
 		{"a built-in role among others", "PUT", "/v1/users/" + member + "/roles", given("member", "auditor")},

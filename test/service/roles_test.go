@@ -224,6 +224,7 @@ var projectPermissions = map[string][]string{
 	"registry-editor": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync"},
 	"admin": {"registry.get", "registry.validate", "registry.create", "registry.update", "registry.delete", "registry.sync",
 		"alert.update"},
+	customRole: {"registry.get", "registry.sync", "alert.update"},
 }
 
 // A user with a role in one project only may do what the role grants there, and neither sees nor changes anything of another project.
@@ -231,6 +232,7 @@ func TestMatrixOfProjectRoles(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	theirs := newRival(t, server)
 	for role, permissions := range projectPermissions {
 		own, other := newScene(t, admin, role), newScene(t, admin, "beyond-"+role)
 		uid := admin.make("/v1/users", newUser("in-"+role+"@acme.example"))
@@ -239,8 +241,15 @@ func TestMatrixOfProjectRoles(t *testing.T) {
 			given = "/v1/teams/" + admin.make("/v1/teams", instance.JSON(object{"metadata": object{"name": "in " + role},
 				"spec": object{"users": []string{uid}}}))
 		}
-		admin.do("PUT", given+"/projects",
-			`{"projects":[{"projectUid":"`+own.project+`","roles":["`+role+`"]}]}`).Want(http.StatusNoContent)
+		named, theirRole := role, role
+		if role == customRole {
+			body := roleBody("Role", "project", permissions...)
+			named, theirRole = admin.make("/v1/roles", body), theirs.make("/v1/roles", body)
+		}
+		admin.do("PUT", given+"/projects", projectRole(own.project, named)).Want(http.StatusNoContent)
+		theirUser := theirs.make("/v1/users", newUser("in-"+role+"@rival.example"))
+		theirs.do("PUT", "/v1/users/"+theirUser+"/projects", projectRole(theirs.project, theirRole)).Want(http.StatusNoContent)
+		rival, _ := loggedIn(t, server, "in-"+role+"@rival.example", "Rival", matePassword)
 		if role == "member" { // else the user is still a member of the organization
 			admin.do("PUT", "/v1/users/"+uid+"/roles", `{"roles":["none"]}`).Want(http.StatusNoContent)
 		}
@@ -260,6 +269,9 @@ func TestMatrixOfProjectRoles(t *testing.T) {
 				refuses(t, role+" of another project", caller.do(op.method, beyond, op.body), op)
 				refuses(t, "a key of "+role+" of another project", keyed.do(op.method, beyond, op.body), op)
 			}
+			if path != op.path && needs != byAnyone {
+				refuses(t, role+" of a project of another organization", rival.do(op.method, path, op.body), op)
+			}
 			mine := needs == byAnyone || needs == "project.listAll" || slices.Contains(permissions, needs)
 			got := caller.do(op.method, path, op.body)
 			switch {
@@ -276,6 +288,11 @@ func TestMatrixOfProjectRoles(t *testing.T) {
 			caller.credential, keyed.credential = caller.credential[:2], keyed.credential[:2]
 		}
 	}
+}
+
+// projectRole is a role in one project.
+func projectRole(project, role string) string {
+	return `{"projects":[{"projectUid":"` + project + `","roles":["` + role + `"]}]}`
 }
 
 // A role that was given or taken counts for sessions and keys that exist.

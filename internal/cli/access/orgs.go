@@ -32,7 +32,7 @@ func (p Commands) Org() *cobra.Command {
 		}
 		return c.List(err, output.Columns("uid+", "name", "created"), rows)
 	}, manage.Lists, manage.AboutOrgs)
-	return command.Group("org", "Manage organizations", create, list, p.renameOrg(), p.deleteOrg())
+	return command.Group("org", "Manage organizations", create, list, p.renameOrg(), p.deleteOrg(), p.passwordPolicy())
 }
 
 func (p Commands) renameOrg() *cobra.Command {

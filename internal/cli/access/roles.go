@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
@@ -26,6 +25,15 @@ func (p Commands) Role() *cobra.Command {
 		}
 		return c.List(err, output.Columns("name", "scope", "permissions+", "uid+"), rows)
 	}, manage.Lists, manage.InAnyOrg)
+	show := p.Command("show NAME", "Show a role with what it permits", command.OneArg, func(c *manage.Call, args []string) error {
+		role, err := findRole(c, args[0])
+		if err != nil {
+			return err
+		}
+		return c.Output.Record(output.Columns("name", "description", "scope", "builtIn", "permissions", "uid"),
+			[]any{role.Metadata.Name, role.Metadata.Annotations["description"], role.Spec.Scope, role.Spec.Type == "system",
+				role.Spec.Permissions, role.Metadata.UID})
+	}, manage.Lists, manage.InAnyOrg)
 	remove := p.Command("delete NAME", "Delete a role that is not in use", command.OneArg, func(c *manage.Call, args []string) error {
 		role, err := ownRole(c, args[0])
 		if err == nil {
@@ -40,7 +48,19 @@ func (p Commands) Role() *cobra.Command {
 		c.Changed("Deleted the role %s.", role.Metadata.Name)
 		return nil
 	}, manage.Deletes)
-	return command.Group("role", "Manage roles and what they permit", list, p.createRole(), p.setRole(), remove)
+	set := p.setRole()
+	for _, cmd := range []*cobra.Command{show, set, remove} {
+		cmd.ValidArgsFunction = p.CompleteNames(namesOfRoles)
+	}
+	return command.Group("role", "Manage roles and what they permit", list, show, p.createRole(), set, remove)
+}
+
+func namesOfRoles(c *manage.Call) (names []string, err error) {
+	roles, err := client.Collect(c.Client.Roles.List(c.Ctx))
+	for _, role := range roles {
+		names = append(names, role.Metadata.Name)
+	}
+	return names, err
 }
 
 // roleFlags are what a role is created with, or changed to.
@@ -116,40 +136,24 @@ func (p Commands) setRole() *cobra.Command {
 	return cmd
 }
 
-// ownRole returns a role that the organization defines, by its name or uid.
-func ownRole(c *manage.Call, named string) (api.Role, error) {
+// findRole returns a role by its name or uid.
+func findRole(c *manage.Call, named string) (api.Role, error) {
 	roles, err := client.Collect(c.Client.Roles.List(c.Ctx))
 	if err != nil {
 		return api.Role{}, err
 	}
 	i := slices.IndexFunc(roles, func(r api.Role) bool { return strings.EqualFold(r.Metadata.Name, named) || r.Metadata.UID == named })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return api.Role{}, fmt.Errorf("role %s not found; regwarden role list shows all", output.Shown(named))
-	case roles[i].Spec.Type == "system":
-		return api.Role{}, fmt.Errorf("%s is a built-in role, which cannot be changed or deleted", output.Shown(named))
 	}
 	return roles[i], nil
 }
 
-// roleUIDs returns roles as requests have them: those that the organization defines by uid. Roles that are not found stay, for the server
-// to refuse.
-func roleUIDs(c *manage.Call, named []string) ([]string, error) {
-	own := slices.DeleteFunc(slices.Clone(named), func(name string) bool {
-		return uuid.Validate(name) == nil || slices.Contains(strings.FieldsFunc(roleNames, isNoName), name)
-	})
-	if len(own) == 0 {
-		return named, nil
+// ownRole returns a role that the organization defines.
+func ownRole(c *manage.Call, named string) (api.Role, error) {
+	role, err := findRole(c, named)
+	if err == nil && role.Spec.Type == "system" {
+		err = fmt.Errorf("%s is a built-in role, which cannot be changed or deleted", output.Shown(named))
 	}
-	roles, err := client.Collect(c.Client.Roles.List(c.Ctx))
-	uids := slices.Clone(named)
-	for i, name := range named {
-		at := slices.IndexFunc(roles, func(r api.Role) bool { return strings.EqualFold(r.Metadata.Name, name) })
-		if at >= 0 {
-			uids[i] = roles[at].Metadata.UID
-		}
-	}
-	return uids, err
+	return role, err
 }
-
-func isNoName(r rune) bool { return r == ',' || r == ' ' }

@@ -29,10 +29,11 @@ func (p Commands) SSO() *cobra.Command {
 				claims = append(claims, key+"="+s.Spec.Claims[key])
 			}
 			return c.Output.Record(output.Columns("issuer", "clientId", "clientSecret", "name", "scopes", "emailDomains", "emailsVerified",
-				"claims", "syncSsoTeams", "defaultTeams", "ca", "disabled", "callbackUrl", "logoutUrl", "lastModified"),
+				"claims", "syncSsoTeams", "defaultTeams", "ca", "disabled", "callbackUrl", "logoutUrl",
+				"backChannelLogoutUrl", "lastModified"),
 				[]any{s.Spec.Issuer, s.Spec.ClientID, s.Spec.ClientSecret.String(), s.Spec.Name, s.Spec.Scopes, s.Spec.EmailDomains,
 					s.Spec.EmailsVerified, claims, s.Spec.SyncSSOTeams, s.Spec.DefaultTeams, s.Spec.CA, s.Spec.Disabled,
-					s.Status.CallbackURL, s.Status.LogoutURL, s.Status.LastModified})
+					s.Status.CallbackURL, s.Status.LogoutURL, s.Status.BackChannelLogoutURL, s.Status.LastModified})
 		}, manage.Lists)
 	remove := p.Command("delete", "Delete the identity provider; sessions that began there end", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
@@ -83,7 +84,8 @@ func (p Commands) setSSO() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.Changed("Set the identity provider %s. Register there: %s", cmp.Or(spec.Name, spec.Issuer), stored.Status.CallbackURL)
+			c.Changed("Set the identity provider %s. Register there: the callback URL %s, the logout URL %s and for back-channel logout %s",
+				cmp.Or(spec.Name, spec.Issuer), stored.Status.CallbackURL, stored.Status.LogoutURL, stored.Status.BackChannelLogoutURL)
 			return nil
 		}, manage.Changes)
 	flags := cmd.Flags()

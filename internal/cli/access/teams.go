@@ -22,9 +22,9 @@ const teamRoles = "admin, member, viewer, registry-editor or auditor"
 func (p Commands) Team() *cobra.Command {
 	list := p.Command("list", "List teams", command.NoArgs, func(c *manage.Call, _ []string) error {
 		teams, err := client.Collect(c.Client.Teams.List(c.Ctx))
-		rows := make([][]any, len(teams))
+		rows, named := make([][]any, len(teams)), roleNamer(c)
 		for i, t := range teams {
-			rows[i] = []any{t.Metadata.Name, t.Spec.Roles, len(t.Spec.Users), t.Metadata.UID}
+			rows[i] = []any{t.Metadata.Name, named(t.Spec.Roles), len(t.Spec.Users), t.Metadata.UID}
 		}
 		return c.List(err, output.Columns("name", "roles", "users", "uid+"), rows)
 	}, manage.Lists)
@@ -71,20 +71,20 @@ func showTeam(c *manage.Call, args []string) error {
 	if err != nil {
 		return err
 	}
-	users, inProjects := []string{}, []string{}
+	users, inProjects, named := []string{}, []string{}, roleNamer(c)
 	for _, summary := range found {
 		for _, user := range summary.Spec.Users {
 			users = append(users, user.Name)
 		}
 	}
 	for _, project := range projects {
-		for _, role := range project.Roles {
-			inProjects = append(inProjects, project.Name+":"+role.Name)
+		for _, role := range named(uidsOf(project.Roles)) {
+			inProjects = append(inProjects, project.Name+":"+role)
 		}
 	}
 	slices.Sort(users)
 	return c.Output.Record(output.Columns("name", "roles", "projects", "users", "sources", "created", "uid"), []any{t.Metadata.Name,
-		t.Spec.Roles, inProjects, users, t.Spec.Sources, t.Metadata.CreationTimestamp, t.Metadata.UID})
+		named(t.Spec.Roles), inProjects, users, t.Spec.Sources, t.Metadata.CreationTimestamp, t.Metadata.UID})
 }
 
 func (p Commands) createTeam() *cobra.Command {
@@ -92,13 +92,10 @@ func (p Commands) createTeam() *cobra.Command {
 	var projects []string
 	cmd := p.Command("create NAME", "Create a team; print its uid", command.OneArg, func(c *manage.Call, args []string) error {
 		team.Metadata.Name = args[0]
-		var err error
-		if team.Spec.Roles, err = roleUIDs(c, team.Spec.Roles); err != nil {
-			return err
-		}
+		team.Spec.Roles = roleUIDs(c, team.Spec.Roles)
 		uid, err := c.Client.Teams.Create(c.Ctx, team)
 		if err == nil && len(projects) > 0 {
-			if err = c.Client.Teams.SetProjects(c.Ctx, uid, withRoles(projects)...); err != nil {
+			if err = c.Client.Teams.SetProjects(c.Ctx, uid, withRoles(c, projects)...); err != nil {
 				err = fmt.Errorf("the team was created, without projects: %w", err)
 			}
 		}
@@ -115,7 +112,7 @@ func (p Commands) createTeam() *cobra.Command {
 
 func teamProjects(cmd *cobra.Command, projects *[]string) {
 	cmd.Flags().StringSliceVar(projects, "project", nil,
-		"project in which its users have a role, as NAME:ROLE with "+projectRoles+"; may be repeated")
+		"project in which its users have a role, as NAME:ROLE with "+projectRoles+", or a role of the organization; may be repeated")
 }
 
 // setTeam returns the command that changes what its flags name, and nothing else.
@@ -128,16 +125,12 @@ func (p Commands) setTeam() *cobra.Command {
 			return command.Usage(c.Cmd, errors.New("give what changes, with --role, --project or --new-name"))
 		}
 		if given("role") {
-			uids, err := roleUIDs(c, withoutNone(roles))
-			if err == nil {
-				err = c.Client.Teams.SetRoles(c.Ctx, team, uids...)
-			}
-			if err != nil {
+			if err := c.Client.Teams.SetRoles(c.Ctx, team, roleUIDs(c, withoutNone(roles))...); err != nil {
 				return err
 			}
 		}
 		if given("project") {
-			if err := c.Client.Teams.SetProjects(c.Ctx, team, withRoles(withoutNone(projects))...); err != nil {
+			if err := c.Client.Teams.SetProjects(c.Ctx, team, withRoles(c, withoutNone(projects))...); err != nil {
 				return err
 			}
 		}

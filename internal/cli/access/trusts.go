@@ -19,9 +19,10 @@ import (
 func (p Commands) Trust() *cobra.Command {
 	list := p.Command("list", "List trust rules", command.NoArgs, func(c *manage.Call, _ []string) error {
 		rules, err := c.Client.Trusts.List(c.Ctx)
-		rows := make([][]any, len(rules))
+		rows, named := make([][]any, len(rules)), roleNamer(c)
 		for i, r := range rules {
-			rows[i] = []any{r.Metadata.Name, r.Spec.Issuer, claims(r), r.Spec.Role, r.Status.LastUsed, r.Metadata.UID}
+			role := roleOf(named(strings.Fields(r.Spec.Role)))
+			rows[i] = []any{r.Metadata.Name, r.Spec.Issuer, claims(r), role, r.Status.LastUsed, r.Metadata.UID}
 		}
 		return c.List(err, output.Columns("name", "issuer", "claims", "role", "lastUsed", "uid+"), rows)
 	}, manage.Lists)
@@ -35,8 +36,9 @@ func (p Commands) Trust() *cobra.Command {
 			return err
 		}
 		return c.Output.Record(output.Columns("name", "issuer", "audience", "claims", "role", "projects", "reusable", "ca", "jwks",
-			"created", "lastUsed", "uid"), []any{r.Metadata.Name, r.Spec.Issuer, r.Spec.Audience, claims(*r), r.Spec.Role, r.Spec.Projects,
-			r.Spec.Reusable, r.Spec.CA, r.Spec.JWKS, r.Metadata.CreationTimestamp, r.Status.LastUsed, uid})
+			"created", "lastUsed", "uid"), []any{r.Metadata.Name, r.Spec.Issuer, r.Spec.Audience, claims(*r),
+			roleOf(roleNamer(c)(strings.Fields(r.Spec.Role))), r.Spec.Projects, r.Spec.Reusable, r.Spec.CA, r.Spec.JWKS,
+			r.Metadata.CreationTimestamp, r.Status.LastUsed, uid})
 	}, manage.Lists)
 	remove := p.Command("delete NAME", "Delete a trust rule; tokens that it issued end", command.OneArg,
 		func(c *manage.Call, args []string) error {
@@ -87,6 +89,7 @@ func (p Commands) createTrust() *cobra.Command {
 			if rule.Spec.Audience == "" && c.Login != nil {
 				rule.Spec.Audience = c.Login.Server
 			}
+			rule.Spec.Role = strings.Join(roleUIDs(c, []string{rule.Spec.Role}), " ")
 			uid, err := c.Client.Trusts.Create(c.Ctx, rule)
 			if err != nil {
 				return err

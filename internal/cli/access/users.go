@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
@@ -98,9 +97,7 @@ func (u users) createUser() *cobra.Command {
 		if user.Spec.Password, err = newPassword(c.Cmd, u.PasswordRules, fromStdin); err != nil {
 			return err
 		}
-		if user.Spec.Roles, err = roleUIDs(c, user.Spec.Roles); err != nil {
-			return err
-		}
+		user.Spec.Roles = roleUIDs(c, user.Spec.Roles)
 		uid, err := c.Client.Users.Create(c.Ctx, user)
 		if err != nil {
 			return err
@@ -133,9 +130,9 @@ func projectFlag(cmd *cobra.Command, projects *[]string) {
 func (u users) listUsers() *cobra.Command {
 	return u.Command("list", "List users", command.NoArgs, func(c *manage.Call, _ []string) error {
 		users, err := client.Collect(c.Client.Users.List(c.Ctx))
-		rows := make([][]any, len(users))
+		rows, named := make([][]any, len(users)), roleNamer(c)
 		for i, u := range users {
-			rows[i] = []any{u.Spec.EmailID, roleOf(u), userState(u), u.Metadata.CreationTimestamp, u.Status.LastSignIn,
+			rows[i] = []any{u.Spec.EmailID, roleOf(named(u.Spec.Roles)), userState(u), u.Metadata.CreationTimestamp, u.Status.LastSignIn,
 				u.Metadata.UID}
 		}
 		return c.List(err, output.Columns("email", "role", "state", "created", "lastLogin", "uid+"), rows)
@@ -143,7 +140,7 @@ func (u users) listUsers() *cobra.Command {
 }
 
 // roleOf returns the roles of a user in its organization.
-func roleOf(u api.User) string { return cmp.Or(strings.Join(u.Spec.Roles, ", "), "none") }
+func roleOf(roles []string) string { return cmp.Or(strings.Join(roles, ", "), "none") }
 
 func userState(u api.User) string {
 	if u.Status.IsActive {
@@ -162,12 +159,12 @@ func (u users) showUser() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		projects := make([]string, len(memberships))
+		projects, named := make([]string, len(memberships)), roleNamer(c)
 		for i, project := range memberships {
 			projects[i] = project.Name
-			for _, role := range project.Roles {
-				if role.Name != "member" {
-					projects[i] += ":" + role.Name
+			for _, role := range named(uidsOf(project.Roles)) {
+				if role != "member" {
+					projects[i] += ":" + role
 				}
 			}
 		}
@@ -176,8 +173,8 @@ func (u users) showUser() *cobra.Command {
 			teams[i] = team.Name
 		}
 		return c.Output.Record(output.Columns("email", "fullName", "firstName", "lastName", "role", "state", "projects", "teams", "created",
-			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u), u.Spec.FirstName, u.Spec.LastName, roleOf(*u), userState(*u), projects,
-			teams, u.Metadata.CreationTimestamp, u.Status.LastSignIn, u.Metadata.UID})
+			"lastLogin", "uid"), []any{u.Spec.EmailID, fullName(u), u.Spec.FirstName, u.Spec.LastName, roleOf(named(u.Spec.Roles)),
+			userState(*u), projects, teams, u.Metadata.CreationTimestamp, u.Status.LastSignIn, u.Metadata.UID})
 	}, manage.Lists)
 }
 
@@ -248,11 +245,7 @@ func (u users) setRole() *cobra.Command {
 		if len(roles) == 0 { // the API takes it for member
 			return command.Usage(c.Cmd, errors.New("--role must be "+roleNames))
 		}
-		uids, err := roleUIDs(c, roles)
-		if err == nil {
-			err = c.Client.Users.SetRole(c.Ctx, user, uids...)
-		}
-		if err != nil {
+		if err := c.Client.Users.SetRole(c.Ctx, user, roleUIDs(c, roles)...); err != nil {
 			return err
 		}
 		c.Changed("Set the role of the user %s to %s.", user, strings.Join(roles, ", "))
@@ -270,7 +263,7 @@ func (u users) setProjects() *cobra.Command {
 		if clearAll == (len(projects) > 0) {
 			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
 		}
-		if err := c.Client.Users.SetProjectRoles(c.Ctx, user, withRoles(projects)...); err != nil {
+		if err := c.Client.Users.SetProjectRoles(c.Ctx, user, withRoles(c, projects)...); err != nil {
 			return err
 		}
 		c.Changed("Set the projects of the user %s to: %s.", user, cmp.Or(strings.Join(projects, ", "), "none"))
@@ -278,22 +271,7 @@ func (u users) setProjects() *cobra.Command {
 	}, manage.Changes)
 	cmd.Use += " --project P"
 	cmd.Flags().StringSliceVar(&projects, "project", nil,
-		"name of a project of the user, or NAME:ROLE with "+projectRoles+"; may be repeated")
+		"name of a project of the user, or NAME:ROLE with "+projectRoles+", or a role of the organization; may be repeated")
 	cmd.Flags().BoolVar(&clearAll, "clear", false, "remove all memberships")
 	return cmd
-}
-
-// withRoles reads projects of the form NAME or NAME:ROLE, with the uid of a role that the organization defines. What follows a colon and is
-// not a role is part of the name.
-func withRoles(given []string) []api.UserProject {
-	projects := make([]api.UserProject, len(given))
-	for i, project := range given {
-		projects[i] = api.UserProject{ProjectUID: project, Roles: []string{"member"}}
-		at := strings.LastIndex(project, ":")
-		if at > 0 && (uuid.Validate(project[at+1:]) == nil ||
-			slices.Contains(strings.Fields(strings.ReplaceAll(projectRoles, ",", "")), project[at+1:])) {
-			projects[i] = api.UserProject{ProjectUID: project[:at], Roles: []string{project[at+1:]}}
-		}
-	}
-	return projects
 }

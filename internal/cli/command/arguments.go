@@ -188,7 +188,11 @@ var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email"
 	"user": "email", "userUid": "email",
 	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin",
 	"users": "user", "defaultTeams": "default-team", "syncSsoTeams": "sync-teams", "expiry": "expires", "expiresAt": "expires",
-	"claims":          "claim",
+	"clientId": "client-id", "clientSecret": "client-secret-stdin", "scopes": "scope", "emailDomains": "email-domain",
+	"claims":    "claim",
+	"minLength": "min-length", "maxLength": "max-length", "minNumOfDigits": "min-digits", "minNumOfSmallLetters": "min-lowercase",
+	"minNumOfBlockLetters": "min-uppercase", "minNumOfSpecialCharacters": "min-special", "expiryDurationInDays": "expires-after-days",
+	"permissions":     "permission",
 	"isSyncSupported": "sync", "isPrivate": "private"}
 
 // ReadFlagFile reads the file that a flag names.
