@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/internal/labelchange"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -109,7 +110,7 @@ func (p Commands) registryLabel() *cobra.Command {
 	var names []string
 	cmd := p.Command("label KEY=VALUE...", "Set labels of stored registries, or remove them", cobra.MinimumNArgs(1),
 		func(c *manage.Call, args []string) error {
-			labels, err := labelsOf(args)
+			labels, err := labelchange.Parse(args)
 			if err != nil {
 				return command.Usage(c.Cmd, err)
 			}
@@ -139,24 +140,6 @@ func named(c *manage.Call, names []string) (*api.RegistryBulk, error) {
 		sent.UIDs = append(sent.UIDs, found.Metadata.UID)
 	}
 	return sent, nil
-}
-
-// labelsOf parses KEY=VALUE, and KEY- for a label to remove.
-func labelsOf(args []string) (map[string]*string, error) {
-	labels := map[string]*string{}
-	for _, arg := range args {
-		key, value, is := strings.Cut(arg, "=")
-		removed, removes := strings.CutSuffix(arg, "-")
-		switch {
-		case is && key != "":
-			labels[key] = &value
-		case !is && removes && removed != "":
-			labels[removed] = nil
-		default:
-			return nil, fmt.Errorf("%q must be KEY=VALUE, or KEY- to remove a label", arg)
-		}
-	}
-	return labels, nil
 }
 
 func (p Commands) registryCredentials() *cobra.Command {

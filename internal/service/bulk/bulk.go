@@ -92,7 +92,7 @@ func (i Input) Problems() (found []fault.Field) {
 	add(!slices.Contains(actions, i.Action), "action", "must be one of check, delete, labels, credentials")
 	add(chosen != 1, "uids", "or one of filter and sameCredentialsAs is required, and only one")
 	add(len(i.UIDs) > MaxRegistries, "uids", fmt.Sprintf("must have at most %d entries", MaxRegistries))
-	add(i.Action == Labels && len(i.Labels) == 0, "labels", "is required")
+	add(i.Action == Labels && len(i.Labels) == 0 && !i.DryRun, "labels", "is required")
 	add(i.Action != Labels && len(i.Labels) > 0, "labels", "requires the action labels")
 	add(i.Action != Credentials && i.Auth != nil, "auth", "requires the action credentials")
 	if i.Action == Labels {

@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/mutes"
+	"github.com/regwarden/regwarden/internal/web/console/channelform"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
@@ -68,13 +68,10 @@ func (v channelView) Kind() string {
 	return "Email"
 }
 
-// Target is what it sends to. The URL of a webhook is often a secret, so only its host is shown.
+// Target is what it sends to.
 func (v channelView) Target() string {
 	if v.HTTP != nil {
-		if u, err := url.Parse(v.HTTP.URL.Reveal()); err == nil && u.Host != "" { // masked except for scheme and host
-			return u.Host
-		}
-		return "URL that cannot be decrypted"
+		return channelform.Host(v.Channel)
 	}
 	targets := v.Identifiers
 	if v.AlertAllUsers {
@@ -162,8 +159,8 @@ func muteForm(c *call) *forms.Form {
 
 // mute is POST /console/alerts/mute.
 func (h alertHandlers) mute(c *call) error {
-	from, problems := minuteOf("from", c.PostFormValue("from"))
-	until, more := minuteOf("until", c.PostFormValue("until"))
+	from, problems := minute("from", c.PostFormValue("from"))
+	until, more := minute("until", c.PostFormValue("until"))
 	err := error(nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		err = fault.InvalidFields(problems...)
@@ -188,18 +185,6 @@ func (h alertHandlers) unmute(c *call) error {
 		return err
 	}
 	return c.redirect(pathAlerts, "unmuted")
-}
-
-// minuteOf parses what an input of date and time sends.
-func minuteOf(field, text string) (time.Time, []fault.Field) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse("2006-01-02T15:04", text)
-	if err != nil {
-		return time.Time{}, fault.FieldProblem(field, "must be a date and time such as 2027-01-31T12:00")
-	}
-	return at, nil
 }
 
 type channelPage struct {
@@ -243,7 +228,7 @@ func (h alertHandlers) newChannelPage(c *call) (page channelPage, err error) {
 	component := forms.Field{Name: "component", Label: "Alerts about", Type: "select", Value: alerts.RegistryHealth,
 		Options: alertComponents}
 	page.Form = forms.New("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+channel.Type,
-		append([]forms.Field{component}, channelFields(channel)...)...)
+		append([]forms.Field{component}, channelform.Fields(channel)...)...)
 	return page, nil
 }
 
@@ -254,7 +239,7 @@ func (h alertHandlers) createChannel(c *call) error {
 		return err
 	}
 	channel := &page.Channel
-	input, err := channelInput(c, channel.Channel)
+	input, err := channelform.Input(c, channel.Channel)
 	var signing secret.String
 	if err == nil {
 		channel.UID, signing, err = h.channels.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
@@ -263,7 +248,7 @@ func (h alertHandlers) createChannel(c *call) error {
 		page.Form.Refuse(c, err)
 		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
 	}
-	if signing != "" && verifiesSignatures(c) {
+	if signing != "" && channelform.VerifiesSignatures(c) {
 		page.Signing = signing
 		return c.show("createdchannel.html", "Channel created", page)
 	}
@@ -284,7 +269,7 @@ func (h alertHandlers) channelPage(c *call) (page channelPage, err error) {
 	page = channelPage{Project: project.Name, Channel: channelView{channel}}
 	if c.principal.CanIn(access.ConfigureAlerts, project.UID) {
 		path := page.Channel.Path()
-		page.Form = forms.New("Save", path, channelFields(channel)...)
+		page.Form = forms.New("Save", path, channelform.Fields(channel)...)
 		page.Test, page.Delete = forms.New("Send test", path+"/test"), forms.New("Delete channel", path+"/delete")
 	}
 	return page, nil
@@ -308,7 +293,7 @@ func (h alertHandlers) changeChannel(c *call) error {
 	if page.Form == nil {
 		return c.principal.May(access.ConfigureAlerts)
 	}
-	input, err := channelInput(c, page.Channel.Channel)
+	input, err := channelform.Input(c, page.Channel.Channel)
 	if err == nil {
 		err = h.channels.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
 	}

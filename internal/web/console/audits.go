@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/csvtext"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
@@ -126,20 +126,18 @@ func (h auditHandlers) exportAudits(c *call) error {
 		return fault.InvalidFields(problems...)
 	}
 	query.Request = paging.Request{Limit: 100, Uncounted: true}
-	out := csv.NewWriter(c)
+	out := csvtext.New(c)
 	for rows := 0; rows < maxCSVRecords; {
 		page, err := h.directory.Audits(c.Context(), c.principal, query)
 		if err != nil {
 			return err
 		}
 		if rows == 0 {
-			c.Header().Set("Content-Type", "text/csv; charset=utf-8")
-			c.Header().Set("Content-Disposition", `attachment; filename="audit.csv"`)
-			c.begin(http.StatusOK)
-			_ = out.Write([]string{"uid", "at", "action", "outcome", "reason", "changedFields", "user", "object", "objectName", "address"})
+			c.beginCSV("audit.csv")
+			out.Row("uid", "at", "action", "outcome", "reason", "changedFields", "user", "object", "objectName", "address")
 		}
 		for _, r := range page.Items {
-			_ = out.Write(csvCells(r)) // Error below has what Write returns
+			out.Row(csvCells(r)...)
 		}
 		if out.Flush(); out.Error() != nil {
 			return nil // the browser went away
@@ -152,22 +150,21 @@ func (h auditHandlers) exportAudits(c *call) error {
 	return nil
 }
 
-// csvCells are the cells of a record. A text that a spreadsheet would run as a formula begins with an apostrophe: callers who are not
-// logged in choose the name of a user.
+// beginCSV sends the headers of a file that is downloaded.
+func (c *call) beginCSV(name string) {
+	c.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	c.begin(http.StatusOK)
+}
+
+// csvCells are the cells of a record.
 func csvCells(r audit.Record) []string {
 	reason, changed := r.Reason, r.Changed()
 	if changed != nil {
 		reason = ""
 	}
-	cells := []string{r.UID, r.At.UTC().Format(time.RFC3339), string(r.Action), string(r.Outcome), reason, strings.Join(changed, " "),
-		r.ActorName,
-		r.Object, r.ObjectName, r.Origin.Address}
-	for i, cell := range cells {
-		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-			cells[i] = "'" + cell
-		}
-	}
-	return cells
+	return []string{r.UID, csvtext.Time(r.At), string(r.Action), string(r.Outcome), reason, strings.Join(changed, " "),
+		r.ActorName, r.Object, r.ObjectName, r.Origin.Address}
 }
 
 type auditPage struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/bulk"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
@@ -38,6 +39,7 @@ type Config struct {
 	Registries  *registries.Service
 	Checks      *checks.Service
 	Watch       *watch.Service
+	Bulk        *bulk.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       *mutes.Mutes
@@ -90,6 +92,7 @@ func (s *Console) routes() []route {
 	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
+	many := bulkHandlers{s.Bulk, s.Registries}
 	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
 	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
@@ -119,6 +122,8 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathRegistries, handle: stored.listRegistries, label: "Registries", icon: "registries",
 			permission: access.ReadRegistries},
+		{method: "GET", path: pathRegistries + ".csv", handle: many.exportRegistries},
+		{method: "POST", path: pathBulk, handle: many.change, maxBody: maxBulkForm},
 		{method: "GET", path: pathNewRegistry, handle: stored.newRegistry},
 		{method: "POST", path: pathNewRegistry, handle: stored.createRegistry, maxBody: maxDefinition},
 		{method: "GET", path: pathRegistry, handle: stored.showRegistry},

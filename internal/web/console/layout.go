@@ -68,6 +68,7 @@ var notices = map[string]string{
 	"registryChecked": "The check has ended.",
 	noticeDue:         "The registry is due for a check, which has not ended yet.",
 	"registryDeleted": "The registry is deleted.",
+	"nothingChosen":   "Choose at least one registry.",
 	"syncRequested":   "The content is synchronized as soon as the limits of your requests allow it.",
 
 	"channelCreated": "The channel is stored. Send a test to try it.",

@@ -29,7 +29,9 @@ type registriesPage struct {
 	Page    paging.Page[registries.Summary]
 	Pager   views.Pager
 	MayAdd  bool
-	Empty   views.Empty // shown without a registry
+	Actions []bulkAction // on many registries
+	CSV     string       // the address of all registries that match, as a file
+	Empty   views.Empty  // shown without a registry
 }
 
 // column is a heading of the table, with the address of the table in its order; empty if it has none. Order is the value of aria-sort.
@@ -47,13 +49,14 @@ type registryHandlers struct {
 
 // listRegistries is GET /console/registries.
 func (h registryHandlers) listRegistries(c *call) error {
-	query := registries.Query{Name: c.query("name"), Health: registries.Health(c.query("health")), Sort: registries.Sort(c.query("sort")),
-		Expiry: registries.Expiry(c.query("expiry")), Label: c.query("label"), Request: c.pageRequest()}
+	query := registryQuery(c.query)
+	query.Request = c.pageRequest()
 	counts, err := h.registries.CountHealth(c.Context(), c.principal, "")
 	if err != nil {
 		return err
 	}
-	page := registriesPage{Sort: query.Sort, Filter: registryFilter(query, counts),
+	page := registriesPage{Sort: query.Sort, Filter: registryFilter(query, counts), Actions: bulkActionsOf(c.principal),
+		CSV:    pathRegistries + ".csv?" + c.URL.RawQuery,
 		MayAdd: c.principal.CanAnywhere(access.CreateRegistries)}
 	query.Sort = cmp.Or(query.Sort, registries.SortByHealth)
 	page.Columns = registryColumns(c, query.Sort)
@@ -66,6 +69,12 @@ func (h registryHandlers) listRegistries(c *call) error {
 		page.Empty = noRegistries(c.principal)
 	}
 	return c.show("registries.html", "Registries", page)
+}
+
+// registryQuery reads the filter and the order of the list.
+func registryQuery(value func(string) string) registries.Query {
+	return registries.Query{Name: value("name"), Health: registries.Health(value("health")), Sort: registries.Sort(value("sort")),
+		Expiry: registries.Expiry(value("expiry")), Label: value("label")}
 }
 
 // noRegistries is shown in an organization without registries.

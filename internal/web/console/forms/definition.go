@@ -56,6 +56,20 @@ func Definition(d regcheck.Definition) []Field {
 	}...))
 }
 
+// Credentials returns the fields of the credentials of a, without its secrets, which must be entered.
+func Credentials(a *regcheck.Auth) (fields []Field) {
+	for _, f := range Definition(regcheck.Definition{Auth: a}) {
+		if f.Name == "passCredentials" || !slices.Contains(strings.Fields(f.Types), types(a.Kind())) {
+			continue
+		}
+		if f.Hidden() {
+			f.Hint = strings.TrimSpace(strings.TrimSuffix(f.Hint, unchanged("x")))
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
 func unchanged(stored secret.String) string {
 	if stored == "" {
 		return ""

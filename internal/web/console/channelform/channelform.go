@@ -1,8 +1,10 @@
-package console
+// Package channelform has the form of an alert channel: its fields for each destination, and the channel that it describes.
+package channelform
 
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,6 +14,14 @@ import (
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/secret"
 )
+
+// Host is what a webhook sends to. Its URL is often a secret, so only its host is shown.
+func Host(c alerts.Channel) string {
+	if u, err := url.Parse(c.HTTP.URL.Reveal()); err == nil && u.Host != "" { // masked except for scheme and host
+		return u.Host
+	}
+	return "URL that cannot be decrypted"
+}
 
 // Values of the field "template": what a webhook sends.
 const (
@@ -26,8 +36,8 @@ const (
 
 const storedValue = secret.String(secret.Mask) // stands for it
 
-// channelFields are the fields for a channel. A stored one has a uid.
-func channelFields(c alerts.Channel) []forms.Field {
+// Fields are the fields for a channel. A stored one has a uid.
+func Fields(c alerts.Channel) []forms.Field {
 	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
 	if c.HTTP == nil {
 		return []forms.Field{
@@ -54,7 +64,7 @@ func webhookFields(c alerts.Channel) []forms.Field {
 		Hint: "16 bytes or more. Empty: one is generated and shown once."}
 	without := []forms.Field(nil)
 	if c.UID != "" {
-		address.Hint = "Sends to " + channelView{c}.Target() + ". Empty means unchanged."
+		address.Hint = "Sends to " + Host(c) + ". Empty means unchanged."
 		send.Options = append(forms.Options(sendUnchanged, "Unchanged"), send.Options...)
 		headers.Hint, signing.Hint = "One in each line, as Name: value. Empty means unchanged.", "16 bytes or more. Empty means unchanged."
 		if names := headerNames(c); len(names) > 0 {
@@ -74,36 +84,36 @@ func webhookFields(c alerts.Channel) []forms.Field {
 	return append(append(fields, without...), signing)
 }
 
-// channelInput returns the channel that a form describes. What it leaves empty is that of old, where masks stand for stored values.
-func channelInput(c *call, old alerts.Channel) (alerts.Channel, error) {
+// Input returns the channel that a form describes. What it leaves empty is that of old, where masks stand for stored values.
+func Input(values forms.Values, old alerts.Channel) (alerts.Channel, error) {
 	input := old
-	input.Active = c.PostFormValue("isActive") == "true"
+	input.Active = values.PostFormValue("isActive") == "true"
 	if old.HTTP == nil {
-		input.AlertAllUsers = c.PostFormValue("alertAllUsers") == "true"
-		input.Identifiers = strings.FieldsFunc(c.PostFormValue("identifiers"),
+		input.AlertAllUsers = values.PostFormValue("alertAllUsers") == "true"
+		input.Identifiers = strings.FieldsFunc(values.PostFormValue("identifiers"),
 			func(r rune) bool { return strings.ContainsRune("\r\n\t ,;", r) })
 		return input, nil
 	}
 	sent := *old.HTTP
-	input.HTTP, sent.Method = &sent, c.PostFormValue("http.method")
-	if to := strings.TrimSpace(c.PostFormValue("http.url")); to != "" {
+	input.HTTP, sent.Method = &sent, values.PostFormValue("http.method")
+	if to := strings.TrimSpace(values.PostFormValue("http.url")); to != "" {
 		sent.URL = secret.String(to)
 	}
-	if signing := c.PostFormValue("http.secret"); signing != "" {
+	if signing := values.PostFormValue("http.secret"); signing != "" {
 		sent.Secret = secret.String(signing)
 	}
-	if problems := append(readHeaders(c, &sent), readBody(c, &sent)...); len(problems) > 0 {
+	if problems := append(readHeaders(values, &sent), readBody(values, &sent)...); len(problems) > 0 {
 		return input, fault.InvalidFields(problems...)
 	}
 	return input, nil
 }
 
 // readBody sets what the webhook sends.
-func readBody(c *call, sent *alerts.HTTP) []fault.Field {
+func readBody(values forms.Values, sent *alerts.HTTP) []fault.Field {
 	body := ""
-	switch c.PostFormValue("template") {
+	switch values.PostFormValue("template") {
 	case sendUnchanged:
-		if c.PostFormValue("http.body") != "" {
+		if values.PostFormValue("http.body") != "" {
 			return fault.FieldProblem("template", "must be a body of your own, since there is one below")
 		}
 		return nil
@@ -115,13 +125,13 @@ func readBody(c *call, sent *alerts.HTTP) []fault.Field {
 	case sendOpsgenie:
 		body = alertbodies.Opsgenie
 	case sendPagerDuty:
-		key := strings.TrimSpace(c.PostFormValue("routingKey"))
+		key := strings.TrimSpace(values.PostFormValue("routingKey"))
 		if key == "" {
 			return fault.FieldProblem("routingKey", "is required for PagerDuty")
 		}
 		body = alertbodies.PagerDuty(key)
 	case sendBody:
-		if body = c.PostFormValue("http.body"); body == "" {
+		if body = values.PostFormValue("http.body"); body == "" {
 			return fault.FieldProblem("http.body", "is required")
 		}
 	default:
@@ -132,11 +142,11 @@ func readBody(c *call, sent *alerts.HTTP) []fault.Field {
 }
 
 // readHeaders sets the headers of the webhook.
-func readHeaders(c *call, sent *alerts.HTTP) []fault.Field {
-	if c.PostFormValue("removeHeaders") == "true" {
+func readHeaders(values forms.Values, sent *alerts.HTTP) []fault.Field {
+	if values.PostFormValue("removeHeaders") == "true" {
 		sent.Headers = nil
 	}
-	text := strings.TrimSpace(c.PostFormValue("http.headers"))
+	text := strings.TrimSpace(values.PostFormValue("http.headers"))
 	if text == "" {
 		return nil
 	}
@@ -157,9 +167,9 @@ func readHeaders(c *call, sent *alerts.HTTP) []fault.Field {
 	return nil
 }
 
-// verifiesSignatures reports whether the receiver of what the form describes can verify signatures.
-func verifiesSignatures(c *call) bool {
-	send := c.PostFormValue("template")
+// VerifiesSignatures reports whether the receiver of what the form describes can verify signatures.
+func VerifiesSignatures(values forms.Values) bool {
+	send := values.PostFormValue("template")
 	return send == sendJSON || send == sendBody
 }
 
