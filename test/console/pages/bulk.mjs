@@ -82,8 +82,8 @@ for (const javaScriptEnabled of [true, false]) {
 
 test("what a registry of the request is refused for is said, and the others are changed", async (t) => {
   const page = await as(t, "admin");
-  await store(page, ["bulk-kept", "bulk-gone"], "first 7713 secret");
-  await choose(page, "bulk-", "bulk-kept", "bulk-gone");
+  await store(page, ["bulk-stays", "bulk-gone"], "first 7713 secret");
+  await choose(page, "bulk-", "bulk-stays", "bulk-gone");
   await page.getByRole("button", { name: "Delete" }).click();
   const other = await as(t, "admin");
   await choose(other, "bulk-gone", "bulk-gone");
