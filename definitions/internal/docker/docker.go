@@ -18,7 +18,7 @@ import (
 // Formats reads docker's and podman's files of credentials. They have the same shape: names distinguish them, and otherwise a
 // file is docker's.
 var Formats = []scanner.Reader{
-	format(model.ContainersAuth, isNamed("auth.json"), dockerKeys, "containers/auth.json"),
+	format(model.ContainersAuth, isContainersAuth, dockerKeys, "containers/auth.json"),
 	format(model.DockerAuthConfigEnv, isNamed("DOCKER_AUTH_CONFIG"), dockerKeys, "DOCKER_AUTH_CONFIG"),
 	format(model.DockerConfig, isDockerConfig, dockerKeys, ".docker/config.json", "kubelet/config.json", ".dockerconfigjson"),
 	format(model.Dockercfg, isDockercfg, []string{"auth", "password"}, ".dockercfg"),
@@ -31,6 +31,11 @@ func format(name model.Format, is func(*scanner.File) bool, keys []string, files
 // isNamed recognizes a docker config of this name.
 func isNamed(name string) func(*scanner.File) bool {
 	return func(f *scanner.File) bool { return path.Base(f.Name) == name && isDockerConfig(f) }
+}
+
+// isContainersAuth recognizes auth.json, but not one that a directory says to be docker's.
+func isContainersAuth(f *scanner.File) bool {
+	return isNamed("auth.json")(f) && strings.TrimPrefix(path.Base(path.Dir(f.Name)), ".") != "docker"
 }
 
 // dockerKeys are the members of which docker's configuration has at least one.

@@ -64,6 +64,12 @@ var registryFields = []registryField{
 	{"postgresql.cnpg.io/Cluster", "spec.imageName", "spec.imagePullSecrets", model.Kubelet, false},
 }
 
+// programNamespaces are those of programs that take the Secrets of all their objects from their own namespace, by group: what their
+// installation calls it.
+var programNamespaces = map[string]string{
+	"pkg.crossplane.io": "crossplane-system", "kyverno.io": "kyverno", "policies.kyverno.io": "kyverno",
+}
+
 // fieldKinds returns what resolves the objects of the table.
 func fieldKinds() map[string]resolver {
 	all := map[string]resolver{}
@@ -131,6 +137,12 @@ func resolveFields(c *Cluster, o *object) {
 	if kind == clusterRepo {
 		o.at(nil) // which has no namespace
 		o = o.inNamespace(secretOfClusterRepo)
+	}
+	if group, _, _ := strings.Cut(kind, "/"); programNamespaces[group] != "" {
+		o.at(nil)
+		inside := *o
+		inside.namespace = programNamespaces[group]
+		o = &inside
 	}
 	for _, field := range registryFields {
 		for listed := range strings.FieldsSeq(field.kinds) {

@@ -157,6 +157,8 @@ func addMounted(c *Cluster, o *object) bool {
 func shapeHint(secretType, text string, config *dockerauth.Config) string {
 	nested := strings.Contains(text, `"auths"`)
 	switch entries := config.Entries(dockerauth.Kubelet); {
+	case strings.TrimSpace(text) == "{}": // which another program fills
+		return ""
 	case secretType == dockercfgSecret && nested:
 		return "kubelet finds no credentials: with the type " + dockercfgSecret +
 			", the value has its entries without auths. Use the type " + dockerConfigSecret + "."

@@ -28,23 +28,29 @@ var pipelines = []struct{ files, scripts string }{
 	{".semaphore/*.yml", "commands"},
 	{"cloudbuild.yaml cloudbuild.yml", "script"},
 	{"Taskfile.yml Taskfile.yaml taskfile.yml", "cmds cmd"},
-	{"lefthook.yml .pre-commit-config.yaml", "run entry"},
-	{"package.json", "scripts"},
+	{gitHooks, "run entry"},
+	{packageJSON, "scripts"},
 }
+
+// Broken ones of these are of no interest: few have logins.
+const (
+	gitHooks    = "lefthook.yml .pre-commit-config.yaml"
+	packageJSON = "package.json"
+)
 
 // scriptFiles are files that are scripts as a whole.
 var scriptFiles = strings.Fields("*.sh *.bash Makefile makefile GNUmakefile *.mk Justfile justfile Jenkinsfile *.jenkinsfile Jenkinsfile.*")
 
 // PipelineFormats reads the logins in scripts: of pipelines, which are YAML, and in files of their own.
 var PipelineFormats = []scanner.Reader{
-	{Name: model.Pipeline, Names: pipelineFiles(), Files: append(pipelineFiles(), "package.json"), Is: isPipeline,
+	{Name: model.Pipeline, Names: pipelineFiles(), Files: append(pipelineFiles(), strings.Fields(packageJSON+" "+gitHooks)...), Is: isPipeline,
 		Read: readPipeline, Keys: pipelineKeys()},
 	{Name: model.Script, Is: isScript, Read: readScriptFile},
 }
 
 func pipelineFiles() (names []string) {
 	for _, p := range pipelines {
-		if p.files != "package.json" { // a broken one is of no interest here
+		if p.files != packageJSON && p.files != gitHooks {
 			names = append(names, strings.Fields(p.files)...)
 		}
 	}

@@ -18,6 +18,9 @@ import (
 // criPlugins has the name of containerd's CRI plugin by version of config.toml.
 var criPlugins = map[int]string{1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.images"}
 
+// criOfContainerd2 is the version whose plugin containerd 2 uses in a file of any version. Older ones do not have it.
+const criOfContainerd2 = 3
+
 // containerdConfig is config.toml of containerd, as far as it is about registries.
 type containerdConfig struct {
 	Version int                  `toml:"version"`
@@ -213,7 +216,7 @@ func (r criReader) add(found *model.Registry, u *url.URL, config criRegistry, at
 	scanner.AddNotice(found, model.NoticeDeprecatedKeys,
 		"mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and "+
 			"pull secrets.")
-	if r.version != r.actual {
+	if r.version != r.actual && r.version != criOfContainerd2 {
 		scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
 			"In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
 			r.actual, criPlugins[r.actual], criPlugins[r.version])

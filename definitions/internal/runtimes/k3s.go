@@ -56,6 +56,7 @@ type k3sSettings struct {
 	auth    *readAuth
 	hasAuth bool
 	token   bool // whether auth has one
+	hasTLS  bool // whether containerd gets any setting of TLS
 	tls     *model.Registry
 }
 
@@ -293,10 +294,14 @@ func (r k3sReader) lacksSettings(name string) bool {
 // apply sets TLS and credentials. It reports false after a problem.
 func (r k3sReader) apply(found *model.Registry, key string, u *url.URL, at model.Source) bool {
 	settings := r.settingsOf(key)
-	if u.Scheme == "http" {
-		scanner.SetPlainHTTP(found, "k3s")
-	} else {
+	switch {
+	case u.Scheme != "http":
 		setTLS(found, settings.tls)
+	case settings.hasTLS && u.Port() != "80":
+		scanner.AddNotice(found, model.NoticePlainHTTPFallback, "k3s tries HTTPS first because TLS is configured, then plain HTTP.")
+		setTLS(found, settings.tls)
+	default:
+		scanner.SetPlainHTTP(found, "k3s")
 	}
 	if settings.token {
 		scanner.AddNotice(found, model.NoticeIgnoredField, "k3s and RKE2 know no token in auth, and ignore it. Set identity_token.")
@@ -325,13 +330,12 @@ func (r k3sReader) settingsOf(key string) *k3sSettings {
 func (r k3sReader) read(config *node.Node) *k3sSettings {
 	auth, tls := config.Get("auth"), config.Get("tls")
 	value := func(name string) secret.String { return secret.String(auth.Get(name).Text()) }
+	files := criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(), tls.Get("insecure_skip_verify").Bool()}
 	return &k3sSettings{
 		auth:    runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.read(),
 		hasAuth: auth != nil,
 		token:   auth.Get("token") != nil,
-		tls: sharedTLS(func(to *model.Registry) {
-			criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(),
-				tls.Get("insecure_skip_verify").Bool()}.apply(r.File, to)
-		}),
+		hasTLS:  files != criTLS{},
+		tls:     sharedTLS(func(to *model.Registry) { files.apply(r.File, to) }),
 	}
 }

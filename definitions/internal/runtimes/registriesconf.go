@@ -21,6 +21,9 @@ func isRegistriesConf(f *scanner.File) bool {
 	if path.Base(f.Path) == "registries.conf" || isDropIn(f.Path) {
 		return true
 	}
+	if f.IsWalked() && isDropIn(strings.TrimSuffix(f.Path, path.Ext(f.Path))+".conf") {
+		return false // podman reads only *.conf there
+	}
 	root := f.TomlWith("registr", "short-name-mode")
 	for _, registry := range root.Get("registry").Items() {
 		if hasAny(registry, "prefix", "location", "mirror") {

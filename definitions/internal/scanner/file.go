@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // Limits of what is read.
@@ -187,9 +188,12 @@ func (f *File) List(directory string) []fs.DirEntry {
 	return entries
 }
 
+// buildVariable matches a value that a build replaces, and with which a file is no YAML.
+var buildVariable = lazyregexp.New(`(?m):[ \t]+(%[A-Z][A-Z0-9_]*%|@[A-Z][A-Z0-9_]*@)[ \t\r]*$`)
+
 // LooksLikeTemplate reports whether a file that cannot be read is a template of Go, Jinja or similar.
 func (f *File) LooksLikeTemplate() bool {
-	return bytes.Contains(f.Data, []byte("{{")) || bytes.Contains(f.Data, []byte("{%"))
+	return bytes.Contains(f.Data, []byte("{{")) || bytes.Contains(f.Data, []byte("{%")) || buildVariable.Get().Match(f.Data)
 }
 
 // TomlProblem adds the problem of a file that cannot be decoded. Its message ends with what the consumer does then.

@@ -72,7 +72,7 @@ func (f *File) isProven(line int) bool {
 		func(r Reader) bool { return f.HasName(r.Names...) }) {
 		return true
 	}
-	if !bytes.Contains(f.Data, []byte("kubernetes.io/dockerc")) {
+	if !f.isData() && f.Extension() != "" || !bytes.Contains(f.Data, []byte("kubernetes.io/dockerc")) {
 		return false
 	}
 	document := documentAt(f.Data, line)
