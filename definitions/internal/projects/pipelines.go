@@ -43,8 +43,8 @@ var scriptFiles = strings.Fields("*.sh *.bash Makefile makefile GNUmakefile *.mk
 
 // PipelineFormats reads the logins in scripts: of pipelines, which are YAML, and in files of their own.
 var PipelineFormats = []scanner.Reader{
-	{Name: model.Pipeline, Names: pipelineFiles(), Files: append(pipelineFiles(), strings.Fields(packageJSON+" "+gitHooks)...), Is: isPipeline,
-		Read: readPipeline, Keys: pipelineKeys()},
+	{Name: model.Pipeline, Names: pipelineFiles(), Files: append(pipelineFiles(), strings.Fields(packageJSON+" "+gitHooks)...),
+		Is: isPipeline, Read: readPipeline, Keys: pipelineKeys()},
 	{Name: model.Script, Is: isScript, Read: readScriptFile},
 }
 
