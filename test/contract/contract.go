@@ -29,6 +29,12 @@ import (
 // maxBody is more than any response of ours may have.
 const maxBody = 4 << 20
 
+// scimType is the media type below scimPath.
+const (
+	scimType = "application/scim+json"
+	scimPath = "/scim/v2/"
+)
+
 // Headers that HTTP itself or every response has, so that the description need not name them.
 var everywhere = []string{
 	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type", "Date",
@@ -54,6 +60,7 @@ type Contract struct {
 
 // Load reads a description, OpenAPI 3.1 in YAML or JSON.
 func Load(path string) (*Contract, error) {
+	openapi3filter.RegisterBodyDecoder(scimType, openapi3filter.JSONBodyDecoder)
 	doc, err := openapi3.NewLoader().LoadFromFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the API description: %w", err)
@@ -243,6 +250,12 @@ type errorBody struct {
 	Details json.RawMessage `json:"details"`
 	Ref     string          `json:"ref"`
 	Error   *string         `json:"error"` // of a device
+
+	// Of SCIM.
+	Schemas  []string `json:"schemas"`
+	Status   string   `json:"status"`
+	SCIMType string   `json:"scimType"`
+	Detail   string   `json:"detail"`
 }
 
 func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []string {
@@ -250,8 +263,12 @@ func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []
 		return nil // RFC 9110 9.3.2: no content
 	}
 	var problems []string
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		problems = append(problems, fmt.Sprintf("an error of type %q, want application/json", response.Header.Get("Content-Type")))
+	want, isSCIM := "application/json", r != nil && strings.HasPrefix(r.URL.Path, scimPath)
+	if isSCIM {
+		want = scimType
+	}
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != want {
+		problems = append(problems, fmt.Sprintf("an error of type %q, want %s", response.Header.Get("Content-Type"), want))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
@@ -264,6 +281,9 @@ func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []
 	}
 	if e.Code == "" || e.Message == "" || e.Ref == "" || !strings.HasPrefix(string(e.Details), "{") {
 		problems = append(problems, "an error body needs code, message, details (an object) and ref")
+	}
+	if isSCIM != (len(e.Schemas) == 1 && e.Status == fmt.Sprint(response.StatusCode) && e.Detail != "") {
+		problems = append(problems, "only errors of SCIM have its members, and each has them")
 	}
 	if id := response.Header.Get("X-Request-Id"); id != e.Ref {
 		problems = append(problems, fmt.Sprintf("the ref is %q and the request id %q", e.Ref, id))

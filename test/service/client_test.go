@@ -39,6 +39,22 @@ var withoutMethod = map[string]string{
 
 	"POST /v1/auth/org/{org}/oidc/backchannel-logout": "for identity providers",
 
+	"GET /scim/v2/Users":                 "for identity providers",
+	"POST /scim/v2/Users":                "for identity providers",
+	"GET /scim/v2/Users/{uid}":           "for identity providers",
+	"PUT /scim/v2/Users/{uid}":           "for identity providers",
+	"PATCH /scim/v2/Users/{uid}":         "for identity providers",
+	"DELETE /scim/v2/Users/{uid}":        "for identity providers",
+	"GET /scim/v2/Groups":                "for identity providers",
+	"POST /scim/v2/Groups":               "for identity providers",
+	"GET /scim/v2/Groups/{uid}":          "for identity providers",
+	"PUT /scim/v2/Groups/{uid}":          "for identity providers",
+	"PATCH /scim/v2/Groups/{uid}":        "for identity providers",
+	"DELETE /scim/v2/Groups/{uid}":       "for identity providers",
+	"GET /scim/v2/ServiceProviderConfig": "for identity providers",
+	"GET /scim/v2/ResourceTypes":         "for identity providers",
+	"GET /scim/v2/Schemas":               "for identity providers",
+
 	"GET /v1/teams/{uid}/roles":             "Teams.Get returns more",
 	"GET /v1/registries/oci/{uid}":          "Registries.Get returns more",
 	"GET /v1/registries/metadata":           "Registries.List returns more",

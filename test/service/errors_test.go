@@ -229,7 +229,8 @@ func TestUnavailable(t *testing.T) {
 
 // fromMemory are the operations that ask the store for nothing but who calls.
 var fromMemory = []string{"/v1/users/info", "/v1/service", alerts, "/v1/registries/pack", "/v1/registries/pack/summary",
-	"/v1/clouds/aws/account/sts", "/v1/permissions", "/v1/orgs/" + noUID + "/contents"}
+	"/v1/clouds/aws/account/sts", "/v1/permissions", "/v1/orgs/" + noUID + "/contents",
+	"/scim/v2/ServiceProviderConfig", "/scim/v2/ResourceTypes", "/scim/v2/Schemas"}
 
 // A store that lost its tables is our fault: 500, with nothing of it shown.
 func TestInternalError(t *testing.T) {

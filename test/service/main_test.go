@@ -39,6 +39,7 @@ var neverSeen = []struct{ responses, why string }{
 		`tenants/\{uid\}/(oidc/config|saml/config|domains|sso/auth/providers|password/policy)|` +
 		`alerts/confirmations/\{token\}) 503`,
 		"an unavailable store is tested next to the store"},
+	{"POST /scim/v2/(Users|Groups) 503", "an unavailable store is tested next to the store"},
 	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
 	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }

@@ -68,6 +68,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/tenants/.*", byAnyone}, // as if nothing was set, without trust.list
 	{"(PUT|POST) /v1/tenants/.*/(authTokenSettings|password/policy)", "tenant.update"},
 	{"POST /v1/tenants/.*", "trust.create"},
+	{".* /scim/v2/.*", "user.provision"},
 	{"GET /v1/audits", byAnyone},
 	{"GET /v1/audits/.*", "audit.listAll"},
 	{"GET /v1/(service|clouds/.*)|POST /v1/auth/logout", byAnyone},
@@ -82,7 +83,7 @@ var rolePermissions = map[string][]string{
 		"alert.update", "project.listAll", "project.create", "project.update", "project.delete", "user.list", "user.create",
 		"user.update", "user.delete", "user.setPassword", "user.disable", "apiKey.manageAll", "team.list", "team.create", "team.update",
 		"team.delete", "trust.list", "trust.create",
-		"trust.delete", "audit.listAll", "role.list", "role.create", "role.update", "role.delete", "tenant.update"},
+		"trust.delete", "audit.listAll", "role.list", "role.create", "role.update", "role.delete", "tenant.update", "user.provision"},
 	customRole: {"registry.get", "registry.sync", "audit.listAll", "user.list"},
 	"member":   {"registry.get", "registry.validate"},
 	"viewer":   {"registry.get", "project.listAll"},
@@ -143,6 +144,12 @@ func (s scene) on(path string) string {
 		"teams": s.team, "projects": s.project, "orgs": noUID}[strings.Split(strings.Replace(path, "/workspaces", "", 1), "/")[2]]
 	if strings.HasPrefix(path, "/v1/registries/helm/") {
 		target = s.helm
+	}
+	switch {
+	case strings.HasPrefix(path, scimUsers):
+		target = s.user
+	case strings.HasPrefix(path, scimGroups):
+		target = s.team
 	}
 	path = strings.Replace(path, noUID, target, 1)
 	return strings.Replace(path, noUID, s.channel, 1)

@@ -71,5 +71,10 @@ func (l Limit) Allows(permission Permission, project string) bool {
 	})
 }
 
+// SeesProjects reports whether the caller may see projects at all, those that its user is a member of among them.
+func (l Limit) SeesProjects() bool { return Limit{Scope: l.Scope}.Allows(ReadAllProjects, "") }
+
 // Sees reports whether what is in a project exists for the caller.
-func (l Limit) Sees(project string) bool { return l.Project == "" || l.Project == project }
+func (l Limit) Sees(project string) bool {
+	return l.SeesProjects() && (l.Project == "" || l.Project == project)
+}

@@ -37,6 +37,9 @@ func TestLimit(t *testing.T) {
 	if !(Limit{}).None() || !(Limit{Scope: ScopeAll}).None() || (Limit{Scope: ScopeRead}).None() || (Limit{Project: "a"}).None() {
 		t.Error("which limits are none")
 	}
+	if !(Limit{Project: "a"}).Sees("a") || (Limit{Project: "a"}).Sees("b") || (Limit{Scope: ScopeProvision}).Sees("a") {
+		t.Error("which projects a limit shows")
+	}
 	if ScopeProblem("read") != "" || ScopeProblem("") != "" || ScopeProblem("write") == "" {
 		t.Error("problems of scopes")
 	}

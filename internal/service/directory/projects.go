@@ -204,6 +204,8 @@ func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org stri
 
 func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
 	switch {
+	case !p.Limit.SeesProjects():
+		return nil, false, nil
 	case p.Limit.Project != "":
 		only, err := projectFor(ctx, tx, p, p.Limit.Project)
 		if errors.Is(err, store.ErrNotFound) || err == nil && only.Canonical <= after.Canonical {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -174,12 +175,16 @@ func (d Provisioning) ChangeTeam(ctx context.Context, p auth.Principal, origin a
 			if err == nil {
 				err = d.setTeam(ctx, tx, team, stored, &next)
 			}
-			if err == nil {
-				err = tx.Changes.Note(ctx, orgUID)
+			if err != nil || next.equals(stored) {
+				return changeResult{unchanged: true}, err
 			}
-			return changeResult{orgUID: orgUID, uid: uid}, err
+			return changeResult{orgUID: orgUID, uid: uid}, tx.Changes.Note(ctx, orgUID)
 		})
 	return next, err
+}
+
+func (t ProvisionedTeam) equals(other ProvisionedTeam) bool {
+	return t.Name == other.Name && t.ExternalID == other.ExternalID && slices.Equal(t.Members, other.Members)
 }
 
 // provisionedTeam returns a team that the caller may change, with its members.

@@ -298,3 +298,6 @@ func (d Provisioning) DeleteUser(ctx context.Context, p auth.Principal, origin a
 			return changeResult{orgUID: orgUID, uid: uid}, err
 		})
 }
+
+// SameEmail reports whether two texts are one email.
+func SameEmail(a, b string) bool { return names.Canonical(a) == names.Canonical(b) }

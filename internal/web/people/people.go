@@ -40,6 +40,7 @@ type Operation struct {
 	Method, Path string
 	Announced    bool // writes one audit record
 	Public       bool // needs no credentials
+	SCIM         bool // speaks SCIM: see package scim
 	Handle       func(Call) (status int, body any, err error)
 }
 

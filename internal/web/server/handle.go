@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
+	"github.com/regwarden/regwarden/internal/web/scim"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -32,6 +33,7 @@ type route struct {
 	auth              authentication
 	worksWithoutStore bool // the response comes from memory and is the same for every caller
 	announced         bool // writes one audit record, whose uid a successful response has in AuditUid
+	scim              bool // speaks SCIM: its media type, and API keys as bearer tokens
 	recordsRefusals   bool // refusals after authentication are recorded too: the handler checks the project and sets AuditUid
 }
 
@@ -137,6 +139,9 @@ func (s *Server) identify(c *call, route route) error {
 	if c.project, err = single(c.Request, api.HeaderProjectUID); err != nil {
 		return err
 	}
+	if route.scim {
+		authorization, key = scim.Credentials(authorization, key)
+	}
 	if local, ok := c.Context().Value(localKey{}).(auth.Principal); ok {
 		c.principal = local
 		return nil
@@ -241,7 +246,8 @@ func (c *call) checkContentType() error {
 	}
 	media, parameters, err := mime.ParseMediaType(strings.Join(c.Header.Values("Content-Type"), ", "))
 	charset := parameters["charset"]
-	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	isJSON := media == "application/json" || media == api.SCIMType && scim.Serves(c.URL.Path)
+	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeUnsupportedMedia,
 			Message: "The request body must be JSON, with the header Content-Type: application/json."}
 	}
@@ -254,7 +260,7 @@ func (s *Server) succeed(c *call, resp response) {
 		c.w.WriteHeader(resp.status)
 		return
 	}
-	out := &outgoing{s: s, c: c, status: resp.status, contentType: jsonType}
+	out := &outgoing{s: s, c: c, status: resp.status, contentType: typeOf(c.Request)}
 	defer out.release()
 	err := out.writeBody(resp.body)
 	if err != nil && !out.begun {
@@ -287,6 +293,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", f.RetryAfterSeconds())
+	}
+	if scim.Serves(r.URL.Path) {
+		s.encode(w, r, body.Status, scim.Error(body, f))
+		return
 	}
 	s.encode(w, r, body.Status, body)
 }
@@ -329,7 +339,7 @@ func details(f *fault.Error) json.RawMessage {
 }
 
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
-	w.Header()["Content-Type"] = jsonType
+	w.Header()["Content-Type"] = typeOf(r)
 	w.WriteHeader(status)
 	text, err := encodeJSON(body)
 	if err == nil {

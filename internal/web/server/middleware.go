@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/web/scim"
 )
 
 // record has the attributes of one request in the access log. It has the template of the path: the path of a refresh
@@ -84,7 +85,15 @@ var fixedHeaders = map[string][]string{
 	"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
 }
 
-var jsonType = []string{"application/json"}
+var jsonType, scimType = []string{"application/json"}, []string{api.SCIMType}
+
+// typeOf returns the media type of the responses at a path.
+func typeOf(r *http.Request) []string {
+	if scim.Serves(r.URL.Path) {
+		return scimType
+	}
+	return jsonType
+}
 
 func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 	h := w.Header()

@@ -34,6 +34,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/mutehandlers"
 	"github.com/regwarden/regwarden/internal/web/people"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
+	"github.com/regwarden/regwarden/internal/web/scim"
 )
 
 // Limits of a request (threat model: HTTP).
@@ -114,7 +115,8 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	routes := ofPeople(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO})
+	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO}.Operations(),
+		scim.Operations(s.Directory)...))
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
@@ -248,14 +250,14 @@ func (s *Server) routes() []route {
 	}...)
 }
 
-// ofPeople returns the routes of package people.
-func ofPeople(h people.Handlers) (routes []route) {
-	for _, o := range h.Operations() {
+// ofPeople returns the routes of operations in the form of package people.
+func ofPeople(operations []people.Operation) (routes []route) {
+	for _, o := range operations {
 		needs := byPermission
 		if o.Public {
 			needs = byAnyone
 		}
-		routes = append(routes, route{method: o.Method, path: o.Path, auth: needs, announced: o.Announced,
+		routes = append(routes, route{method: o.Method, path: o.Path, auth: needs, announced: o.Announced, scim: o.SCIM,
 			handle: func(c *call) (response, error) {
 				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal,
 					Header: c.w.Header(), Body: c.body, Form: c.form, Read: c.read})
