@@ -79,6 +79,8 @@ const (
 	PathUser                 = "/v1/users/{uid}"
 	PathUserPassword         = "/v1/users/{uid}/password"
 	PathUserIdentity         = "/v1/users/{uid}/identity"
+	PathUserInvitation       = "/v1/users/{uid}/invitation"
+	PathPasswordActivation   = "/v1/auth/password/{passwordToken}/activate"
 	PathUserState            = "/v1/users/{uid}/state"
 	PathUserRoles            = "/v1/users/{uid}/roles"
 	PathUserProjects         = "/v1/users/{uid}/projects"

@@ -160,6 +160,16 @@ type NewPassword struct {
 	Password secret.String `json:"password"`
 }
 
+// Invitation is the response of PathUserInvitation: a link by which a user sets its password once, until it expires. Link and token are
+// secret.
+type Invitation struct {
+	Link         string    `json:"link"`  // to a page of the console; empty without console
+	Token        string    `json:"token"` // for PathPasswordActivation
+	ExpiresAt    time.Time `json:"expiresAt"`
+	Emailed      bool      `json:"emailed"`
+	EmailProblem string    `json:"emailProblem"` // why it was not
+}
+
 // UserState is the body of PathUserState. IsActive is required.
 type UserState struct {
 	IsActive *bool `json:"isActive"`

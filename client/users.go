@@ -48,6 +48,18 @@ func (u Users) SetPassword(ctx context.Context, user string, password secret.Str
 	return u.c.put(ctx, api.PathUserPassword, api.NewPassword{Password: password}, user)
 }
 
+// Invite makes a link by which another user sets its password once, in place of a former link, and has it sent by email if the server can.
+func (u Users) Invite(ctx context.Context, user string) (*api.Invitation, error) {
+	return fetch[api.Invitation](ctx, u.c,
+		request{method: http.MethodPost, path: api.PathUserInvitation, args: []string{user}, creates: true})
+}
+
+// AcceptInvitation sets the password of the user whom the token of an invitation is for. It sends no credentials.
+func (u Users) AcceptInvitation(ctx context.Context, token, password secret.String) error {
+	return u.c.do(ctx, request{method: http.MethodPatch, path: api.PathPasswordActivation, args: []string{token.Reveal()},
+		in: api.NewPassword{Password: password}, anonymous: true}, nil)
+}
+
 // ChangePassword changes the password of the caller. The other sessions of the caller end.
 func (u Users) ChangePassword(ctx context.Context, current, password secret.String) error {
 	err := u.c.do(ctx, request{method: http.MethodPatch, path: api.PathMyPassword,

@@ -47,6 +47,7 @@ var (
 	TokensRevoke     = action("auth.revoke")
 	PasswordChange   = action("user.changePassword")
 	PasswordSet      = action("user.setPassword")
+	UserInvite       = action("user.invite") // a link by which a user sets its password
 	UserDisable      = action("user.disable")
 	UserEnable       = action("user.enable")
 	KeysRotate       = action("key.rotate")

@@ -14,10 +14,14 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console"
 	"github.com/regwarden/regwarden/internal/web/metrics"
+	"github.com/regwarden/regwarden/internal/web/server"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -74,6 +78,19 @@ func (c *Config) links() string {
 		return ""
 	}
 	return strings.TrimSuffix(c.PublicURL, "/") + strings.TrimSuffix(api.PathAlertConfirmation, "{token}")
+}
+
+// invitationLinks returns the prefix of links by which users set their password, empty without console, or if its URL is not known.
+func (c *Config) invitationLinks(address string) string {
+	base := cmp.Or(c.PublicURL, address)
+	if !c.Console || base == "" {
+		return ""
+	}
+	return strings.TrimSuffix(base, "/") + console.PathInvitation
+}
+
+func newInvitations(s *server.Server, links string) *invitations.Service {
+	return &invitations.Service{Invitations: directory.Invitations{Directory: s.Directory}, Mailer: s.Alerts.Mailer, Links: links}
 }
 
 // isPublicURL reports whether text is a valid prefix of links.

@@ -71,6 +71,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 		if err != nil {
 			return nil, err
 		}
+		s.Invitations = newInvitations(s, l.invitationLinks(""))
 		s.SSO, s.Devices = federation.NewSSO(s.Federation, l.PublicURL, 0), federation.NewDevices(s.Federation, l.PublicURL)
 		p, err := localPrincipal(ctx, db, org, anyOrg)
 		return s.Local(p), err

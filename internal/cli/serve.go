@@ -161,6 +161,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	s.Traced, s.Checks.Traced, s.Watch.Traced = tracing.Request, tracing.Check, tracing.Check
 	s.SSO = federation.NewSSO(s.Federation, cmp.Or(c.PublicURL, address), c.SSORecheck)
 	s.Devices = federation.NewDevices(s.Federation, cmp.Or(c.PublicURL, address))
+	s.Invitations = newInvitations(s, c.invitationLinks(address))
 	authService.AskProvider(s.SSO.Recheck)
 	files, err := newFileReader(log)
 	if err != nil {

@@ -166,6 +166,14 @@ func (s *clientStory) userCalls() []clientCall {
 			s.want(len(teams), 1)
 		}},
 		{"Teams.Delete", func(ctx context.Context) { s.must(s.Teams.Delete(ctx, s.team)) }},
+		{"Users.Invite", func(ctx context.Context) {
+			invitation, err := s.Users.Invite(ctx, s.user)
+			s.must(err)
+			s.must(s.Users.AcceptInvitation(ctx, secret.String(invitation.Token), matePassword+" invited"))
+		}},
+		{"Users.AcceptInvitation", func(ctx context.Context) {
+			s.refused(s.Users.AcceptInvitation(ctx, unusedInvitation, matePassword), "ResourceNotFound")
+		}},
 		{"Users.SetPassword", func(ctx context.Context) { s.must(s.Users.SetPassword(ctx, s.user, matePassword+" again")) }},
 		{"Users.SetActive", func(ctx context.Context) { s.must(s.Users.SetActive(ctx, s.user, false)) }},
 		{"Users.Get", func(ctx context.Context) {
@@ -444,7 +452,7 @@ func (s *clientStory) otherCalls() []clientCall {
 				Until: time.Now().Add(time.Hour), PageSize: 1}
 			records, err := client.Collect(s.Audits.List(ctx, filter))
 			s.must(err)
-			s.want(len(records), 7) // of seven changes
+			s.want(len(records), 9) // of nine changes
 			record = records[0].Metadata.UID
 		}},
 		{"Audits.Get", func(ctx context.Context) {

@@ -242,7 +242,8 @@ func TestInternalError(t *testing.T) {
 	client.Do(http.MethodGet, "/v1/users/info", "", "Authorization", known.Authorization).Into(&me)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
-		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles", "key_reminders"} {
+		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles", "key_reminders",
+		"invitations"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
@@ -257,6 +258,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/apiKeys/revoke", body: instance.JSON(object{"apiKey": unknown})},
 		{method: "GET", path: "/v1/alerts/confirmations/token"},
 		{method: "POST", path: "/v1/alerts/confirmations/token"},
+		{method: "PATCH", path: "/v1/auth/password/" + unusedInvitation + "/activate", body: `{"password":"nine geese across the marsh"}`},
 	}, operations...) {
 		checkInternalError(t, server, client.Do(request.method, request.path, request.body, "ApiKey", unknown))
 		// The token of a login is cached and needs no store. Every operation needs it, except those on the caller.

@@ -104,6 +104,7 @@ var operations = []protectedOperation{
 	{method: "PUT", path: "/v1/users/" + noUID, body: `{"spec":{"firstName":"Ada"}}`},
 	{method: "DELETE", path: "/v1/users/" + noUID},
 	{method: "PUT", path: "/v1/users/" + noUID + "/password", body: `{"password":"nine geese across the marsh"}`},
+	{method: "POST", path: "/v1/users/" + noUID + "/invitation"},
 	{method: "GET", path: "/v1/users/" + noUID + "/roles"},
 	{method: "GET", path: "/v1/users/" + noUID + "/projects"},
 	{method: "GET", path: "/v1/users/" + noUID + "/resourceRoles"},

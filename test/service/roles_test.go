@@ -44,7 +44,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"GET /v1/users/(info|me/.*)|(PATCH|DELETE) /v1/users/me/.*|POST /v1/users/auth/.*", byAnyone},
 	{"GET /v1/(workspaces/)?users(/.*)?|POST /v1/users/summary", "user.list"},
 	{"POST /v1/users", "user.create"},
-	{"PUT /v1/users/.*/password", "user.setPassword"},
+	{"PUT /v1/users/.*/password|POST /v1/users/.*/invitation", "user.setPassword"},
 	{"PUT /v1/users/.*/state", "user.disable"},
 	{"PUT /v1/users/.*", "user.update"},
 	{"DELETE /v1/users/.*", "user.delete"},

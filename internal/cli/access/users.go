@@ -3,6 +3,8 @@ package access
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -29,7 +31,7 @@ type users struct{ Commands }
 func (p Commands) User() *cobra.Command {
 	u := users{p}
 	return command.Group("user", "Manage users",
-		u.createUser(), u.listUsers(), u.showUser(), u.renameUser(), u.setPassword(), u.setRole(), u.setProjects(),
+		u.createUser(), u.inviteUser(), u.listUsers(), u.showUser(), u.renameUser(), u.setPassword(), u.setRole(), u.setProjects(),
 		u.changeUser("disable", "Disable a user's login, sessions and API keys", "Disabled the user %s.",
 			func(c *manage.Call, user string) error {
 				return c.Client.Users.SetActive(c.Ctx, user, false)
@@ -110,6 +112,45 @@ func (u users) createUser() *cobra.Command {
 	passwordFlag(cmd, &fromStdin)
 	projectFlag(cmd, &user.Spec.Projects)
 	return cmd
+}
+
+func (u users) inviteUser() *cobra.Command {
+	var user api.NewUser
+	cmd := u.userCommand("invite", "Make a link by which a user sets its password; create the user first if it does not exist",
+		func(c *manage.Call, email string) (err error) {
+			made, err := c.Client.Users.Invite(c.Ctx, email)
+			if missing, is := errors.AsType[*api.Error](err); is && missing.Status == http.StatusNotFound && strings.Contains(email, "@") {
+				user.Spec.EmailID = email
+				user.Spec.Roles = roleUIDs(c, user.Spec.Roles)
+				if _, err = c.Client.Users.Create(c.Ctx, user); err != nil {
+					return err
+				}
+				made, err = c.Client.Users.Invite(c.Ctx, email)
+			}
+			if err != nil {
+				return err
+			}
+			return showInvitation(c, email, made)
+		}, manage.Changes)
+	cmd.Flags().StringSliceVar(&user.Spec.Roles, "role", []string{"member"}, "role of a new user: "+roleNames+"; may be repeated")
+	projectFlag(cmd, &user.Spec.Projects)
+	return cmd
+}
+
+// showInvitation prints the link, also with --quiet: it is not shown again.
+func showInvitation(c *manage.Call, email string, made *api.Invitation) error {
+	link := made.Link
+	switch {
+	case made.Emailed:
+		c.Changed("Sent this link to %s. It sets the password once, within 3 days.", email)
+	case link == "":
+		link = "/console/invitation/" + made.Token
+		c.Changed("Give %s the address of your server with this path. It sets the password once, within 3 days.", email)
+	default:
+		c.Changed("Give this link to %s. It sets the password once, within 3 days. It was not sent by email: %s.", email, made.EmailProblem)
+	}
+	_, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(link))
+	return err
 }
 
 func nameFlags(cmd *cobra.Command, full, first, last *string) {

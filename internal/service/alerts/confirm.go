@@ -178,11 +178,9 @@ func (m *Mail) link(address, org, url string, at time.Time) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := []rune(oneLine(org))
 	msg.Subject("[regwarden] Confirm this address for alerts")
 	msg.SetBodyString(mail.TypeTextPlain, strings.Join([]string{
-		fmt.Sprintf("The organization %q wants to send alerts of regwarden, which checks container",
-			string(name[:min(len(name), maxOrgName)])),
+		fmt.Sprintf("The organization %q wants to send alerts of regwarden, which checks container", OrgName(org)),
 		"registries, to this address.", "",
 		"To agree, open this link within 7 days and press the button:", "", url, "",
 		"If you do not agree, do nothing: no alerts are sent to this address.", "",

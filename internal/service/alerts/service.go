@@ -12,6 +12,7 @@ type Service struct {
 	Confirmations *Confirmations
 	Deliverer     *Deliverer
 	KeyWatcher    *KeyWatcher
+	Mailer        *Mailer
 }
 
 // New returns the service of an open store.
@@ -26,5 +27,6 @@ func newService(db *store.DB, c Config, now func() time.Time) *Service {
 		Confirmations: &Confirmations{db: db, now: now},
 		Deliverer:     &Deliverer{db: db, config: c, now: now, links: links, sender: sender},
 		KeyWatcher:    &KeyWatcher{db: db, now: now, log: c.Log},
+		Mailer:        &Mailer{links},
 	}
 }

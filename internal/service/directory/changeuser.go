@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -220,15 +221,19 @@ func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin au
 		}
 	}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
-		now := d.now()
-		if err := tx.Users.SetPassword(ctx, user.OrgUID, user.UID, hash, now); err != nil {
-			return err
-		}
-		if err := tx.Throttling.ForgiveAccount(ctx, []byte(user.UID)); err != nil {
-			return err
-		}
-		return tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, "", auth.EndedByPassword, now)
+		return setPassword(ctx, tx, user, hash, d.now())
 	})
+}
+
+// setPassword stores the hash of a new password, forgets failed logins and ends the sessions of the user.
+func setPassword(ctx context.Context, tx *store.Tx, user store.User, hash string, now time.Time) error {
+	if err := tx.Users.SetPassword(ctx, user.OrgUID, user.UID, hash, now); err != nil {
+		return err
+	}
+	if err := tx.Throttling.ForgiveAccount(ctx, []byte(user.UID)); err != nil {
+		return err
+	}
+	return tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, "", auth.EndedByPassword, now)
 }
 
 // hashFor checks and hashes a new password before the transaction, which must be short.

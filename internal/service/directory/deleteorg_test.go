@@ -239,6 +239,10 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		t.Fatal(err)
 	}
 	w.mustFillProvisioned(t, org, member.UserUID)
+	invited := directory.Invitations{Directory: w.Directory}
+	if _, err := invited.Invite(t.Context(), operator, origin, directory.UserRef{Org: org.Name, User: member.Email}); err != nil {
+		t.Fatal(err)
+	}
 	w.mustFillRegistry(t, org)
 	w.mustFillAlerts(t, org, member)
 	later := func() time.Time { return time.Now().Add(time.Hour) }

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/invitations"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/provisioned"
@@ -158,32 +159,33 @@ func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (value T,
 // after its function ends, nor by two goroutines.
 type Tx struct {
 	*conn
-	APIKeys    APIKeys
-	Addresses  Addresses
-	Allowances Allowances
-	Audits     audits.Records
-	Changes    Changes
-	Channels   Channels
-	Contents   Contents
-	Identities identities.Identities
-	Keys       Keys
-	Mutes      mutes.Mutes
-	Orgs       Orgs
-	Origins    Origins
-	Outbox     Outbox
-	Projects   Projects
-	Registries Registries
-	Roles      roles.Roles
-	SCIM       provisioned.Provisioned
-	Sessions   Sessions
-	Settings   tenants.Settings
-	Syncs      Syncs
-	Teams      teams.Teams
-	Throttling Throttling
-	Times      Times
-	Trusts     trusts.Rules
-	Users      Users
-	Watch      Watch
+	APIKeys     APIKeys
+	Addresses   Addresses
+	Allowances  Allowances
+	Audits      audits.Records
+	Changes     Changes
+	Channels    Channels
+	Contents    Contents
+	Identities  identities.Identities
+	Invitations invitations.Invitations
+	Keys        Keys
+	Mutes       mutes.Mutes
+	Orgs        Orgs
+	Origins     Origins
+	Outbox      Outbox
+	Projects    Projects
+	Registries  Registries
+	Roles       roles.Roles
+	SCIM        provisioned.Provisioned
+	Sessions    Sessions
+	Settings    tenants.Settings
+	Syncs       Syncs
+	Teams       teams.Teams
+	Throttling  Throttling
+	Times       Times
+	Trusts      trusts.Rules
+	Users       Users
+	Watch       Watch
 }
 
 // conn is what the groups of a Tx share.
@@ -197,32 +199,33 @@ type conn struct {
 func (db *DB) newTx(q sqldb.Querier) *Tx {
 	c := &conn{db: &rows.Conn{Querier: q, Postgres: db.Shared()}, ring: db.ring, changes: changelist.Of(q, db.Shared())}
 	return &Tx{
-		conn:       c,
-		APIKeys:    APIKeys{c},
-		Addresses:  Addresses{c},
-		Allowances: Allowances{c},
-		Audits:     audits.In(c.db, c.ring),
-		Changes:    Changes{c.changes, c},
-		Channels:   Channels{c},
-		Contents:   Contents{c},
-		Identities: identities.In(c.db, c.ring),
-		Keys:       Keys{c},
-		Mutes:      mutes.In(c.db),
-		Orgs:       Orgs{c},
-		Origins:    Origins{c},
-		Outbox:     Outbox{c},
-		Projects:   Projects{c},
-		Registries: Registries{c},
-		Roles:      roles.In(c.db),
-		SCIM:       provisioned.In(c.db),
-		Sessions:   Sessions{c},
-		Settings:   tenants.In(c.db),
-		Syncs:      Syncs{c},
-		Teams:      teams.In(c.db),
-		Throttling: Throttling{c},
-		Times:      Times{c},
-		Trusts:     trusts.In(c.db),
-		Users:      Users{c},
-		Watch:      Watch{c},
+		conn:        c,
+		APIKeys:     APIKeys{c},
+		Addresses:   Addresses{c},
+		Allowances:  Allowances{c},
+		Audits:      audits.In(c.db, c.ring),
+		Changes:     Changes{c.changes, c},
+		Channels:    Channels{c},
+		Contents:    Contents{c},
+		Identities:  identities.In(c.db, c.ring),
+		Invitations: invitations.In(c.db),
+		Keys:        Keys{c},
+		Mutes:       mutes.In(c.db),
+		Orgs:        Orgs{c},
+		Origins:     Origins{c},
+		Outbox:      Outbox{c},
+		Projects:    Projects{c},
+		Registries:  Registries{c},
+		Roles:       roles.In(c.db),
+		SCIM:        provisioned.In(c.db),
+		Sessions:    Sessions{c},
+		Settings:    tenants.In(c.db),
+		Syncs:       Syncs{c},
+		Teams:       teams.In(c.db),
+		Throttling:  Throttling{c},
+		Times:       Times{c},
+		Trusts:      trusts.In(c.db),
+		Users:       Users{c},
+		Watch:       Watch{c},
 	}
 }

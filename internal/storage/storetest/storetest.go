@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"roles of organizations", customRoles},
 		{"provisioned users", provisionedUsers},
 		{"provisioned teams", provisionedTeams},
+		{"invitations", invited},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
 		{"an organization has one identity provider", providers},

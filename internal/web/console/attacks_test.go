@@ -116,7 +116,8 @@ func (a *attacked) fill(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
+	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1},
+		Action: audit.RegistryDiagnose})
 	if err != nil {
 		t.Fatal(err)
 	}

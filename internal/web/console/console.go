@@ -73,6 +73,9 @@ const (
 	pathDevice   = "/console/device"
 )
 
+// PathInvitation precedes the key of a link by which a user sets its password.
+const PathInvitation = "/console/invitation/"
+
 // route is a page or an action.
 type route struct {
 	method, path string

@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 )
@@ -50,11 +51,12 @@ type Handlers struct {
 	Roles     *roles.Roles
 	Settings  *tenants.Tenants
 	SSO       *federation.SSO
+	Invited   *invitations.Service
 }
 
 // Operations lists all operations of the package.
 func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
-		orgLoginHandlers{h.SSO}.operations(), reminderHandlers{h.Settings}.operations())
+		orgLoginHandlers{h.SSO}.operations(), reminderHandlers{h.Settings}.operations(), invitationHandlers{h.Invited}.operations())
 }

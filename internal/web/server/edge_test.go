@@ -96,7 +96,7 @@ func TestNonCanonicalPathsAreNotFoundAndNeverRedirected(t *testing.T) {
 // unserved are paths of the public API below those of ours, without /v1/, which are not served.
 const unserved = `
 	audits/{uid}/sysMsg audits/{uid}/userMsg auth/mfa/devices
-	auth/org/{org}/saml/callback auth/org/{org}/saml/logout auth/password/{passwordToken}/activate
+	auth/org/{org}/saml/callback auth/org/{org}/saml/logout
 	auth/password/{passwordToken}/reset auth/sso/{ssoApp}/callback
 	auth/user/org/forgot auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
 	projects/{uid}/preferences/clusterSettings projects/{uid}/preferences/clusterSettings/nodesAutoRemediationSetting

@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/tenants"
@@ -62,6 +63,7 @@ type Server struct {
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       mutehandlers.Handlers
+	Invitations *invitations.Service
 	Expiry      expiryhandlers.Handlers
 	Bulk        bulkhandlers.Handlers
 	Ready       func(context.Context) error // a nil error means that the server accepts requests
@@ -115,8 +117,8 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO}.Operations(),
-		scim.Operations(s.Directory)...))
+	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO,
+		Invited: s.Invitations}.Operations(), scim.Operations(s.Directory)...))
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
