@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -20,7 +21,7 @@ func NewCluster(s *scanner.Scanner) *Cluster { return &Cluster{Scanner: s} }
 
 // ObjectFormats returns the readers of Kubernetes objects.
 func (c *Cluster) ObjectFormats() []scanner.Reader {
-	return []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Keys: []string{"apiVersion kind"}, Read: c.read}}
+	return []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Keys: []string{"apiVersion kind", "kind components"}, Read: c.read}}
 }
 
 // maxLists limits lists within lists.
@@ -36,7 +37,17 @@ func isKubernetes(f *scanner.File) bool {
 }
 
 func isObject(n *node.Node) bool {
-	return n.Get("apiVersion").IsText() && n.Get("kind").IsText()
+	return apiVersionOf(n) != "" && n.Get("kind").IsText()
+}
+
+// zarfPackage is the kind of zarf.yaml, which rarely has an apiVersion.
+const zarfPackage = "ZarfPackageConfig"
+
+func apiVersionOf(n *node.Node) string {
+	if n.Get("kind").Text() == zarfPackage {
+		return cmp.Or(n.Get("apiVersion").Text(), "zarf.dev/v1alpha1")
+	}
+	return n.Get("apiVersion").Text()
 }
 
 func (c *Cluster) read(f *scanner.File) {
@@ -49,7 +60,7 @@ func (c *Cluster) read(f *scanner.File) {
 // AddObject adds an object that a file of another format has.
 func (c *Cluster) AddObject(f *scanner.File, n *node.Node) {
 	if isObject(n) {
-		c.readObject(f, n, n.Get("apiVersion").Text(), n.Get("kind").Text(), 0)
+		c.readObject(f, n, apiVersionOf(n), n.Get("kind").Text(), 0)
 	}
 }
 
@@ -58,7 +69,7 @@ func (c *Cluster) readObject(f *scanner.File, n *node.Node, apiVersion, kind str
 	if kind == "ResourceSet" { // of Flux, whose objects may have expressions
 		for _, resource := range n.Get("spec", "resources").Items() {
 			if lists < maxLists && isObject(resource) {
-				c.readObject(f, resource, resource.Get("apiVersion").Text(), resource.Get("kind").Text(), lists+1)
+				c.readObject(f, resource, apiVersionOf(resource), resource.Get("kind").Text(), lists+1)
 			}
 		}
 	}
@@ -75,7 +86,7 @@ func (c *Cluster) readObject(f *scanner.File, n *node.Node, apiVersion, kind str
 	for _, item := range items.Items() {
 		switch {
 		case isObject(item):
-			c.readObject(f, item, item.Get("apiVersion").Text(), item.Get("kind").Text(), lists+1)
+			c.readObject(f, item, apiVersionOf(item), item.Get("kind").Text(), lists+1)
 		case item.Get("kind") == nil:
 			c.readObject(f, item, apiVersion, strings.TrimSuffix(kind, "List"), lists+1)
 		}

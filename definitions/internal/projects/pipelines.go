@@ -79,7 +79,7 @@ func scriptsOf(f *scanner.File) []string {
 }
 
 func isPipeline(f *scanner.File) bool {
-	return bytes.Contains(f.Data, []byte("login")) && scriptsOf(f) != nil && f.Root().IsObject()
+	return hasCommands(f.Data) && scriptsOf(f) != nil && f.Root().IsObject()
 }
 
 const maskedVariable = "Use a secret variable of the pipeline with --password-stdin."
@@ -132,8 +132,11 @@ var recipe = lazyregexp.New(`(?m)^\t[@+-]+`)
 var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ \t]*)?(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]*)'|"([^"\n]*)")`)
 
 func isScript(f *scanner.File) bool {
-	return bytes.Contains(f.Data, []byte("login")) && f.HasName(scriptFiles...)
+	return hasCommands(f.Data) && (f.HasName(scriptFiles...) || f.Extension() == "" && shebang.Get().Match(f.Data))
 }
+
+// shebang matches the first line of a script of a shell.
+var shebang = lazyregexp.New(`^#![^\n]*[/ ](?:ba|da|k|z)?sh\b`)
 
 func readScriptFile(f *scanner.File) {
 	if !strings.Contains(strings.ToLower(f.Path), "jenkinsfile") {

@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -33,14 +34,17 @@ func readScript(f *scanner.File, format model.Format, script *node.Node, object,
 
 // readScriptText is readScript for a text that begins in a line.
 func readScriptText(f *scanner.File, format model.Format, text string, line int, object, instead string) {
-	if !strings.Contains(text, "login") {
+	if !hasCommands([]byte(text)) {
 		return
 	}
 	for command := range shell.Commands(text) {
 		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = format
-		if command.Is("az acr login") {
+		switch {
+		case command.Is("az acr login"):
 			azureLogin(f, e, command)
+		case command.Is("helm repo add"):
+			addedRepository(f, e, command, instead)
 		}
 		for _, known := range loginCommands {
 			if command.Is(known.words) {
@@ -50,6 +54,41 @@ func readScriptText(f *scanner.File, format model.Format, text string, line int,
 		}
 	}
 }
+
+// hasCommands reports whether a text may have commands that use a registry.
+func hasCommands(text []byte) bool {
+	return bytes.Contains(text, []byte("login")) || bytes.Contains(text, []byte("helm repo add"))
+}
+
+// addedRepository adds the chart repository of helm repo add.
+func addedRepository(f *scanner.File, e scanner.Entry, command shell.Command, instead string) {
+	arguments, options := command.Parse(3, helmRepoFlags)
+	if len(arguments) < 2 {
+		return
+	}
+	e.Consumer, e.Address = model.Helm, arguments[1].Text
+	if !arguments[1].Literal {
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	}
+	e.Definition.Auth = &regcheck.Auth{}
+	if username, password := options.Get("--username"), options.Get("--password"); username != nil || password != nil {
+		setLogin(&e, username, password, instead)
+	}
+	if options.Get("--insecure-skip-tls-verify") != nil {
+		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	}
+	if ca := options.Get("--ca-file"); ca != nil && e.Reason == "" {
+		e.Reason, e.Detail = model.UnresolvedConfigFile, "The certificates of the CA are in a file that was not read."
+	}
+	e.Definition.Auth.PassCredentials = options.Get("--pass-credentials") != nil
+	e.OfCharts("", "")
+	e.Add(f.Scanner)
+}
+
+// helmRepoFlags are the flags of helm repo add that have no value.
+var helmRepoFlags = []string{"--force-update", "--insecure-skip-tls-verify", "--pass-credentials", "--no-update", "--allow-deprecated-repos",
+	"--password-stdin", "--debug"}
 
 func azureLogin(f *scanner.File, e scanner.Entry, command shell.Command) {
 	_, options := command.Parse(3, nil)
