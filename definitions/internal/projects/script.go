@@ -87,8 +87,8 @@ func addedRepository(f *scanner.File, e scanner.Entry, command shell.Command, in
 }
 
 // helmRepoFlags are the flags of helm repo add that have no value.
-var helmRepoFlags = []string{"--force-update", "--insecure-skip-tls-verify", "--pass-credentials", "--no-update", "--allow-deprecated-repos",
-	"--password-stdin", "--debug"}
+var helmRepoFlags = []string{"--force-update", "--insecure-skip-tls-verify", "--pass-credentials", "--no-update",
+	"--allow-deprecated-repos", "--password-stdin", "--debug"}
 
 func azureLogin(f *scanner.File, e scanner.Entry, command shell.Command) {
 	_, options := command.Parse(3, nil)
