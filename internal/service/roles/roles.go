@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -65,8 +66,11 @@ func (i Input) Problems() (problems []fault.Field) {
 	if isBuiltIn(names.Canonical(i.Name)) || strings.EqualFold(i.Name, string(access.None)) {
 		problems = fault.FieldProblem("name", "must not be the name of a built-in role")
 	}
-	if len(i.Description) > maxDescription {
+	switch {
+	case len(i.Description) > maxDescription:
 		problems = append(problems, fault.Field{Field: "description", Problem: fmt.Sprintf("must be at most %d bytes", maxDescription)})
+	case strings.ContainsFunc(i.Description, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }):
+		problems = append(problems, fault.Field{Field: "description", Problem: "must not contain control characters"})
 	}
 	return append(problems, fault.FieldProblem("permissions", i.permissionsProblem())...)
 }
@@ -102,10 +106,6 @@ func (r *Roles) List(ctx context.Context, p auth.Principal) (list []Role, err er
 	if err := p.May(access.ReadRoles); err != nil {
 		return nil, err
 	}
-	for _, d := range access.BuiltIn {
-		list = append(list, Role{UID: string(d.Role), Name: string(d.Role), Description: d.Description, InProjects: d.InProjects,
-			Permissions: d.Permissions, BuiltIn: true})
-	}
 	defined, err := store.Read(ctx, r.db, func(tx *store.Tx) ([]roles.Role, error) {
 		orgUID, err := p.FindOrgUID(ctx, tx, "")
 		if p.Role == auth.RoleOperator && fault.KindOf(err) == fault.Invalid { // of several organizations none is named
@@ -116,10 +116,25 @@ func (r *Roles) List(ctx context.Context, p auth.Principal) (list []Role, err er
 		}
 		return tx.Roles.OfOrg(ctx, orgUID)
 	})
+	return all(defined), fault.Wrap("list roles", err)
+}
+
+// OfOrg is List without a permission, for names of roles that a page shows anyway.
+func (r *Roles) OfOrg(ctx context.Context, orgUID string) ([]Role, error) {
+	defined, err := store.Read(ctx, r.db, func(tx *store.Tx) ([]roles.Role, error) { return tx.Roles.OfOrg(ctx, orgUID) })
+	return all(defined), fault.Wrap("list roles", err)
+}
+
+// all lists the built-in roles and those.
+func all(defined []roles.Role) (list []Role) {
+	for _, d := range access.BuiltIn {
+		list = append(list, Role{UID: string(d.Role), Name: string(d.Role), Description: d.Description, InProjects: d.InProjects,
+			Permissions: d.Permissions, BuiltIn: true})
+	}
 	for _, role := range defined {
 		list = append(list, visible(role))
 	}
-	return list, fault.Wrap("list roles", err)
+	return list
 }
 
 // Get returns a role by its uid. It requires access.ReadRoles.

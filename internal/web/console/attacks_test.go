@@ -17,6 +17,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
@@ -24,6 +25,9 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/trustrule"
+	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -39,7 +43,8 @@ const (
 func marked(name string) string { return `"'><x-marker/onfocus=alert(1)>` + name }
 
 // marks are the names of the texts that at least one page must show.
-var marks = []string{"project", "key", "registry", "message", "hint", "repository", "tag", "problem", "first", "username", "endpoint"}
+var marks = []string{"project", "key", "registry", "message", "hint", "repository", "tag", "problem", "first", "username", "endpoint",
+	"role", "description", "team", "rule", "audience", "claim", "client", "provider", "groups"}
 
 // attacked is a console whose store has markup and secrets in every field.
 type attacked struct {
@@ -113,7 +118,7 @@ func (a *attacked) fill(t *testing.T) {
 	sessions, err6 := a.Auth.Sessions.List(ctx, a.principal)
 	mute, err7 := a.Mutes.Create(ctx, a.principal, audit.Origin{}, mutes.Input{Label: marked("muted"), Reason: marked("reason"),
 		Until: time.Now().Add(time.Hour)})
-	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx)); err != nil {
+	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx), a.fillPeople(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1},
@@ -128,6 +133,24 @@ func (a *attacked) fill(t *testing.T) {
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
 	}
+}
+
+// fillPeople stores a role, a team that has it, a trust rule, and an identity provider by which no user can log in.
+func (a *attacked) fillPeople(ctx context.Context) error {
+	role, err := a.Roles.Create(ctx, a.principal, audit.Origin{}, roles.Input{Name: marked("role"), Description: marked("description"),
+		Permissions: []access.Permission{access.ReadRegistries}})
+	name, given := marked("team"), auth.Role(role)
+	team, err2 := directory.Teams{Directory: a.Directory}.Create(ctx, a.principal, audit.Origin{}, "",
+		directory.TeamChange{Name: &name, Role: &given})
+	rule, err3 := directory.Trusts{Directory: a.Directory}.Create(ctx, a.principal, audit.Origin{}, directory.NewTrust{
+		Name: marked("rule"), Issuer: "https://127.0.0.1:1", Audience: marked("audience"), Role: auth.Role(role),
+		Claims: trustrule.Conditions{"sub": marked("claim")}})
+	err4 := directory.Providers{Directory: a.Directory}.Set(ctx, a.principal, audit.Origin{}, "", directory.Provider{
+		Issuer: "https://127.0.0.1:1", Secret: stolen + "client secret", Settings: identities.Settings{ClientID: marked("client"),
+			Name: marked("provider"), Disabled: true, Claims: map[string]string{identities.ClaimGroups: marked("groups")},
+			DefaultTeams: []string{team.UID}}})
+	a.uids["/console/roles/{uid}"], a.uids["/console/teams/{uid}"], a.uids["/console/trust-rules/{uid}"] = role, team.UID, rule.UID
+	return errors.Join(err, err2, err3, err4)
 }
 
 // setHealth stores the result of a check that a registry filled with markup.
@@ -345,7 +368,8 @@ var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example
 	"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email},
 	"expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)}, "until": {time.Now().AddDate(0, 0, 9).Format("2006-01-02T15:04")},
 	"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"},
-	"confirm": {"true"}}
+	"confirm": {"true"}, "role.admin": {"true"}, "permission.registry.get": {"true"}, "issuer": {"https://issuer.example.com"},
+	"clientId": {"forged"}, "audience": {"forged"}, "claims": {"sub=forged"}}
 
 func TestForgedRequestsOfAMember(t *testing.T) {
 	a := mustAttacked(t)
@@ -418,8 +442,13 @@ func (a *attacked) state(t *testing.T) string {
 	listed, _, err5 := a.Registries.List(ctx, p, "", registries.Summary{}, nil)
 	channels, err6 := a.Alerts.Channels.List(ctx, a.channels)
 	sessions, err7 := a.Auth.Sessions.List(ctx, p)
-	text, err8 := json.MarshalIndent([]any{users, projects, keys, registry, listed, channels, len(sessions)}, "", " ")
-	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8); err != nil {
+	defined, err9 := a.Roles.List(ctx, p)
+	teams, _, err10 := directory.Teams{Directory: a.Directory}.List(ctx, p, "", "")
+	provider, err11 := directory.Providers{Directory: a.Directory}.Provider(ctx, p, "")
+	rules, err12 := directory.Trusts{Directory: a.Directory}.List(ctx, p, "")
+	text, err8 := json.MarshalIndent([]any{users, projects, keys, registry, listed, channels, len(sessions), defined, teams, provider,
+		rules}, "", " ")
+	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, err12); err != nil {
 		t.Fatal(err)
 	}
 	return string(text)

@@ -8,6 +8,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -23,9 +24,11 @@ import (
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -36,6 +39,7 @@ type Config struct {
 	SSO         *federation.SSO // nil: no logins by identity providers
 	Devices     *federation.Devices
 	Directory   *directory.Directory
+	Roles       *roles.Roles
 	Registries  *registries.Service
 	Checks      *checks.Service
 	Watch       *watch.Service
@@ -100,12 +104,13 @@ func (s *Console) routes() []route {
 	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
 	projects := projectHandlers{s.Directory}
-	users := userHandlers{s.Directory}
+	users := userHandlers{s.Directory, s.Roles}
 	records := auditHandlers{s.Directory}
 	settings := settingsHandlers{s.Directory, s.Settings}
 	account := accountHandlers{s.Auth}
 	manual := docsHandlers{s.Auth.Authenticator}
-	return []route{
+	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, SSO: s.SSO})
+	return slices.Concat([]route{
 		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
 		{method: "GET", path: pathSSO, handle: logins.beginSSO, anonymous: true},
@@ -174,12 +179,12 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathUsers, handle: users.listUsers, label: "Users", icon: "users", permission: access.ReadUsers},
 		{method: "GET", path: pathUsers + "/new", handle: users.newUser, permission: access.CreateUsers},
 		{method: "POST", path: pathUsers + "/new", handle: users.createUser},
-		{method: "GET", path: pathUsers + "/{uid}", handle: users.showUser, permission: access.ChangeUsers},
+		{method: "GET", path: pathUsers + "/{uid}", handle: users.showUser, permission: access.ReadUsers},
 		{method: "POST", path: pathUsers + "/{uid}", handle: users.changeUser("userSaved",
 			func(p *userPage) *forms.Form { return p.Details },
 			users.updateUser)},
 		{method: "POST", path: pathUsers + "/{uid}/role", handle: users.changeUser("roleSet",
-			func(p *userPage) *forms.Form { return p.Role },
+			func(p *userPage) *forms.Form { return p.Roles },
 			users.setRole)},
 		{method: "POST", path: pathUsers + "/{uid}/projects",
 			handle: users.changeUser("projectsSet", func(p *userPage) *forms.Form { return p.Projects }, users.setProjects)},
@@ -189,7 +194,7 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathUsers + "/{uid}/enable", handle: users.enableUser},
 		{method: "GET", path: pathUsers + "/{uid}/delete", handle: users.confirmDeleteUser, permission: access.DeleteUsers},
 		{method: "POST", path: pathUsers + "/{uid}/delete", handle: users.deleteUser},
-
+	}, ofPeople, []route{
 		{method: "GET", path: pathAudit, handle: records.listAudits, label: "Audit log", icon: "audit"},
 		{method: "GET", path: pathAudit + ".csv", handle: records.exportAudits},
 		{method: "GET", path: pathAudit + "/{uid}", handle: records.showAudit},
@@ -205,7 +210,19 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathDocs, handle: manual.showDocs, anonymous: true, label: "API reference", icon: "docs"},
 		{method: "GET", path: pathDocs + "/{group}", handle: manual.showDocsGroup, anonymous: true},
 		{method: "GET", path: "/console/docs", handle: func(c *call) error { return c.redirect(pathDocs, "") }, anonymous: true},
+	})
+}
+
+// peopleRoutes returns the routes of the pages of that package.
+func peopleRoutes(pages people.Pages) (all []route) {
+	for _, page := range pages.All() {
+		all = append(all, route{method: page.Method, path: page.Path, label: page.Label, icon: page.Icon, permission: page.Permission,
+			maxBody: page.MaxBody, handle: func(c *call) error {
+				return page.Handle(people.Call{Request: c.Request, Principal: c.principal, Origin: c.origin, Show: c.show,
+					ShowAgain: c.showAgain, Redirect: c.redirect})
+			}})
 	}
+	return all
 }
 
 // New returns the console.

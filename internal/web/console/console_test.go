@@ -29,6 +29,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -75,7 +76,8 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
 	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
-	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0), Directory: people,
+	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0),
+		Directory: people, Roles: roles.New(db, time.Now),
 		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
 		Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),

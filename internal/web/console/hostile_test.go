@@ -14,7 +14,8 @@ import (
 
 // formFields are the names of all fields of forms and addresses.
 var formFields = []string{"org", "emailId", "email", "password", "currentPassword", "newPassword", "user", "name", "firstName", "lastName",
-	"role", "projects", "expiresAt",
+	"role", "role.admin", "projects", "expiresAt", "description", "inProjects", "permission.registry.get", "users", "issuer", "clientId",
+	"clientSecret", "scopes", "emailDomains", "claim.groups", "defaultTeams", "enabled", "audience", "claims", "reusable", "keys",
 	"endpoint", "basePath", "baseContentPath", "providerType", "authType", "username", "token", "ca", "certificate", "key", "next", "theme",
 	"notice", "filter", "report", "version", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey",
 	"page", "sort", "health", "continue", "history", "repository"}
@@ -81,10 +82,16 @@ func TestHostileFields(t *testing.T) {
 	cookie := w.mustLogin()
 	project := linkChannel.FindStringSubmatch(w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String())[1]
 	for path, valid := range map[string]url.Values{
-		pathUsers + "/new": {"emailId": {"a@acme.example"}, "name": {"n"}, "firstName": {"f"}, "lastName": {"l"}, "role": {"member"},
+		pathUsers + "/new": {"emailId": {"a@acme.example"}, "name": {"n"}, "firstName": {"f"}, "lastName": {"l"},
 			"projects": {"Default"}, "password": {password}},
 		pathProjects + "/new": {"name": {"p"}},
-		pathKeys + "/new":     {"name": {"k"}, "expiresAt": {"2099-01-01"}, "user": {email}},
+		"/console/roles/new":  {"name": {"r"}, "description": {"d"}, "permission.registry.get": {"true"}},
+		"/console/teams/new":  {"name": {"t"}, "users": {email}, "projects": {"Default"}},
+		"/console/identity-provider": {"issuer": {"https://127.0.0.1:1"}, "clientId": {"c"}, "clientSecret": {"s"}, "name": {"n"},
+			"scopes": {"email"}, "emailDomains": {"example.com"}, "claim.groups": {"groups"}, "defaultTeams": {"t"}, "ca": {"c"}},
+		"/console/trust-rules/new": {"name": {"t"}, "issuer": {"https://127.0.0.1:1"}, "audience": {"a"}, "claims": {"sub=x"},
+			"role": {"member"}, "projects": {"Default"}, "ca": {"c"}, "keys": {"k"}},
+		pathKeys + "/new": {"name": {"k"}, "expiresAt": {"2099-01-01"}, "user": {email}},
 		pathNewRegistry: {"name": {"r"}, "endpoint": {"https://registry.example"}, "basePath": {"b"}, "baseContentPath": {"c"},
 			"providerType": {"helm"},
 			"authType":     {"basic"}, "username": {"u"}, "password": {"p"}, "ca": {"c"}, "certificate": {"c"}, "key": {"k"}},

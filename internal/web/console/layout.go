@@ -1,14 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
 // layout returns what is around a page.
 func (c *call) layout(title string, data any) views.Layout {
-	v := views.Layout{Title: title, Principal: c.principal, Notice: notices[c.URL.Query().Get("notice")], Data: data, Here: pathOverview}
+	v := views.Layout{Title: title, Principal: c.principal, Notice: noticeOf(c.URL.Query().Get("notice")), Data: data, Here: pathOverview}
 	if theme := c.cookie(themeCookie); themes[theme] {
 		v.Theme = theme
 	}
@@ -18,6 +20,7 @@ func (c *call) layout(title string, data any) views.Layout {
 	if c.principal.UserUID == "" {
 		return v
 	}
+	v.Role = c.roleNames()
 	for _, r := range c.console.nav {
 		if r.permission == "" || c.principal.CanAnywhere(r.permission) {
 			target := strings.TrimSuffix(r.path, "{$}")
@@ -26,6 +29,20 @@ func (c *call) layout(title string, data any) views.Layout {
 	}
 	return v
 }
+
+// roleNames returns the roles of the caller, with the names of those that its organization defines.
+func (c *call) roleNames() string {
+	if !c.principal.Role.HasCustom() {
+		return people.Known{}.Names(c.principal.Role)
+	}
+	known, err := people.ReadKnown(c.Context(), c.console.Roles, c.principal)
+	if err != nil {
+		return "" // the page itself may still be shown
+	}
+	return known.Names(c.principal.Role)
+}
+
+func noticeOf(name string) string { return cmp.Or(notices[name], people.Notices[name]) }
 
 // isWithin reports whether a page is that of the navigation's entry, or below it.
 func isWithin(page, entry string) bool {
@@ -53,7 +70,7 @@ var notices = map[string]string{
 
 	"userCreated":     "The user is created.",
 	"userSaved":       "The user is saved.",
-	"roleSet":         "The role is set.",
+	"roleSet":         "The roles are set.",
 	"projectsSet":     "The projects are set.",
 	"userPasswordSet": "The password is set. The sessions of the user have ended.",
 	"userDisabled":    "The user is disabled. Its sessions have ended.",

@@ -2,8 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +9,9 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -19,21 +19,29 @@ import (
 const pathUsers = "/console/users"
 
 type usersPage struct {
-	Filter               filter
-	Users                []directory.User
-	Pager                views.Pager
-	Empty                views.Empty
-	MayCreate, MayChange bool
+	people.Known
+	Filter    filter
+	Users     []directory.User
+	Pager     views.Pager
+	Empty     views.Empty
+	MayCreate bool
 }
 
 // userHandlers has the pages of users.
-type userHandlers struct{ directory *directory.Directory }
+type userHandlers struct {
+	directory *directory.Directory
+	roles     *roles.Roles
+}
 
 // listUsers is GET /console/users.
 func (h userHandlers) listUsers(c *call) (err error) {
-	page := usersPage{Filter: c.newFilter("Email or name contains", pathUsers),
-		MayCreate: c.principal.Can(access.CreateUsers), MayChange: c.principal.Can(access.ChangeUsers),
-		Empty: views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
+	known, err := h.known(c)
+	if err != nil {
+		return err
+	}
+	page := usersPage{Known: known, Filter: c.newFilter("Email or name contains", pathUsers),
+		MayCreate: c.principal.Can(access.CreateUsers),
+		Empty:     views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
 		return h.directory.ListUsers(c.Context(), c.principal, "", after)
 	}, func(u directory.User) bool { return page.Filter.matches(u.Email, page.FullName(u), u.Name) })
@@ -41,6 +49,10 @@ func (h userHandlers) listUsers(c *call) (err error) {
 		return err
 	}
 	return c.show("users.html", "Users", page)
+}
+
+func (h userHandlers) known(c *call) (people.Known, error) {
+	return people.ReadKnown(c.Context(), h.roles, c.principal)
 }
 
 // FullName returns the first and last name, or the name where there is neither.
@@ -57,96 +69,38 @@ func userFields(u directory.User) []forms.Field {
 	}
 }
 
-func roleField(role auth.Role) forms.Field {
-	var options []forms.Option
-	var explained []string
-	none := access.Definition{Role: access.None, Description: "Only what roles in projects grant."}
-	for _, d := range append(slices.Clone(access.BuiltIn), none) {
-		options = append(options, forms.Options(string(d.Role), string(d.Role))...)
-		explained = append(explained, string(d.Role)+": "+d.Description)
-	}
-	if !slices.Contains(access.Assignable(), role) { // several, which only the API and the command line give
-		options = append(options, forms.Options(string(role), strings.ReplaceAll(string(role), " ", ", "))...)
-	}
-	return forms.Field{Name: "role", Label: "Role", Type: "select", Value: string(role),
-		Hint: strings.Join(explained, " "), Options: options}
-}
-
-func projectsField(projects []directory.Project, roles map[string]auth.Role) forms.Field {
-	names := make([]string, len(projects))
-	for i, p := range projects {
-		names[i] = p.Name
-		if role := roles[p.UID]; role != auth.RoleMember {
-			names[i] += ": " + string(role)
-		}
-	}
-	return forms.Field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(names, "\n"),
-		Hint: "Names of existing projects, one on each line, with the role in it after a colon, as in Staging: viewer. " +
-			"Roles in projects: " + access.Choices(access.InProjects()) + ". A member sees only these projects and their alerts."}
-}
-
-// sentProjects returns the projects that were entered, with the roles in them.
-func sentProjects(c *call) (projects []directory.ProjectRole) {
-	for line := range strings.Lines(c.PostFormValue("projects")) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		sent := directory.ProjectRole{Project: line}
-		if at := strings.LastIndex(line, ":"); at > 0 {
-			role := access.Of(strings.Fields(line[at+1:])...)
-			if access.Problem(role, access.InProjects()) == "" { // else the colon is part of the name
-				sent = directory.ProjectRole{Project: strings.TrimSpace(line[:at]), Role: role}
-			}
-		}
-		projects = append(projects, sent)
-	}
-	return projects
-}
-
-// namedProjects returns a fault whose problems of single projects are one problem of the field that lists them.
-func namedProjects(err error, projects []directory.ProjectRole) error {
-	if fault.KindOf(err) != fault.Invalid {
-		return err
-	}
-	var problems []fault.Field
-	var unknown []string
-	for _, p := range fault.Visible(err).Fields {
-		var i int
-		if n, _ := fmt.Sscanf(p.Field, "projects[%d]", &i); n == 1 && i < len(projects) {
-			unknown = append(unknown, projects[i].Project)
-		} else {
-			problems = append(problems, p)
-		}
-	}
-	if len(unknown) > 0 {
-		problems = append(problems, fault.Field{Field: "projects",
-			Problem: "must exist in your organization, unlike " + strings.Join(unknown, ", ")})
-	}
-	return fault.InvalidFields(problems...)
-}
+const roleHint = "What the user may do in the organization. Without a role, it has only what its roles in projects and teams grant."
 
 const titleNewUser = "Create a user"
 
-func newUserForm() *forms.Form {
+func newUserForm(known people.Known) *forms.Form {
 	password := forms.Field{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password",
 		Hint: auth.PasswordHint + " Without a password, the user cannot log in until an administrator sets one."}
-	return forms.New("Create", pathUsers+"/new", append(userFields(directory.User{}), roleField(auth.RoleMember), projectsField(nil, nil),
-		password)...)
+	return forms.New("Create", pathUsers+"/new", append(userFields(directory.User{}), known.Field(auth.RoleMember, roleHint),
+		known.ProjectsField(nil, nil), password)...)
 }
 
 // newUser is GET /console/users/new.
 func (h userHandlers) newUser(c *call) error {
-	return c.showForm(titleNewUser, newUserForm())
+	known, err := h.known(c)
+	if err != nil {
+		return err
+	}
+	return c.showForm(titleNewUser, newUserForm(known))
 }
 
 // createUser is POST /console/users/new.
 func (h userHandlers) createUser(c *call) error {
-	projects, password := sentProjects(c), secret.String(c.PostFormValue("password"))
+	known, err := h.known(c)
+	if err != nil {
+		return err
+	}
+	projects, password := known.SentProjects(c), secret.String(c.PostFormValue("password"))
 	created, err := h.directory.CreateUser(c.Context(), c.principal, c.origin,
 		directory.NewUser{Email: c.PostFormValue("emailId"), PersonName: sentName(c),
-			Password: password, WithoutPassword: password == "", Role: auth.Role(c.PostFormValue("role")), Projects: projects})
+			Password: password, WithoutPassword: password == "", Role: known.Sent(c), Projects: projects})
 	if err != nil {
-		return c.showFormAgain(namedProjects(err, projects), titleNewUser, newUserForm())
+		return c.showFormAgain(people.ProjectProblems(err, projects), titleNewUser, newUserForm(known))
 	}
 	return c.redirect(pathOf(pathUsers, created.UID), "userCreated")
 }
@@ -156,11 +110,13 @@ func sentName(c *call) directory.PersonName {
 		LastName: c.PostFormValue("lastName")}
 }
 
-// userPage is a user with a form for each part that the API changes separately.
+// userPage is a user with a form for each part that the API changes separately. A form is nil for a caller who may not use it.
 type userPage struct {
+	people.Known
 	directory.UserWithProjects
-	Details, Role, Projects, Password *forms.Form
-	Self                              bool // the user is the caller, who may not change all of it
+	Details, Roles, Projects, Password *forms.Form
+	Self                               bool // the user is the caller, who may not change all of it
+	MayDisable, MayDelete              bool
 }
 
 // Path returns the address of the page, or of an action on its user.
@@ -168,17 +124,26 @@ func (p userPage) Path(action ...string) string { return pathOf(pathUsers, p.UID
 
 // userPage reads the user of the address.
 func (h userHandlers) userPage(c *call) (*userPage, error) {
-	if err := c.principal.May(access.ChangeUsers); err != nil {
+	user, err := h.directory.User(c.Context(), c.principal, userOf(c))
+	if err != nil {
 		return nil, err
 	}
-	user, err := h.directory.User(c.Context(), c.principal, userOf(c))
-	page := &userPage{UserWithProjects: user, Self: user.UID == c.principal.UserUID}
-	page.Details = forms.New("Save", page.Path(), userFields(user.User)...)
-	page.Role = forms.New("Set the role", page.Path("role"), roleField(user.Role))
-	page.Projects = forms.New("Set the projects", page.Path("projects"), projectsField(user.Projects, user.ProjectRoles))
-	page.Password = forms.New("Set the password", page.Path("password"),
-		forms.Field{Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password",
-			Hint: auth.PasswordHint + " All sessions of the user end.", Required: true})
+	known, err := h.known(c)
+	p := c.principal
+	page := &userPage{Known: known, UserWithProjects: user, Self: user.UID == p.UserUID, MayDelete: p.Can(access.DeleteUsers)}
+	page.MayDisable = !page.Self && p.Can(access.DisableUsers)
+	if p.Can(access.ChangeUsers) {
+		page.Details = forms.New("Save", page.Path(), userFields(user.User)...)
+		page.Projects = forms.New("Set the projects", page.Path("projects"), known.ProjectsField(user.Projects, user.ProjectRoles))
+	}
+	if p.Can(access.ChangeUsers) && !page.Self {
+		page.Roles = forms.New("Set the roles", page.Path("role"), known.Field(user.Role, roleHint))
+	}
+	if p.Can(access.SetPasswords) && !page.Self {
+		page.Password = forms.New("Set the password", page.Path("password"),
+			forms.Field{Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password",
+				Hint: auth.PasswordHint + " All sessions of the user end.", Required: true})
+	}
 	return page, err
 }
 
@@ -202,7 +167,7 @@ func (h userHandlers) changeUser(notice string, formOf func(*userPage) *forms.Fo
 			return c.redirect(pathOf(pathUsers, c.PathValue("uid")), notice)
 		}
 		page, readErr := h.userPage(c)
-		if readErr != nil { // a member, or a user that does not exist: err says so too
+		if readErr != nil || formOf(page) == nil { // a member, or a user that does not exist: err says so too
 			return err
 		}
 		formOf(page).Refuse(c, err)
@@ -220,12 +185,20 @@ func (h userHandlers) updateUser(c *call) error {
 }
 
 func (h userHandlers) setRole(c *call) error {
-	return h.directory.SetRole(c.Context(), c.principal, c.origin, userOf(c), auth.Role(c.PostFormValue("role")), true)
+	known, err := h.known(c)
+	if err != nil {
+		return err
+	}
+	return h.directory.SetRole(c.Context(), c.principal, c.origin, userOf(c), known.Sent(c), true)
 }
 
 func (h userHandlers) setProjects(c *call) error {
-	projects := sentProjects(c)
-	return namedProjects(h.directory.SetProjects(c.Context(), c.principal, c.origin, userOf(c), projects), projects)
+	known, err := h.known(c)
+	if err != nil {
+		return err
+	}
+	projects := known.SentProjects(c)
+	return people.ProjectProblems(h.directory.SetProjects(c.Context(), c.principal, c.origin, userOf(c), projects), projects)
 }
 
 func (h userHandlers) setPassword(c *call) error {

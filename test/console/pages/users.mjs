@@ -8,6 +8,7 @@ const list = "/console/users";
 accessible("the list of users", "admin", list);
 accessible("the form of a new user", "admin", list + "/new");
 
+const chosen = (page) => page.locator("[name^='role.']:checked").evaluateAll((boxes) => boxes.map(({ name }) => name.replace("role.", "")));
 const click = (page, name) => page.getByRole("button", { name, exact: true }).click();
 
 for (const javaScriptEnabled of [true, false]) {
@@ -40,10 +41,12 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("First name").fill("Augusta");
     await click(page, "Save");
     await page.getByText("The user is saved.").waitFor();
-    await page.getByLabel("Role").selectOption("admin");
-    await click(page, "Set the role");
-    await page.getByText("The role is set.").waitFor();
-    assert.equal(await page.getByLabel("Role").inputValue(), "admin");
+    await page.getByLabel("member").uncheck();
+    await page.getByLabel("admin").check();
+    await page.getByLabel("auditor").check();
+    await click(page, "Set the roles");
+    await page.getByText("The roles are set.").waitFor();
+    assert.deepEqual(await chosen(page), ["admin", "auditor"]);
     await page.getByLabel("Projects").fill("");
     await click(page, "Set the projects");
     await page.getByText("The projects are set.").waitFor();
@@ -54,7 +57,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("Email or name").fill("augusta <b>LOVE");
     await click(page, "Filter");
     const row = page.getByRole("row", { name: "renamed" + email });
-    assert.match(await row.textContent(), /Augusta <b>Lovelace<\/b>adminenablednever/);
+    assert.match(await row.textContent(), /Augusta <b>Lovelace<\/b>admin, auditorenablednever/);
     await row.getByRole("link").click();
     await page.getByRole("link", { name: "Delete the user" }).click();
     if (javaScriptEnabled) await assertAccessible(page);
@@ -99,11 +102,11 @@ test("the own user", async (t) => {
   await page.goto(list);
   await page.getByRole("link", { name: service.admin.email, exact: true }).click();
   await page.getByText("This is your own user.").waitFor();
-  for (const name of ["Set the role", "Set the password", "Disable the user"]) {
+  for (const name of ["Set the roles", "Set the password", "Disable the user"]) {
     assert.equal(await count(page.getByRole("button", { name })), 0, name);
   }
   const path = new URL(page.url()).pathname;
-  for (const [action, form] of [["role", { role: "member" }], ["password", { password: "four kites above the dunes" }], ["disable", {}]]) {
+  for (const [action, form] of [["role", { "role.member": "true" }], ["password", { password: "four kites above the dunes" }], ["disable", {}]]) {
     assert.equal((await page.request.post(`${path}/${action}`, { form })).status(), 403, action);
   }
 });
@@ -143,7 +146,7 @@ test("a member has no page of users", async (t) => {
     await page.getByText("Ask an administrator of your organization for it.").waitFor();
   }
   await assertAccessible(page);
-  const forged = { emailId: "forged@acme.example", role: "admin", projects: "Default", password: "four kites above the dunes" };
+  const forged = { emailId: "forged@acme.example", "role.admin": "true", projects: "Default", password: "four kites above the dunes" };
   for (const action of ["", "/role", "/projects", "/password", "/disable", "/enable", "/delete"]) {
     assert.equal((await page.request.post(path + action, { form: forged })).status(), 403, action);
   }

@@ -4,6 +4,7 @@ package forms
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,11 +22,13 @@ type Form struct {
 	Multipart      bool     // has a field for a file
 }
 
-// Field is an input. Type is that of HTML, or textarea, select or checkbox. A password has no value in a page.
+// Field is an input. Type is that of HTML, or textarea, select, checkbox or checkboxes. A password has no value in a page. That of
+// checkboxes has the values of the chosen options, separated by spaces; each is sent as a field of its own.
 type Field struct {
 	Name, Label, Type, Value, Hint, Autocomplete string
 
 	Path     string // by which the domain names it, if not by Name
+	Key      string // of its id, where several fields have the name
 	Options  []Option
 	Rows     int
 	Types    string // classes of the types of authentication that the field belongs to; empty: all
@@ -35,15 +38,31 @@ type Field struct {
 	Error    string // what is wrong with the value
 }
 
-// Option is one of a select.
-type Option struct{ Value, Label string }
+// Option is one of a select, or of checkboxes.
+type Option struct{ Value, Label, Hint string }
 
 // Options returns options of values and labels, in turn.
 func Options(pairs ...string) (all []Option) {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		all = append(all, Option{pairs[i], pairs[i+1]})
+		all = append(all, Option{Value: pairs[i], Label: pairs[i+1]})
 	}
 	return all
+}
+
+// Chosen reports whether one of the checkboxes is chosen.
+func (f Field) Chosen(value string) bool { return slices.Contains(strings.Fields(f.Value), value) }
+
+// Box is the name of one of the checkboxes.
+func (f Field) Box(value string) string { return f.Name + "." + value }
+
+// SentBoxes returns the values of the checkboxes that a browser sent.
+func (f Field) SentBoxes(values Values) (sent []string) {
+	for _, option := range f.Options {
+		if values.PostFormValue(f.Box(option.Value)) == "true" {
+			sent = append(sent, option.Value)
+		}
+	}
+	return sent
 }
 
 // Values are those that a browser sent.
@@ -75,7 +94,7 @@ func Truth(is bool) string {
 func (f Field) path() string { return cmp.Or(f.Path, f.Name) }
 
 // ID is the id of the input.
-func (f Field) ID() string { return "field-" + f.Name }
+func (f Field) ID() string { return "field-" + cmp.Or(f.Key, f.Name) }
 
 // Hidden reports whether the value must not be in a page.
 func (f Field) Hidden() bool { return f.Secret || f.Type == "password" }
@@ -85,6 +104,8 @@ func (f *Form) Sent(values Values) *Form {
 	for i := range f.Fields {
 		one, value := &f.Fields[i], values.PostFormValue(f.Fields[i].Name)
 		switch {
+		case one.Type == "checkboxes":
+			one.Value = strings.Join(one.SentBoxes(values), " ")
 		case !one.Hidden():
 			one.Value = value
 		case value != "":

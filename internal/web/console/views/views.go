@@ -105,6 +105,7 @@ type Layout struct {
 	Title     string
 	Nav       []NavEntry
 	Principal auth.Principal // the zero value without a session
+	Role      string         // of the principal, by its name
 	Notice    string
 	Theme     string // "" for that of the system
 	Here      string // the address of the page, for forms that lead back to it

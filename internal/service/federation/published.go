@@ -1,0 +1,74 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
+	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// Published is what an identity provider publishes of itself. UserInfo and Logout may be empty.
+type Published struct{ Authorization, Token, UserInfo, Logout string }
+
+// testPause is the shortest time between two tests that ask a provider.
+const testPause = 3 * time.Second
+
+// Test asks the identity provider of an organization for what a login needs: its configuration and its keys. A disabled one is asked too.
+// A failure says why it cannot be used, to those who set it.
+//
+// Faults: NotFound without a provider.
+func (s *SSO) Test(ctx context.Context, orgUID string) (published Published, failure string, err error) {
+	stored, err := store.Read(ctx, s.service.db, func(tx *store.Tx) (identities.Provider, error) {
+		return tx.Identities.Provider(ctx, orgUID)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return published, "", fault.ResourceNotFound("The organization has no identity provider.")
+	}
+	if err != nil {
+		return published, "", fault.Wrap("test the identity provider", err)
+	}
+	from, issuers := s.issuerOf(stored), s.service.issuers
+	fresh := issuers.get(from)
+	if fresh.tried.IsZero() || issuers.now().Sub(fresh.tried) >= testPause {
+		fresh = issuers.fetch(ctx, from)
+	}
+	if fresh.err != nil {
+		return published, failureOf(fresh.err), nil
+	}
+	p, err := s.provider(ctx, stored)
+	if err != nil {
+		return published, failureOf(err), nil
+	}
+	return Published{p.Authorization, p.Config.Endpoint.TokenURL, p.UserInfo, p.Logout}, "", nil
+}
+
+// statusError is how the OpenID Connect library begins the error of a status.
+var statusError = lazyregexp.New(`^read its configuration: ([1-5][0-9]{2}) `)
+
+// failureOf describes why a provider cannot be used, without anything of a response: the issuer may be any server that this one reaches.
+func failureOf(err error) string {
+	text := err.Error()
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err.Error()
+	}
+	if status := statusError.Get().FindStringSubmatch(text); status != nil {
+		return "its configuration at /.well-known/openid-configuration is not there: the response is HTTP " + status[1]
+	}
+	for part, meaning := range map[string]string{
+		"did not match the issuer": "its configuration names another issuer: both must be equal to the letter",
+		"read its keys":            "its keys at jwks_uri cannot be read",
+		"authorization_endpoint":   "its authorization_endpoint is not a URL with https",
+		"token_endpoint":           "its token_endpoint is not a URL that this service may use",
+	} {
+		if strings.Contains(text, part) {
+			return meaning
+		}
+	}
+	return "its configuration at /.well-known/openid-configuration cannot be read"
+}

@@ -1,0 +1,194 @@
+package people
+
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+)
+
+const pathTeams = "/console/teams"
+
+const maxTeam = 1 << 20 // bytes of a form with the addresses of 2,000 users
+
+// teamHandlers has the pages of teams.
+type teamHandlers struct {
+	teams directory.Teams
+	roles *roles.Roles
+}
+
+func (h teamHandlers) pages() []Page {
+	return []Page{
+		{Method: "GET", Path: pathTeams, Handle: h.list, Label: "Teams", Icon: "teams", Permission: access.ReadTeams},
+		{Method: "GET", Path: pathTeams + "/new", Handle: h.showNew, Permission: access.CreateTeams},
+		{Method: "POST", Path: pathTeams + "/new", Handle: h.create, MaxBody: maxTeam},
+		{Method: "GET", Path: pathTeams + "/{uid}", Handle: h.show, Permission: access.ReadTeams},
+		{Method: "POST", Path: pathTeams + "/{uid}", Handle: h.update, MaxBody: maxTeam},
+		{Method: "GET", Path: pathTeams + "/{uid}/delete", Handle: h.confirmDelete, Permission: access.DeleteTeams},
+		{Method: "POST", Path: pathTeams + "/{uid}/delete", Handle: h.delete},
+	}
+}
+
+type teamsPage struct {
+	Known
+	Teams     []directory.Team
+	MayCreate bool
+}
+
+// list is GET /console/teams. An organization has at most 500.
+func (h teamHandlers) list(c Call) error {
+	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
+	page := teamsPage{Known: known, MayCreate: c.Principal.Can(access.CreateTeams)}
+	for more, after := true, ""; more && err == nil; {
+		var next []directory.Team
+		if next, more, err = h.teams.List(c.Context(), c.Principal, "", after); len(next) > 0 {
+			after = next[len(next)-1].Name
+		}
+		page.Teams = append(page.Teams, next...)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Show("teams.html", "Teams", page)
+}
+
+// teamPage is a team, and a form for who may change it.
+type teamPage struct {
+	Known
+	directory.Team
+	Form      *forms.Form // nil for a caller who may not change it
+	MayDelete bool
+}
+
+// Path returns the address of the page, or of an action on its team.
+func (p teamPage) Path(action ...string) string { return pathOf(pathTeams, p.UID, action...) }
+
+func (h teamHandlers) page(c Call) (teamPage, error) {
+	team, err := h.teams.Get(c.Context(), c.Principal, teamOf(c))
+	if err != nil {
+		return teamPage{}, err
+	}
+	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
+	page := teamPage{Known: known, Team: team, MayDelete: c.Principal.Can(access.DeleteTeams)}
+	if c.Principal.Can(access.ChangeTeams) {
+		page.Form = teamForm("Save", page.Path(), known, team)
+	}
+	return page, err
+}
+
+func teamOf(c Call) directory.TeamRef { return directory.TeamRef{Team: c.PathValue("uid")} }
+
+const titleNewTeam = "Create a team"
+
+func teamForm(button, action string, known Known, team directory.Team) *forms.Form {
+	emails := make([]string, len(team.Users))
+	for i, user := range team.Users {
+		emails[i] = user.Email
+	}
+	projects := known.ProjectsField(team.Projects, team.ProjectRoles)
+	return forms.New(button, action,
+		forms.Field{Name: "name", Label: "Name", Value: team.Name, Required: true,
+			Hint: "A group of the identity provider with exactly this name is the team."},
+		forms.Field{Name: "users", Label: "Users", Type: "textarea", Value: strings.Join(emails, "\n"),
+			Hint: "Email addresses of users, one on each line."},
+		known.Field(team.Role, "What the users of the team may do in the organization, in addition to their own roles. None is possible."),
+		projects)
+}
+
+// sentTeam returns the team that was entered.
+func sentTeam(c Call, known Known) (directory.TeamChange, []directory.ProjectRole) {
+	name, users := c.PostFormValue("name"), lines(c.PostFormValue("users"))
+	role, projects := auth.Role(""), known.SentProjects(c)
+	if sent := known.Sent(c); sent != access.None {
+		role = sent
+	}
+	return directory.TeamChange{Name: &name, Users: &users, Role: &role, Projects: &projects}, projects
+}
+
+// lines returns the lines of a text without empty ones.
+func lines(text string) []string {
+	list := []string{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// showNew is GET /console/teams/new.
+func (h teamHandlers) showNew(c Call) error {
+	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
+	if err != nil {
+		return err
+	}
+	return c.showForm(titleNewTeam, teamForm("Create", pathTeams+"/new", known, directory.Team{}))
+}
+
+// create is POST /console/teams/new.
+func (h teamHandlers) create(c Call) error {
+	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
+	if err != nil {
+		return err
+	}
+	input, projects := sentTeam(c, known)
+	created, err := h.teams.Create(c.Context(), c.Principal, c.Origin, "", input)
+	if err != nil {
+		return c.showFormAgain(ProjectProblems(err, projects), titleNewTeam, teamForm("Create", pathTeams+"/new", known, directory.Team{}))
+	}
+	return c.Redirect(pathOf(pathTeams, created.UID), "teamCreated")
+}
+
+// show is GET /console/teams/{uid}.
+func (h teamHandlers) show(c Call) error {
+	page, err := h.page(c)
+	if err != nil {
+		return err
+	}
+	return c.Show("team.html", page.Name, page)
+}
+
+// update is POST /console/teams/{uid}.
+func (h teamHandlers) update(c Call) error {
+	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
+	if err != nil {
+		return err
+	}
+	input, projects := sentTeam(c, known)
+	err = h.teams.Change(c.Context(), c.Principal, c.Origin, teamOf(c),
+		func(directory.Team) (directory.TeamChange, error) { return input, nil })
+	if err == nil {
+		return c.Redirect(pathOf(pathTeams, c.PathValue("uid")), "teamSaved")
+	}
+	page, errRead := h.page(c)
+	if errRead != nil || page.Form == nil {
+		return err
+	}
+	err = ProjectProblems(err, projects)
+	page.Form.Refuse(c, err)
+	return c.ShowAgain(err, "team.html", page.Name, page)
+}
+
+// confirmDelete is GET /console/teams/{uid}/delete.
+func (h teamHandlers) confirmDelete(c Call) error {
+	uid := c.PathValue("uid")
+	name := ""
+	if team, err := h.teams.Get(c.Context(), c.Principal, teamOf(c)); err == nil {
+		name = " " + team.Name
+	} else if c.Principal.Can(access.ReadTeams) {
+		return err
+	}
+	return c.confirm(confirmation{Question: "Delete the team" + name + "?", Text: "Its members stay users, without its roles.",
+		Action: pathOf(pathTeams, uid, "delete"), Button: "Delete the team", Cancel: pathTeams})
+}
+
+// delete is POST /console/teams/{uid}/delete.
+func (h teamHandlers) delete(c Call) error {
+	if err := h.teams.Delete(c.Context(), c.Principal, c.Origin, teamOf(c)); err != nil {
+		return err
+	}
+	return c.Redirect(pathTeams, "teamDeleted")
+}
