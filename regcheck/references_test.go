@@ -125,7 +125,8 @@ func TestReferencesAreBounded(t *testing.T) {
 
 	g = regchecktest.Start(t, "blobs-many")
 	c, d = mustRow(t, g, withReferences(goodLogin, "", "charts/nginx:40", "charts/nginx:9000"))
-	if report, err = c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil || !report.Valid || len(g.Dials()) > 6 {
+	// 32 blobs are asked for. On a busy machine net/http dials for a request that is then sent over a connection that another one left.
+	if report, err = c.Check(t.Context(), regcheck.MustParse(t, d), nil); err != nil || !report.Valid || len(g.Dials()) > 16 {
 		t.Errorf("%s %v with the connections %v", outcomeLine(report, err), err, g.Dials())
 	}
 }

@@ -98,7 +98,8 @@ type attack struct {
 
 func beginAttack(t testing.TB, flags ...string) attack {
 	t.Helper()
-	server := instance.Start(t, instance.Options{Flags: append(flags, "--metrics-listen", "127.0.0.1:0"), Insecure: true})
+	server := instance.Start(t, instance.Options{Flags: append(flags, "--metrics-listen", "127.0.0.1:0"), Insecure: true,
+		Env: []string{goMemory}})
 	client := newCustomer(t, server)
 	return attack{server, client, holds(t, server)}
 }
