@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// The version of a chart in an OCI registry is the tag that is checked, as Helm, Flux and Argo CD take it. Ranges have no tag.
+// The version of a chart in an OCI registry is the tag that is checked, as Helm, Flux and Argo CD take it. A range stays one.
 func TestVersionsOfCharts(t *testing.T) {
 	release := func(version string) string {
 		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r}\n" +
@@ -23,12 +23,17 @@ func TestVersionsOfCharts(t *testing.T) {
 	for _, tt := range []struct{ name, file, text, want string }{
 		{"HelmRelease", "a.yaml", release("1.2.3"), "a/b:1.2.3"},
 		{"build", "a.yaml", release("v1.2.3-rc.1+up4"), "a/b:v1.2.3-rc.1_up4"},
-		{"range", "a.yaml", release("^1.2"), "a/b"},
-		{"numbers that may be a range", "a.yaml", release("1.2"), "a/b"},
+		{"range", "a.yaml", release("^1.2"), "a/b:^1.2"},
+		{"two limits", "a.yaml", release(">=0.1.0-0 <2"), "a/b:>=0.1.0-0 <2"},
+		{"any", "a.yaml", release("*"), "a/b:*"},
+		{"numbers that may be a range", "a.yaml", release("1.2"), "a/b:=1.2"},
+		{"placeholders that may be a tag", "a.yaml", release("1.x"), "a/b:=1.x"},
+		{"not a version", "a.yaml", release("latest"), "a/b"},
 		{"expression", "a.yaml", release("${VERSION}"), "a/b"},
 		{"tag", "a.yaml", repository("{tag: latest}"), "a/b:latest"},
 		{"digest", "a.yaml", repository("{tag: latest, digest: '" + digest + "'}"), "a/b@" + digest},
-		{"semver", "a.yaml", repository("{tag: latest, semver: '>=1'}"), "a/b"},
+		{"semver", "a.yaml", repository("{tag: latest, semver: '>=1'}"), "a/b:>=1"},
+		{"filter", "a.yaml", repository("{semver: '>=1', semverFilter: '.*-rc.*'}"), "a/b"},
 		{"tag that is an expression", "a.yaml", repository("{tag: '${TAG}'}"), "a/b"},
 		{"no reference", "a.yaml", repository("{}"), "a/b"},
 		{"dependency", "Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n" +

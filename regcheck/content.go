@@ -35,6 +35,14 @@ func (c *contentCheck) checkContentPath(ctx context.Context) outcome {
 	if c.plan.reference.Repository != "" {
 		return c.referenced(ctx, c.plan.reference)
 	}
+	if c.plan.versions != "" {
+		return c.inRange(ctx)
+	}
+	return c.surveyed(ctx)
+}
+
+// surveyed reports what the content path is by all that a registry says of it.
+func (c *contentCheck) surveyed(ctx context.Context) outcome {
 	asked, f := c.requestContent(ctx)
 	if f != nil {
 		return failed(f)

@@ -22,6 +22,7 @@ type Plan struct {
 	endpointPath string        // the part of the path that is in endpoint, not in basePath
 	contentPath  string
 	reference    oci.Reference // of contentPath, if one was written
+	versions     string        // the range of versions of contentPath, if one was written
 	references   []oci.Reference
 	provider     ProviderType
 	login        credentials.Login
@@ -105,6 +106,8 @@ func (p *Plan) readContentPath(written string, found *problems) {
 	p.contentPath = readPath("baseContentPath", written, found)
 	if r, ok := p.readReference(p.contentPath); ok {
 		p.contentPath, p.reference = r.Repository, r
+	} else if repository, of, ok := p.readRange(p.contentPath); ok {
+		p.contentPath, p.versions = repository, of
 	}
 	if p.kind == KindChartRepository && strings.ContainsAny(p.contentPath, "/:@ ") {
 		found.add("baseContentPath", "must be the name of a chart, or name:version, for {kind} %s", p.kind)

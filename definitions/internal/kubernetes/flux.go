@@ -439,8 +439,10 @@ func suffixOf(ref *node.Node) string {
 		return scanner.Suffix("@", digest)
 	case ref.Get("semver").Text() == "":
 		return scanner.Suffix(":", tag)
+	case ref.Get("semverFilter") != nil: // an expression, by which Flux leaves out tags
+		return ""
 	}
-	return ""
+	return strings.TrimPrefix(scanner.Tagged("/", ref.Get("semver").Text()), "/")
 }
 
 // addInsecure adds what spec.insecure of an OCIRepository means.

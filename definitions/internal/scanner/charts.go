@@ -30,13 +30,25 @@ func ChartPath(chart, of string) string {
 // exactVersion matches a version of three numbers, for which Helm, Flux and Argo CD take the tag of that name, without a list of tags.
 var exactVersion = lazyregexp.New(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]{1,100})?$`)
 
-// Tagged returns the path of a chart in an OCI registry with the tag of its version. The path stays as it is for a range of versions.
-func Tagged(path, version string) string {
-	if path == "" || !exactVersion.Get().MatchString(version) {
+// Tagged returns the path of a chart in an OCI registry with the tag of its version, or with a range of versions.
+func Tagged(path, of string) string {
+	of = strings.TrimSpace(of)
+	switch {
+	case path == "" || !version.Get().MatchString(of):
+		return path
+	case exactVersion.Get().MatchString(of):
+		return path + ":" + strings.ReplaceAll(of, "+", "_") // a tag must not contain a plus sign
+	case partVersion.Get().MatchString(of):
+		of = "=" + of // without the sign, it may be a tag
+	}
+	if !regcheck.IsRange(of) {
 		return path
 	}
-	return path + ":" + strings.ReplaceAll(version, "+", "_") // a tag must not contain a plus sign
+	return path + ":" + of
 }
+
+// partVersion matches a range that may be a tag, such as 1.2 and 1.x.
+var partVersion = lazyregexp.New(`^v?[0-9]+(\.[0-9xX]+){0,2}$`)
 
 // tag matches tags and digests, and no expression.
 var tag = lazyregexp.New(`^[0-9A-Za-z_][0-9A-Za-z_.:-]{0,127}$`)

@@ -72,6 +72,12 @@ func readRange(text string) *constraints.Constraints {
 	return read
 }
 
+// Within returns what reports whether a version is in a range.
+func Within(of string) func(version string) bool {
+	r := readRange(of)
+	return func(version string) bool { return r != nil && includes(r, version) }
+}
+
 // includes reports whether a version is in a range by Helm's rules: pre-releases only if the range has one.
 func includes(r *constraints.Constraints, text string) bool {
 	v, err := constraints.NewVersion(text)

@@ -181,7 +181,7 @@ var codeTable = []Entry{
 		Sentence: "The chart repository does not have this chart.",
 		Hint:     "Correct the name of the chart in {baseContentPath}, or add the chart to the repository."},
 	{Code: CodeContentNotFound, Reason: ReasonVersionUnknown, Stages: inContent, Field: "baseContentPath",
-		Sentence: "The chart repository does not have this version of the chart.",
+		Sentence: "The repository does not have this version of the chart.",
 		Hint:     "Correct the version in {baseContentPath}, or add it to the repository."},
 	{Code: CodeAccessDenied, Reason: ReasonOtherHost, Stages: inContent,
 		Sentence: "The index names another host for the archive of a chart, and that host denies access.",

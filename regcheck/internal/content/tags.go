@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -137,6 +138,14 @@ func (c *Client) Tags(ctx context.Context, access *Access, repository string) Re
 func (c *Client) ReadTags(ctx context.Context, access *Access, repository string) Reading {
 	return c.read(ctx, Way{access, PullScope(repository)}, repository, "/tags/list?"+TagsQuery, false)
 }
+
+// TagsPage lists many tags of a repository: the first ones, or those of the query for the next ones.
+func (c *Client) TagsPage(ctx context.Context, access *Access, repository, next string) Reading {
+	return c.read(ctx, Way{access, PullScope(repository)}, repository, "/tags/list?"+cmp.Or(next, manyTags), false)
+}
+
+// manyTags requests a large page of tags.
+const manyTags = "n=1000"
 
 // ReadManifest requests a manifest, or only its headers. The State of the reading has no meaning.
 func (c *Client) ReadManifest(ctx context.Context, w Way, repository, reference string, head bool) Reading {

@@ -1,0 +1,58 @@
+package regcheck
+
+import (
+	"context"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// readRange reads repository:range, for charts whose version is a range. A range that may be a tag is one.
+func (p *Plan) readRange(path string) (repository, of string, ok bool) {
+	repository, of, _ = strings.Cut(path, ":")
+	ok = p.kind == KindOCI && oci.IsRepository(repository) && !strings.ContainsAny(of, "@:/") && IsRange(of)
+	return repository, of, ok
+}
+
+// IsRange reports whether a text is a range of versions that may follow the repository of a chart in a content path: repository:range.
+func IsRange(text string) bool { return !oci.IsTag(text) && chartindex.IsRange(text) }
+
+// maxTagPages is how many pages of tags are read to find a version in a range.
+const maxTagPages = 10
+
+// inRange examines the newest version in the range of the content path, as Helm, Flux and Argo CD choose it from all tags.
+func (c *contentCheck) inRange(ctx context.Context) outcome {
+	count, newest, rest, includes := 0, "", "", chartindex.Within(c.plan.versions)
+	for page := range maxTagPages {
+		r := c.TagsPage(ctx, c.access, c.plan.contentPath, rest)
+		if r.State() != content.HasTags {
+			if page == 0 {
+				return c.surveyed(ctx)
+			}
+			break
+		}
+		for _, tag := range r.Names() {
+			if count++; includes(versionOf(tag)) && (newest == "" || oci.Newer(tag, newest)) {
+				newest = tag
+			}
+		}
+		if rest = oci.NextPage(r.Response); rest == "" {
+			break
+		}
+	}
+	shown, of := c.Wire.Name(c.plan.contentPath), wire.CleanText(c.plan.versions)
+	switch {
+	case newest != "":
+		return c.referenced(ctx, oci.Reference{Repository: c.plan.contentPath, Tag: newest})
+	case rest != "":
+		return unknown("the first %s of %s are not in the range %s, and there are more", wire.Counted(count, "tag", "tags"), shown, of)
+	}
+	return failed(fail(CodeContentNotFound, ReasonVersionUnknown, "%s has %s, and none in the range %s.", shown,
+		wire.Counted(count, "tag", "tags"), of))
+}
+
+// versionOf returns the version for which a tag stands: a tag must not contain a plus sign.
+func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }

@@ -1,0 +1,45 @@
+package regcheck_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// The newest version in a range is examined, as Helm and Flux choose it from the tags; a range without one is not valid.
+func TestRangesOfVersions(t *testing.T) {
+	for _, row := range []struct {
+		server, path, contains string
+		code                   regcheck.Code
+		reason                 regcheck.Reason
+	}{
+		{server: "htpasswd", path: "charts/nginx:^1.2", contains: "charts/nginx:1.3.0_build.7 is"},
+		{server: "htpasswd", path: "charts/nginx:~1.2", contains: "charts/nginx:1.2.3 is"},
+		{server: "htpasswd", path: "charts/nginx:=1.2", contains: "charts/nginx:1.2.3 is"},
+		{server: "htpasswd", path: "charts/nginx:>=1 <2", contains: "charts/nginx:1.3.0_build.7 is"},
+		{server: "htpasswd", path: "charts/nginx:>=2", contains: "charts/nginx has 2 tags, and none in the range >=2.",
+			code: regcheck.CodeContentNotFound, reason: "versionUnknown"},
+		{server: "htpasswd", path: "charts/missing:>=2", contains: "charts/missing", code: regcheck.CodeContentNotFound},
+		{server: "listing-tags-loop", path: "charts/nginx:^1.2", contains: "charts/nginx:1.2.3 is"},
+		{server: "listing-tags-endless", path: "charts/nginx:>=2", contains: "the first 10 tags of charts/nginx are not in the range >=2"},
+	} {
+		g := regchecktest.Start(t, row.server)
+		c, d := mustRow(t, g, withContent(goodLogin, row.path))
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := report.Message
+		if report.Valid {
+			text = report.Stages[len(report.Stages)-1].Detail
+		}
+		if report.Code != row.code || report.Reason != row.reason || !strings.Contains(text, row.contains) {
+			t.Errorf("%s %s: %s %q", row.server, row.path, outcomeLine(report, err), text)
+		}
+		if faults := append(wellFormed(report), checkSecrets(g, report, nil)...); len(faults) > 0 {
+			t.Errorf("%s %s: %q", row.server, row.path, faults)
+		}
+	}
+}
