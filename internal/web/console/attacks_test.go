@@ -121,8 +121,7 @@ func (a *attacked) fill(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx), a.fillPeople(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1},
-		Action: audit.RegistryDiagnose})
+	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +260,8 @@ func (a *attacked) check() {
 		if problems := injected(got.Body.String()); len(problems) > 0 || strings.Contains(got.Body.String(), stolen) {
 			a.t.Errorf("%s shows %v:\n%s", r.path, problems, got.Body)
 		}
-		records, err := a.Directory.Audits(a.t.Context(), a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
+		records, err := a.Directory.Audits(a.t.Context(), a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1},
+			Action: audit.RegistryDiagnose})
 		if err != nil {
 			a.t.Fatal(err)
 		}
