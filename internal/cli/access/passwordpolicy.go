@@ -15,7 +15,7 @@ import (
 
 // passwordPolicy returns the commands for what an organization requires of passwords.
 func (p Commands) passwordPolicy() *cobra.Command {
-	show := p.Command("show", "Show what passwords must have in addition to the rules for all", command.NoArgs,
+	show := p.Command("show", "Show what passwords must have", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
 			_, policy, err := readPolicy(c)
 			if err != nil {
@@ -40,7 +40,7 @@ func readPolicy(c *manage.Call) (org string, policy *api.TenantPasswordPolicy, e
 // setPasswordPolicy returns the command that changes what its flags name.
 func (p Commands) setPasswordPolicy() *cobra.Command {
 	var given api.TenantPasswordPolicy
-	cmd := p.Command("set", "Change what passwords must have; counts for those that are set from then on", command.NoArgs,
+	cmd := p.Command("set", "Change what passwords must have, from now on", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
 			if !slices.ContainsFunc(policyFlags, c.Cmd.Flags().Changed) {
 				return command.Usage(c.Cmd, errors.New("give what changes, such as --min-length"))

@@ -116,7 +116,7 @@ func (u users) createUser() *cobra.Command {
 
 func (u users) inviteUser() *cobra.Command {
 	var user api.NewUser
-	cmd := u.userCommand("invite", "Make a link by which a user sets its password; create the user first if it does not exist",
+	cmd := u.userCommand("invite", "Make a link by which a user sets its password",
 		func(c *manage.Call, email string) (err error) {
 			made, err := c.Client.Users.Invite(c.Ctx, email)
 			if missing, is := errors.AsType[*api.Error](err); is && missing.Status == http.StatusNotFound && strings.Contains(email, "@") {

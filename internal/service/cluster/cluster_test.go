@@ -291,12 +291,12 @@ func TestEvents(t *testing.T) {
 		now = k.read(t, object("v1", "ServiceAccount", "apps", "default", map[string]any{"imagePullSecrets": []any{
 			map[string]any{"name": "missing"}}}), object("v1", "Secret", "apps", "broken", map[string]any{
 			"type": "kubernetes.io/dockerconfigjson",
-			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte("{}"))}}))
+			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte("{"))}}))
 		for range 2 {
 			a.announce(t.Context(), now)
 		}
 		events := k.memory.written()
-		if len(events) != 2 || !strings.HasPrefix(events[0], "Warning RegistryDefinitionInvalid Secret apps/broken: kubelet finds no") ||
+		if len(events) != 2 || !strings.HasPrefix(events[0], "Warning RegistryDefinitionInvalid Secret apps/broken: ") ||
 			!strings.HasPrefix(events[1], "Warning RegistrySecretMissing ServiceAccount apps/default: ") {
 			t.Errorf("of objects without a definition: %q", events)
 		}

@@ -369,6 +369,7 @@ var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example
 	"expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)}, "until": {time.Now().AddDate(0, 0, 9).Format("2006-01-02T15:04")},
 	"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"},
 	"confirm": {"true"}, "role.admin": {"true"}, "permission.registry.get": {"true"}, "issuer": {"https://issuer.example.com"},
+	"action": {"delete"}, "uids": {"00000000-0000-4000-8000-000000000000"},
 	"clientId": {"forged"}, "audience": {"forged"}, "claims": {"sub=forged"}}
 
 func TestForgedRequestsOfAMember(t *testing.T) {

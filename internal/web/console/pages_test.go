@@ -107,7 +107,7 @@ func TestAuditLogNamesWhatChanged(t *testing.T) {
 		strings.Contains(text+page, "hunter") {
 		t.Errorf("%v %s", file.Header(), text)
 	}
-	if cells := csvCells(audit.Record{ActorName: "=cmd|x", Object: "https://a.example.com"}); cells[6] != "'=cmd|x" ||
+	if cells := csvCells(audit.Record{ActorName: "=cmd|x", Object: "https://a.example.com"}); cells[6] != "=cmd|x" ||
 		cells[7] != "https://a.example.com" {
 		t.Errorf("%q", cells)
 	}
