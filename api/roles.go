@@ -57,3 +57,8 @@ type RoleRequestSpec struct {
 	Scope       string   `json:"scope"`
 	Type        string   `json:"type,omitempty"`
 }
+
+// RoleCloneRequest is the body of POST PathRoleClone. Without the annotation description, that of the role is taken.
+type RoleCloneRequest struct {
+	Metadata RoleRequestMetadata `json:"metadata"`
+}

@@ -74,7 +74,8 @@ type TenantLogins struct {
 	SSOLogins []string `json:"ssoLogins"`
 }
 
-// TenantTokens are for GET and PUT PathTenantTokens. They are stored and returned alone: the operator sets how long sessions last.
+// TenantTokens are for GET and PUT PathTenantTokens: after how long without a refresh a session of the organization ends, if that is
+// earlier than the server sets it.
 type TenantTokens struct {
 	ExpiryTimeMinutes int `json:"expiryTimeMinutes"`
 }

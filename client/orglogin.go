@@ -21,3 +21,8 @@ func (t Tenants) Orgs(ctx context.Context) ([]api.OrgLoginOf, error) {
 	}
 	return found.Organizations, nil
 }
+
+// SendOrgs has the names of the organizations of a user sent to its address. Nothing shows whether there is such a user.
+func (t Tenants) SendOrgs(ctx context.Context, email string) error {
+	return t.c.do(ctx, request{path: api.PathOrgForgotten, query: url.Values{"emailId": {email}}, anonymous: true}, nil)
+}

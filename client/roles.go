@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net/http"
 
 	"github.com/regwarden/regwarden/api"
 )
@@ -23,6 +24,14 @@ func (r Roles) Get(ctx context.Context, uid string) (*api.Role, error) {
 // Create defines a role and returns its uid.
 func (r Roles) Create(ctx context.Context, role api.RoleRequest) (uid string, err error) {
 	return r.c.create(ctx, api.PathRoles, role)
+}
+
+// Clone defines a role with what another one has, under another name, and returns its uid.
+func (r Roles) Clone(ctx context.Context, uid, name string) (string, error) {
+	var created api.Created
+	body := api.RoleCloneRequest{Metadata: api.RoleRequestMetadata{Name: name}}
+	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathRoleClone, args: []string{uid}, in: body, creates: true}, &created)
+	return created.UID, err
 }
 
 // Replace replaces a role that the organization defines.

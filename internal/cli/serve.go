@@ -198,7 +198,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
-	backgroundTasks := []func(context.Context){clocks.Run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, linker.Run}
+	backgroundTasks := []func(context.Context){clocks.Run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys,
+		s.Alerts.OrgReminder.Run, linker.Run}
 	if c.WatchInterval > 0 {
 		clocks.AfterStop = func(ctx context.Context) error { return c.spreadChecks(ctx, s.Watch, log) }
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(counted, log)) })

@@ -196,3 +196,24 @@ func TestNewWebhooksAreLimited(t *testing.T) {
 		t.Errorf("records %s", record)
 	}
 }
+
+// The names of a person's organizations are sent, and the response shows nothing of it.
+func TestForgottenOrganizations(t *testing.T) {
+	t.Parallel()
+	var box mailbox
+	server := instance.Start(t, instance.Options{Flags: box.listen(t)})
+	newRival(t, server)
+	client := server.Client(t)
+	for _, address := range []string{"unknown@acme.example", "", "no%20address", instance.Email} {
+		got := client.Do(http.MethodGet, "/v1/auth/user/org/forgot?emailId="+address, "").Want(http.StatusNoContent)
+		if got.Body != "" {
+			t.Errorf("%q: %s", address, got.Body)
+		}
+	}
+	instance.Await(t, "the message", func() bool { return len(box.all()) > 0 })
+	all := box.all()
+	if len(all) != 1 || !strings.Contains(all[0], "To: <"+instance.Email+">") || !strings.Contains(all[0], "  "+instance.Org+"\r\n") ||
+		strings.Contains(all[0], "Rival") {
+		t.Errorf("sent %q", all)
+	}
+}

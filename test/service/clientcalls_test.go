@@ -549,6 +549,11 @@ func (s *clientStory) roleCalls() []clientCall {
 			s.must(err)
 		}},
 		{"Roles.Replace", func(ctx context.Context) { s.must(s.Roles.Replace(ctx, own, role)) }},
+		{"Roles.Clone", func(ctx context.Context) {
+			uid, err := s.Roles.Clone(ctx, "auditor", "Our auditors")
+			s.must(err)
+			s.must(s.Roles.Delete(ctx, uid))
+		}},
 		{"Roles.Delete", func(ctx context.Context) { s.must(s.Roles.Delete(ctx, own)) }},
 		{"Roles.Permissions", func(ctx context.Context) {
 			all, err := s.Roles.Permissions(ctx)
@@ -591,6 +596,7 @@ func (s *clientStory) ssoCalls() []clientCall {
 			s.must(err)
 			s.want(got[0].Name, instance.Org)
 		}},
+		{"Tenants.SendOrgs", func(ctx context.Context) { s.must(s.Tenants.SendOrgs(ctx, instance.Email)) }},
 		{"Tenants.SetOIDC", func(ctx context.Context) {
 			s.must(s.Tenants.SetOIDC(ctx, org, api.TenantOIDC{IssuerURL: spec.Issuer, ClientID: spec.ClientID,
 				ClientSecret: spec.ClientSecret}))

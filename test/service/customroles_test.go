@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,4 +121,42 @@ func TestCustomRoles(t *testing.T) {
 	admin.do("PUT", "/v1/users/"+user+"/roles", `{"roles":["viewer"]}`).Want(http.StatusNoContent)
 	admin.do("DELETE", "/v1/roles/"+uid, "").Want(http.StatusNoContent)
 	admin.refused("GET", "/v1/roles/"+uid, "", http.StatusNotFound, "ResourceNotFound")
+}
+
+// A clone grants what the role does, in projects too only if nothing is lost there, and may be made only by who has all of it.
+func TestRolesAreCloned(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	own := admin.make("/v1/roles", roleBody("Own", "project", "registry.get", "registry.sync"))
+	clone := func(name, description string) string {
+		return instance.JSON(object{"metadata": object{"name": name, "annotations": object{"description": description}}})
+	}
+	for _, tt := range []struct{ uid, description, scope string }{
+		{own, "a copy", "project"}, {"member", "", "project"}, {"viewer", "", "tenant"}, {"admin", "", "tenant"}, {"auditor", "", "tenant"},
+	} {
+		var source, cloned struct {
+			Metadata struct{ Annotations struct{ Description string } }
+			Spec     struct {
+				Permissions []string
+				Scope, Type string
+			}
+		}
+		admin.get("/v1/roles/"+tt.uid, &source)
+		admin.get("/v1/roles/"+admin.make("/v1/roles/"+tt.uid+"/clone", clone("Clone of "+tt.uid, tt.description)), &cloned)
+		if !slices.Equal(cloned.Spec.Permissions, source.Spec.Permissions) || cloned.Spec.Scope != tt.scope || cloned.Spec.Type != "user" ||
+			cloned.Metadata.Annotations.Description != cmp.Or(tt.description, source.Metadata.Annotations.Description) {
+			t.Errorf("%+v of %+v", cloned, source)
+		}
+	}
+	admin.refused("POST", "/v1/roles/"+own+"/clone", clone("own", ""), http.StatusConflict, "RoleAlreadyExists")
+	admin.refused("POST", "/v1/roles/"+noUID+"/clone", clone("New", ""), http.StatusNotFound, "ResourceNotFound")
+	admin.invalid("POST", "/v1/roles/"+own+"/clone", clone("Admin", ""), "metadata.name")
+	theirs := newRival(t, server)
+	theirs.refused("POST", "/v1/roles/"+own+"/clone", clone("Stolen", ""), http.StatusNotFound, "ResourceNotFound")
+	maker := admin.make("/v1/roles", roleBody("Maker", "tenant", "role.list", "role.create"))
+	admin.make("/v1/users", newUser("maker@acme.example", object{"roles": []string{maker}}))
+	weak, _ := loggedIn(t, server, "maker@acme.example", instance.Org, matePassword)
+	weak.refused("POST", "/v1/roles/admin/clone", clone("Mine", ""), http.StatusForbidden, "OperationForbidden")
+	weak.make("/v1/roles/"+maker+"/clone", clone("Mine", ""))
 }

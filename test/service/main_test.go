@@ -34,7 +34,7 @@ var neverSeen = []struct{ responses, why string }{
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
 	{`POST /v1/(auth/(logout|device)|registries/oci/basic|registries/oci/bulk|registries/oci/basic/(import|scan)|registries/oci/\{` +
 		`uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{` +
-		`alertUid\}/test|users|users/\{uid\}/invitation|users/summary|users/auth/tokens/revoke|roles|` +
+		`alertUid\}/test|users|users/\{uid\}/invitation|users/summary|users/auth/tokens/revoke|roles|roles/\{uid\}/clone|` +
 		`teams|teams/summary|apiKeys|apiKeys/revoke|trustRules|alerts/mutes|` +
 		`tenants/\{uid\}/(oidc/config|saml/config|domains|sso/auth/providers|password/policy)|` +
 		`alerts/confirmations/\{token\}) 503`,

@@ -150,6 +150,7 @@ var operations = []protectedOperation{
 	{method: "GET", path: "/v1/roles/admin"},
 	{method: "PUT", path: "/v1/roles/" + noUID, body: roleBody("newer", "project", "registry.get"),
 		fields: []string{"metadata.name", "spec.permissions", "spec.scope"}},
+	{method: "POST", path: "/v1/roles/" + noUID + "/clone", body: `{"metadata":{"name":"clone"}}`, fields: []string{"metadata.name"}},
 	{method: "DELETE", path: "/v1/roles/" + noUID},
 	{method: "GET", path: "/v1/permissions"},
 	{method: "GET", path: "/v1/sso"},

@@ -58,7 +58,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"POST /v1/trustRules", "trust.create"},
 	{"DELETE /v1/trustRules/.*", "trust.delete"},
 	{"GET /v1/(roles(/.*)?|permissions)", "role.list"},
-	{"POST /v1/roles", "role.create"},
+	{"POST /v1/roles(/.*/clone)?", "role.create"},
 	{"PUT /v1/roles/.*", "role.update"},
 	{"DELETE /v1/roles/.*", "role.delete"},
 	{"GET /v1/sso", "trust.list"},

@@ -2,9 +2,12 @@ package service_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -118,4 +121,32 @@ func TestWrongPasswordsAreThrottled(t *testing.T) {
 		}
 	}
 	mate.do("GET", alerts, "").Want(http.StatusOK)
+}
+
+// An organization ends its own sessions after a time without a refresh, also those that exist, and no others.
+func TestTokenSettingsEndIdleSessions(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	theirs := newRival(t, server)
+	ends := func(p person) (in []time.Duration) {
+		var list api.Sessions
+		p.get("/v1/users/me/sessions", &list)
+		for _, session := range list.Items {
+			in = append(in, time.Until(session.Status.Expiry).Round(time.Hour))
+		}
+		return in
+	}
+	var me api.UserInfo
+	admin.get("/v1/users/info", &me)
+	before := ends(theirs.person)
+	admin.do("PUT", "/v1/tenants/"+me.TenantUID+"/authTokenSettings", `{"expiryTimeMinutes":120}`).Want(http.StatusNoContent)
+	_, tokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	server.Client(t).Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK)
+	if got := ends(admin); !slices.Equal(got, []time.Duration{2 * time.Hour, 2 * time.Hour}) {
+		t.Errorf("sessions end in %s", got)
+	}
+	if got := ends(theirs.person); !slices.Equal(got, before) || got[0] <= 2*time.Hour {
+		t.Errorf("sessions of another organization end in %s, before %s", got, before)
+	}
 }

@@ -13,6 +13,7 @@ type Service struct {
 	Deliverer     *Deliverer
 	KeyWatcher    *KeyWatcher
 	Mailer        *Mailer
+	OrgReminder   *OrgReminder
 }
 
 // New returns the service of an open store.
@@ -28,5 +29,6 @@ func newService(db *store.DB, c Config, now func() time.Time) *Service {
 		Deliverer:     &Deliverer{db: db, config: c, now: now, links: links, sender: sender},
 		KeyWatcher:    &KeyWatcher{db: db, now: now, log: c.Log},
 		Mailer:        &Mailer{links},
+		OrgReminder:   newOrgReminder(db, c, now),
 	}
 }

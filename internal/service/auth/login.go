@@ -230,7 +230,7 @@ func (a *attempt) reserve(ctx context.Context) error {
 func (a *attempt) record(ctx context.Context, matches bool, newHash string) (store.Session, error) {
 	now := a.l.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: a.org.UID, UserUID: a.user.UID, Generation: 1, Address: a.origin.Address,
-		CreatedAt: now, IdleUntil: now.Add(a.l.config.SessionIdle), MaxUntil: now.Add(a.l.config.SessionMax),
+		CreatedAt: now, IdleUntil: now.Add(a.l.config.idleOf(a.org)), MaxUntil: now.Add(a.l.config.SessionMax),
 		Email: a.user.Email, Role: a.user.Role, OrgName: a.org.Name}
 	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID, ActorName: a.user.Email,
 		Method: audit.MethodPassword, Action: audit.Login, Origin: a.origin}

@@ -296,3 +296,30 @@ func TestSweepDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 	}
 	w.mustRefresh(t, live.Refresh)
 }
+
+// An organization ends its sessions after a time without a refresh: those that exist, and later ones.
+func TestIdleSessionsOfAnOrganization(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.SetSessionIdle(t.Context(), w.org.UID, 30*time.Minute) })
+	for range 3 {
+		w.clock.move(29 * time.Minute)
+		tokens = w.mustRefresh(t, tokens.Refresh)
+	}
+	w.clock.move(30 * time.Minute)
+	w.wantRefused(t, tokens.Refresh, ReasonIdle)
+	tokens = w.mustLogin(t)
+	w.clock.move(29 * time.Minute)
+	tokens = w.mustRefresh(t, tokens.Refresh)
+	w.clock.move(31 * time.Minute)
+	w.wantRefused(t, tokens.Refresh, ReasonIdle)
+	tokens = w.mustLogin(t)
+	w.clock.move(30 * time.Minute)
+	w.wantRefused(t, tokens.Refresh, ReasonIdle)
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.SetSessionIdle(t.Context(), w.org.UID, 1000*time.Hour) })
+	tokens = w.mustLogin(t)
+	w.clock.move(defaultSessionIdle - time.Minute)
+	tokens = w.mustRefresh(t, tokens.Refresh)
+	w.clock.move(defaultSessionIdle)
+	w.wantRefused(t, tokens.Refresh, ReasonIdle)
+}

@@ -128,6 +128,14 @@ type Service struct {
 	identities *identityCheck
 }
 
+// idleOf returns after which time without a refresh a session of an organization ends.
+func (c Config) idleOf(org store.Org) time.Duration {
+	if org.SessionIdle == 0 {
+		return c.SessionIdle
+	}
+	return min(c.SessionIdle, org.SessionIdle)
+}
+
 // identityCheck asks the identity provider of a session about its user.
 type identityCheck struct {
 	ask func(ctx context.Context, session string) error

@@ -63,7 +63,7 @@ func (l *Logins) LoginVouchedConsole(ctx context.Context, origin audit.Origin, v
 func (l *Logins) logInVouched(ctx context.Context, origin audit.Origin, v Vouched, reference []byte) (store.Session, error) {
 	now := l.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: v.Org.UID, Generation: 1, Address: origin.Address, CreatedAt: now,
-		IdleUntil: now.Add(l.config.SessionIdle), MaxUntil: now.Add(l.config.SessionMax), OrgName: v.Org.Name, RecheckAt: v.RecheckAt}
+		IdleUntil: now.Add(l.config.idleOf(v.Org)), MaxUntil: now.Add(l.config.SessionMax), OrgName: v.Org.Name, RecheckAt: v.RecheckAt}
 	if !v.Until.IsZero() {
 		session.MaxUntil = earlier(v.Until, session.MaxUntil)
 		session.IdleUntil = earlier(session.MaxUntil, session.IdleUntil)

@@ -3,6 +3,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,6 +171,25 @@ func (r *Roles) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 		return err
 	}
 	return role.UID, r.change(ctx, p, origin, audit.RoleCreate, access.CreateRoles, role.UID, input, create)
+}
+
+// Clone defines a role with what another one has, which may be built in, and returns its uid. It can be given in projects only if the other
+// one can, and grants nothing but there. Without a description it has that of the other one.
+//
+// Faults: as of Create; NotFound for the other role.
+func (r *Roles) Clone(ctx context.Context, p auth.Principal, origin audit.Origin, uid, name, description string) (string, error) {
+	role, err := r.Get(ctx, p, uid)
+	if err != nil {
+		return "", err
+	}
+	input := Input{Name: name, Description: cmp.Or(description, role.Description), Permissions: role.Permissions}
+	input.InProjects = role.InProjects && !slices.ContainsFunc(role.Permissions, func(one access.Permission) bool {
+		return !slices.Contains(access.OfProjects(), one)
+	})
+	if problems := input.Problems(); len(problems) > 0 {
+		return "", fault.InvalidFields(problems...)
+	}
+	return r.Create(ctx, p, origin, input)
 }
 
 // Update replaces a role. It counts at once for all who have it.

@@ -22,7 +22,8 @@ import (
 // Setting is the name of a setting, as it is stored.
 type Setting string
 
-// Settings. That of domains also limits whose addresses an identity provider may bring. The others are stored and returned alone.
+// Settings. That of domains also limits whose addresses an identity provider may bring, and that of tokens how long sessions go on without
+// a refresh. The others are stored and returned alone.
 const (
 	SAML    Setting = "saml"
 	Domains Setting = "domains"
@@ -62,6 +63,13 @@ func Get[T any](ctx context.Context, t *Tenants, p auth.Principal, of Setting) (
 // Faults: Forbidden.
 func (t *Tenants) Set(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting, value any) error {
 	return t.change(ctx, p, origin, of, func(tx *store.Tx) error { return tx.Settings.Put(ctx, p.OrgUID, string(of), value) })
+}
+
+// SetIdle is Set for Tokens: sessions of the organization end after that time without a refresh, also those that exist.
+func (t *Tenants) SetIdle(ctx context.Context, p auth.Principal, origin audit.Origin, value any, idle time.Duration) error {
+	return t.change(ctx, p, origin, Tokens, func(tx *store.Tx) error {
+		return errors.Join(tx.Settings.Put(ctx, p.OrgUID, string(Tokens), value), tx.Orgs.SetSessionIdle(ctx, p.OrgUID, idle))
+	})
 }
 
 // SetDomains is Set for Domains. The identity provider of the organization gets them too.

@@ -31,6 +31,7 @@ const (
 	ContactsOf = "changes of " // users
 	MailsOf    = "mails of "   // organizations
 	LinksOf    = "links of "   // organizations
+	OrgNamesOf = "names of "   // hashes of addresses
 )
 
 // Allowances reads and changes the use of operations that are limited per period.

@@ -12,19 +12,24 @@ import (
 type Org struct {
 	UID, Name, Canonical string
 	CreatedAt            time.Time
-	PasswordPolicy       string // of package passwordpolicy; empty: none
+	PasswordPolicy       string        // of package passwordpolicy; empty: none
+	SessionIdle          time.Duration // after which a session ends without a refresh; 0: what the server sets
 }
 
 const (
-	sqlInsertOrg  = `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ($1, $2, $3, $4)`
-	sqlOrgByName  = `SELECT uid, name, canonical, created_at, password_policy FROM orgs WHERE canonical = $1`
-	sqlOrgByUID   = `SELECT uid, name, canonical, created_at, password_policy FROM orgs WHERE uid = $1`
-	sqlOrgs       = `SELECT uid, name, canonical, created_at, password_policy FROM orgs ORDER BY canonical`
+	sqlInsertOrg   = `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ($1, $2, $3, $4)`
+	sqlOrgByName   = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs WHERE canonical = $1`
+	sqlOrgByUID    = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs WHERE uid = $1`
+	sqlOrgs        = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs ORDER BY canonical`
+	sqlOrgsOfEmail = `SELECT o.name, u.email FROM orgs o JOIN users u ON u.org_uid = o.uid AND u.canonical = $1
+		WHERE u.disabled_at IS NULL AND u.workload = 0 ORDER BY o.canonical LIMIT $2`
 	sqlRenameOrg  = `UPDATE orgs SET name = $1, canonical = $2 WHERE uid = $3`
 	sqlSetPolicy  = `UPDATE orgs SET password_policy = $1 WHERE uid = $2`
+	sqlSetIdle    = `UPDATE orgs SET session_idle = $1 WHERE uid = $2`
+	sqlCapIdle    = `UPDATE sessions SET idle_until = used_at + $1 WHERE org_uid = $2 AND ended_at IS NULL AND idle_until > used_at + $1`
 	sqlLockKeyset = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlLockOrg    = `UPDATE orgs SET name = name WHERE uid = $1`
-	sqlAnyOrg     = `SELECT uid, name, canonical, created_at, password_policy FROM orgs LIMIT 1`
+	sqlAnyOrg     = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs LIMIT 1`
 
 	// A new unique value takes the lock of a deletion on PostgreSQL: no transaction can add a row that refers to the organization
 	// before this one ends.
@@ -45,7 +50,10 @@ const (
 )
 
 func scanOrg(row rows.Scanner, o *Org) error {
-	return row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy)
+	var idle int64
+	err := row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy, &idle)
+	o.SessionIdle = time.Duration(idle) * time.Millisecond
+	return err
 }
 
 // Orgs reads and changes organizations.
@@ -66,6 +74,14 @@ func (tx Orgs) SetPasswordPolicy(ctx context.Context, uid, policy string) error 
 	return tx.db.ChangeOne(ctx, sqlSetPolicy, policy, uid)
 }
 
+// SetSessionIdle sets after which time without a refresh sessions of an organization end, also those that exist.
+func (tx Orgs) SetSessionIdle(ctx context.Context, uid string, idle time.Duration) error {
+	if err := tx.db.ChangeOne(ctx, sqlSetIdle, idle.Milliseconds(), uid); err != nil {
+		return err
+	}
+	return tx.db.ChangeAny(ctx, sqlCapIdle, idle.Milliseconds(), uid)
+}
+
 // ByName looks an organization up by its canonical name.
 func (tx Orgs) ByName(ctx context.Context, canonical string) (Org, error) {
 	return rows.One(ctx, tx.db, scanOrg, sqlOrgByName, canonical)
@@ -74,6 +90,15 @@ func (tx Orgs) ByName(ctx context.Context, canonical string) (Org, error) {
 // Get looks an organization up.
 func (tx Orgs) Get(ctx context.Context, uid string) (Org, error) {
 	return rows.One(ctx, tx.db, scanOrg, sqlOrgByUID, uid)
+}
+
+// OrgOfUser is the organization of a user with that email.
+type OrgOfUser struct{ Name, Email string }
+
+// OfEmail lists at most limit organizations that have a user who is not disabled, with a canonical email.
+func (tx Orgs) OfEmail(ctx context.Context, canonical string, limit int) ([]OrgOfUser, error) {
+	scan := func(row rows.Scanner, o *OrgOfUser) error { return row.Scan(&o.Name, &o.Email) }
+	return rows.All(ctx, tx.db, scan, sqlOrgsOfEmail, canonical, limit)
 }
 
 // List lists all organizations by name.

@@ -57,8 +57,11 @@ const (
 	// These share a transaction with others, so they wait for no lock.
 	postgresAdvanceCounting = advanceSession + countRefresh + advanceableNow + ofRecord + advancedSession
 	postgresAdvanceAlone    = advanceSession + advanceableNow + advancedSession
-	advanceSession          = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4`
-	advanceableNow          = ` WHERE uid = (SELECT f.uid FROM sessions f WHERE f.uid = $1 FOR NO KEY UPDATE SKIP LOCKED) AND ` +
+	// The organization may end sessions earlier than the server.
+	advanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = (SELECT
+		CASE WHEN o.session_idle > 0 AND $3 + o.session_idle < $4 THEN $3 + o.session_idle ELSE $4 END
+		FROM orgs o WHERE o.uid = sessions.org_uid)`
+	advanceableNow = ` WHERE uid = (SELECT f.uid FROM sessions f WHERE f.uid = $1 FOR NO KEY UPDATE SKIP LOCKED) AND ` +
 		advanceableIf
 	advanceable   = ` WHERE uid = $1 AND ` + advanceableIf
 	advanceableIf = `generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
@@ -70,7 +73,9 @@ const (
 		recheck_at`
 	sqlCountRefresh   = `UPDATE sessions SET refreshes = refreshes + 1 WHERE uid = $1`
 	sqlBeginRefreshes = `UPDATE sessions SET refresh_uid = $2, refreshes = 0 WHERE uid = $1`
-	sqlUseSession     = `UPDATE sessions SET used_at = $2, idle_until = $3
+	sqlUseSession     = `UPDATE sessions SET used_at = $2, idle_until = (SELECT
+		CASE WHEN o.session_idle > 0 AND $2 + o.session_idle < $3 THEN $2 + o.session_idle ELSE $3 END
+		FROM orgs o WHERE o.uid = sessions.org_uid)
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
 	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
 	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4

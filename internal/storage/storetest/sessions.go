@@ -283,3 +283,46 @@ func deletions(t *testing.T, db *store.DB) {
 		})
 	}
 }
+
+// idleOfOrgs ends sessions of an organization earlier than the server would, when it is set and from then on.
+func idleOfOrgs(t *testing.T, db *store.DB) {
+	org, rival := mustOrg(t, db, "acme"), mustOrg(t, db, "rival")
+	session := mustSession(t, db, mustUser(t, db, org, "a@acme.example"))
+	theirs := mustSession(t, db, mustUser(t, db, rival, "a@rival.example"))
+	const idle = 20 * time.Minute
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.SetSessionIdle(ctx, org.UID, idle) })
+	wantIdle := func(name string, of store.Session, until time.Time) {
+		t.Helper()
+		if got := mustBeSession(t, db, of.UID).IdleUntil; !got.Equal(until) {
+			t.Errorf("%s: idle until %s, want %s", name, got, until)
+		}
+	}
+	wantIdle("capped", session, start.Add(idle))
+	wantIdle("of another organization", theirs, theirs.IdleUntil)
+	at := start.Add(10 * time.Minute)
+	for _, one := range []store.Session{session, theirs} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Sessions.Advance(ctx, one.UID, 1, at, at.Add(time.Hour))
+			return err
+		})
+	}
+	wantIdle("advanced", session, at.Add(idle))
+	wantIdle("advanced, of another organization", theirs, at.Add(time.Hour))
+	at = at.Add(time.Minute)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Sessions.Use(ctx, session.UID, at, at.Add(time.Hour))
+		return err
+	})
+	wantIdle("used", session, at.Add(idle))
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Sessions.Use(ctx, session.UID, at, at.Add(time.Minute))
+		return err
+	})
+	wantIdle("used, with a server that ends earlier", session, at.Add(time.Minute))
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		if stored, err := tx.Orgs.Get(ctx, org.UID); stored.SessionIdle != idle || err != nil {
+			t.Errorf("%+v, %v", stored, err)
+		}
+		return nil
+	})
+}

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"settings of organizations", orgSettings},
 		{"roles of organizations", customRoles},
 		{"provisioned users", provisionedUsers},
+		{"idle sessions of organizations", idleOfOrgs},
 		{"provisioned teams", provisionedTeams},
 		{"invitations", invited},
 		{"tokens of other issuers are used once", usedTokens},

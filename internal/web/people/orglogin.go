@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -18,13 +19,17 @@ const (
 )
 
 // orgLoginHandlers handles the routes of logins at identity providers for programs, by the names of Palette's API.
-type orgLoginHandlers struct{ sso *federation.SSO }
+type orgLoginHandlers struct {
+	sso      *federation.SSO
+	reminder *alerts.OrgReminder
+}
 
 func (h orgLoginHandlers) operations() []Operation {
 	none := func(Call) (int, any, error) { return http.StatusOK, []struct{}{}, nil }
 	return []Operation{
 		{Method: "GET", Path: api.PathOrgLogin, Handle: h.begin, Public: true},
 		{Method: "GET", Path: api.PathOrgLogins, Handle: h.orgs},
+		{Method: "GET", Path: api.PathOrgForgotten, Handle: h.forgotten, Public: true},
 		{Method: "GET", Path: api.PathOrgLoginCallback, Handle: h.complete, Public: true},
 		{Method: "GET", Path: api.PathOrgLoginLogout, Handle: afterLogout, Public: true},
 		{Method: "POST", Path: api.PathBackChannelLogout, Handle: h.backChannelLogout, Public: true},
@@ -32,6 +37,12 @@ func (h orgLoginHandlers) operations() []Operation {
 		{Method: "GET", Path: api.PathSSOProviders, Handle: none, Public: true},
 		{Method: "GET", Path: api.PathSSOIDPs, Handle: none, Public: true},
 	}
+}
+
+// forgotten is GET /v1/auth/user/org/forgot. The response is the same for every address.
+func (h orgLoginHandlers) forgotten(c Call) (int, any, error) {
+	h.reminder.Request(c.Origin, c.URL.Query().Get("emailId"))
+	return http.StatusNoContent, nil, nil
 }
 
 // begin is GET /v1/auth/org. For an organization with an identity provider it begins a login there.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
@@ -52,11 +53,13 @@ type Handlers struct {
 	Settings  *tenants.Tenants
 	SSO       *federation.SSO
 	Invited   *invitations.Service
+	Reminder  *alerts.OrgReminder
 }
 
 // Operations lists all operations of the package.
 func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
-		orgLoginHandlers{h.SSO}.operations(), reminderHandlers{h.Settings}.operations(), invitationHandlers{h.Invited}.operations())
+		orgLoginHandlers{h.SSO, h.Reminder}.operations(), reminderHandlers{h.Settings}.operations(),
+		invitationHandlers{h.Invited}.operations())
 }

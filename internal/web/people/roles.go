@@ -6,6 +6,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/fieldnames"
 )
@@ -29,6 +30,7 @@ func (h roleHandlers) operations() []Operation {
 		{Method: "GET", Path: api.PathRole, Handle: h.get},
 		{Method: "PUT", Path: api.PathRole, Handle: h.replace, Announced: true},
 		{Method: "DELETE", Path: api.PathRole, Handle: h.delete, Announced: true},
+		{Method: "POST", Path: api.PathRoleClone, Handle: h.clone, Announced: true},
 	}
 }
 
@@ -89,6 +91,20 @@ func (h roleHandlers) create(c Call) (int, any, error) {
 		return 0, nil, err
 	}
 	uid, err := h.roles.Create(c.Context(), c.Principal, c.Origin, input)
+	return http.StatusCreated, api.Created{UID: uid}, roleFields.Err(err)
+}
+
+// clone is POST /v1/roles/{uid}/clone.
+func (h roleHandlers) clone(c Call) (int, any, error) {
+	var body api.RoleCloneRequest
+	err := c.Read(&body, func() []fault.Field {
+		return fault.FieldProblem("metadata.name", names.NameProblem(body.Metadata.Name))
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	uid, err := h.roles.Clone(c.Context(), c.Principal, c.Origin, c.PathValue("uid"), body.Metadata.Name,
+		body.Metadata.Annotations["description"])
 	return http.StatusCreated, api.Created{UID: uid}, roleFields.Err(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -296,7 +297,8 @@ func tokensProblems(body *api.TenantTokens) []fault.Field {
 
 // setTokens is PUT /v1/tenants/{uid}/authTokenSettings.
 func (h tenantHandlers) setTokens(c Call, body api.TenantTokens) error {
-	return h.settings.Set(c.Context(), c.Principal, c.Origin, tenants.Tokens, body)
+	idle := time.Duration(body.ExpiryTimeMinutes) * time.Minute
+	return h.settings.SetIdle(c.Context(), c.Principal, c.Origin, body, idle)
 }
 
 // getPasswords is GET /v1/tenants/{uid}/password/policy.

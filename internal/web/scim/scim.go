@@ -20,8 +20,8 @@ func Operations(d *directory.Directory) []people.Operation {
 	p := directory.Provisioning{Directory: d}
 	all := slices.Concat(userHandlers{p}.operations(), groupHandlers{p}.operations(), []people.Operation{
 		{Method: "GET", Path: api.PathSCIMConfig, Handle: always(serviceProviderConfig)},
-		{Method: "GET", Path: api.PathSCIMResourceTypes, Handle: always(listOf(resourceTypes...))},
-		{Method: "GET", Path: api.PathSCIMSchemas, Handle: always(listOf(schemas...))},
+		{Method: "GET", Path: api.PathSCIMResourceTypes, Handle: always(resourceTypes)},
+		{Method: "GET", Path: api.PathSCIMSchemas, Handle: always(schemas)},
 	})
 	for i := range all {
 		all[i].SCIM = true
@@ -30,8 +30,8 @@ func Operations(d *directory.Directory) []people.Operation {
 }
 
 // always returns the same body to everyone who may provision.
-func always(body any) func(people.Call) (int, any, error) {
-	return func(c people.Call) (int, any, error) { return http.StatusOK, body, c.Principal.May(access.Provision) }
+func always(body func() any) func(people.Call) (int, any, error) {
+	return func(c people.Call) (int, any, error) { return http.StatusOK, body(), c.Principal.May(access.Provision) }
 }
 
 // Serves reports whether a path is one of SCIM.

@@ -118,7 +118,7 @@ func (s *Server) routes() []route {
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
 	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO,
-		Invited: s.Invitations}.Operations(), scim.Operations(s.Directory)...))
+		Reminder: s.Alerts.OrgReminder, Invited: s.Invitations}.Operations(), scim.Operations(s.Directory)...))
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
