@@ -97,8 +97,7 @@ func (m *Mail) orgNames(orgs []store.OrgOfUser, at time.Time) (*mail.Msg, error)
 	}
 	lines := []string{"You, or someone else, asked regwarden for the organizations that you can log in to with this address:", ""}
 	for _, org := range orgs {
-		name := []rune(oneLine(org.Name))
-		lines = append(lines, "  "+string(name[:min(len(name), maxOrgName)]))
+		lines = append(lines, "  "+OrgName(org.Name))
 	}
 	msg.Subject("[regwarden] Your organizations")
 	msg.SetBodyString(mail.TypeTextPlain, strings.Join(append(lines, "", "If you did not ask, do nothing.", ""), "\n"))

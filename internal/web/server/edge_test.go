@@ -98,7 +98,7 @@ const unserved = `
 	audits/{uid}/sysMsg audits/{uid}/userMsg auth/mfa/devices
 	auth/org/{org}/saml/callback auth/org/{org}/saml/logout
 	auth/password/{passwordToken}/reset auth/sso/{ssoApp}/callback
-	auth/user/org/forgot auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
+	auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
 	projects/{uid}/preferences/clusterSettings projects/{uid}/preferences/clusterSettings/nodesAutoRemediationSetting
 	projects/{uid}/teams projects/{uid}/users projects/{uid}/validate
 	registries/oci/image
