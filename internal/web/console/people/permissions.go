@@ -41,6 +41,7 @@ var groups = []group{
 		{access.DeleteUsers, "Delete users"},
 		{access.SetPasswords, "Set passwords of users"},
 		{access.DisableUsers, "Disable and enable users"},
+		{access.Provision, "Provision users and teams as an identity provider does, by SCIM"},
 		{access.ReadTeams, "See teams"},
 		{access.CreateTeams, "Create teams"},
 		{access.ChangeTeams, "Change names, users, roles and projects of teams"},

@@ -1,0 +1,55 @@
+package federation
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/directory"
+)
+
+// A test asks the stored provider, also one by which no user can log in, and says what is wrong without a word of its response: the issuer
+// may be any server that this one reaches.
+func TestProviderIsTested(t *testing.T) {
+	p := mustProvider(t, func(s *directory.Provider) { s.Disabled = true })
+	found, failure, err := p.sso.Test(t.Context(), p.org.UID)
+	if want := (Published{other + "/authorize", other + "/token", "", other + "/logout"}); found != want || failure != "" || err != nil {
+		t.Errorf("%+v %q %v", found, failure, err)
+	}
+	const internal = "internal-text"
+	for name, row := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"an error":       {http.StatusForbidden, internal, "the response is HTTP 403"},
+		"no JSON":        {http.StatusOK, internal, "cannot be read"},
+		"another issuer": {http.StatusOK, `{"issuer":"https://` + internal + `.example.com"}`, "names another issuer"},
+		"no keys": {http.StatusOK, `{"issuer":"` + other + `","jwks_uri":"` + other + `/` + internal +
+			`","authorization_endpoint":"https://a.example"}`, "its keys at jwks_uri cannot be read"},
+	} {
+		p.set(func() {
+			p.at = p.at.Add(time.Minute)
+			p.serve = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/openid-configuration") {
+					w.WriteHeader(http.StatusNotFound)
+					return true
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(row.status)
+				_, _ = w.Write([]byte(row.body))
+				return true
+			}
+		})
+		_, failure, err := p.sso.Test(t.Context(), p.org.UID)
+		if err != nil || !strings.Contains(failure, row.want) || strings.Contains(failure, internal) {
+			t.Errorf("%s: %q %v", name, failure, err)
+		}
+	}
+	if _, _, err := p.sso.Test(t.Context(), uuid.NewString()); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("without a provider: %v", err)
+	}
+}
