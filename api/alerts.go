@@ -27,6 +27,7 @@ type Alert struct {
 // AlertChannel is a stored channel. Values that may be secret are masked.
 type AlertChannel struct {
 	UID           string            `json:"uid"`
+	Name          string            `json:"name,omitempty"`
 	Type          string            `json:"type"`
 	IsActive      bool              `json:"isActive"`
 	AlertAllUsers bool              `json:"alertAllUsers"`
@@ -61,6 +62,7 @@ type AlertRequest struct {
 // AlertChannelRequest is a channel to be stored. Status and times that public clients send back are ignored.
 type AlertChannelRequest struct {
 	UID           string                   `json:"uid"`
+	Name          string                   `json:"name,omitempty"` // a stored one stays if it is empty
 	Type          string                   `json:"type"`
 	IsActive      bool                     `json:"isActive"`
 	AlertAllUsers bool                     `json:"alertAllUsers"`

@@ -272,7 +272,8 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	}
 	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Devices: s.Devices, Directory: s.Directory, Roles: s.Roles,
 		Registries: s.Registries,
-		Checks:     s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, Mutes: s.Mutes.Mutes, Bulk: s.Bulk.Service,
+		Checks:     s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, Mutes: s.Mutes.Mutes,
+		Tenants: s.Settings, Bulk: s.Bulk.Service,
 		Expiry:    s.Expiry.Service,
 		ScanBytes: s.ScanBytes,
 		Secure:    s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,

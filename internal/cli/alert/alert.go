@@ -122,7 +122,7 @@ func (a *alertPlace) channels(c *manage.Call) (project string, all []channel, er
 	return project, all, nil
 }
 
-// find returns the channel with this uid or target.
+// find returns the channel with this uid, name or target.
 func (a *alertPlace) find(c *manage.Call, named string) (project string, found channel, err error) {
 	project, all, err := a.channels(c)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *alertPlace) find(c *manage.Call, named string) (project string, found c
 	}
 	var uids []string
 	for _, each := range all {
-		if each.UID == named || slices.Contains(each.targets(), named) {
+		if each.UID == named || each.Name != "" && each.Name == named || slices.Contains(each.targets(), named) {
 			found, uids = each, append(uids, each.UID)
 		}
 	}
@@ -186,8 +186,8 @@ func (p Commands) listAlerts() *cobra.Command {
 
 // alertColumns are the columns of a channel.
 func alertColumns() []output.Column {
-	return output.Columns("uid+", "target*", "type", "component", "active", "succeeded", "last", "message+", "url+", "addresses+",
-		"unconfirmed+", "created+")
+	return output.Columns("uid+", "channel*", "target*", "type", "component", "active", "succeeded", "last", "message+", "url+",
+		"addresses+", "unconfirmed+", "created+")
 }
 
 // row returns the values of alertColumns.
@@ -201,7 +201,7 @@ func (o channel) row() []any {
 	if o.HTTP != nil {
 		webhook = o.HTTP.URL
 	}
-	return []any{o.UID, o.target(), o.Type, o.component, o.IsActive, succeeded, last, message, webhook, o.Identifiers,
+	return []any{o.UID, o.Name, o.target(), o.Type, o.component, o.IsActive, succeeded, last, message, webhook, o.Identifiers,
 		append([]string{}, o.Unconfirmed...), o.CreatedAt}
 }
 
@@ -230,7 +230,9 @@ func (a *alertPlace) targetNames(c *manage.Call) ([]string, error) {
 	_, all, err := a.channels(c)
 	var names []string
 	for _, each := range all {
-		names = append(names, each.targets()...)
+		if names = append(names, each.targets()...); each.Name != "" {
+			names = append(names, each.Name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), err

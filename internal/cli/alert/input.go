@@ -40,6 +40,7 @@ var Templates = []string{"slack", "teams"}
 type alertInput struct {
 	alertPlace
 	file, url, template string
+	name                string
 	urlStdin            bool
 	email               []string
 	allUsers, active    bool
@@ -49,6 +50,7 @@ func (f *alertInput) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.urlStdin, "url-stdin", false, "read the URL of the webhook from standard input, or at a prompt")
 	flags.StringVar(&f.url, "url", "", "URL of a webhook, if it contains no secret")
+	flags.StringVar(&f.name, "name", "", "name of the channel in lists and messages")
 	flags.StringVar(&f.template, "template", "", "send what this service understands: slack or teams (default: the JSON of the alert)")
 	flags.StringSliceVar(&f.email, "email", nil, "send email to this address; may be repeated")
 	flags.BoolVar(&f.allUsers, "all-users", false, "send email to the users of the project and all administrators")
@@ -87,7 +89,7 @@ func (p Commands) createAlert() *cobra.Command {
 func (p Commands) updateAlert() *cobra.Command {
 	var f alertInput
 	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *manage.Call, project string, of channel) error {
-		if !anyChanged(c.Cmd, "url-stdin", "url", "template", "email", "all-users", "active", "file") {
+		if !anyChanged(c.Cmd, "name", "url-stdin", "url", "template", "email", "all-users", "active", "file") {
 			return command.Usage(c.Cmd, errors.New("give what to change"))
 		}
 		channel, err := f.channel(c, stored(of.AlertChannel), false)
@@ -115,7 +117,8 @@ func anyChanged(cmd *cobra.Command, flags ...string) bool {
 
 // stored returns a request that changes nothing. The server replaces masks by the stored values.
 func stored(o api.AlertChannel) api.AlertChannelRequest {
-	request := api.AlertChannelRequest{Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers, Identifiers: o.Identifiers}
+	request := api.AlertChannelRequest{Name: o.Name, Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers,
+		Identifiers: o.Identifiers}
 	if o.HTTP != nil {
 		request.HTTP = &api.AlertChannelHTTPRequest{URL: secret.String(o.HTTP.URL), Method: o.HTTP.Method, Headers: o.HTTP.Headers,
 			Body: o.HTTP.Body, Secret: o.HTTP.Secret}
@@ -138,6 +141,7 @@ func (f *alertInput) channel(c *manage.Call, channel api.AlertChannelRequest, cr
 	if create && f.file == "" || c.Cmd.Flag("active").Changed {
 		channel.IsActive = f.active
 	}
+	command.Set(&channel.Name, f.name)
 	if c.Cmd.Flag("email").Changed {
 		channel.Identifiers = f.email
 	}

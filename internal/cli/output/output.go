@@ -16,11 +16,12 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/scan"
+	"github.com/regwarden/regwarden/internal/csvtext"
 	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 
 // Formats are the values of --output.
-var Formats = []string{"text", "wide", "json", "yaml", "name"}
+var Formats = []string{"text", "wide", "csv", "json", "yaml", "name"}
 
 // Writer prints what a command shows, in the format of --output.
 type Writer struct {
@@ -32,7 +33,7 @@ type Writer struct {
 // AddFlag adds --output to a command.
 func (o *Writer) AddFlag(cmd *cobra.Command) {
 	o.Cmd = cmd
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "text", "output format: text, wide (all columns), json, yaml or name")
+	cmd.Flags().StringVarP(&o.Format, "output", "o", "text", "output format: text, wide (all columns), csv, json, yaml or name")
 	// fails only without the flag
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -81,6 +82,8 @@ func (o *Writer) Table(columns []Column, rows [][]any) error {
 			list[i] = object{columns, row}
 		}
 		return command.PrintStructured(o.Cmd, o.Format, list)
+	case "csv":
+		return printCSV(out, columns, rows)
 	case "name":
 		at := max(0, slices.IndexFunc(columns, func(c Column) bool { return c.name == "name" }))
 		var names strings.Builder
@@ -91,6 +94,26 @@ func (o *Writer) Table(columns []Column, rows [][]any) error {
 		return err
 	}
 	return o.text(out, columns, rows)
+}
+
+// printCSV prints all columns of a list, with the names of JSON. Lists of texts are separated by commas.
+func printCSV(out io.Writer, columns []Column, rows [][]any) error {
+	w, names := csvtext.New(out), make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	w.Row(names...)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, value := range row {
+			if command.JSONValue(value) != nil {
+				cells[i] = command.Cell(value)
+			}
+		}
+		w.Row(cells...)
+	}
+	w.Flush()
+	return w.Error()
 }
 
 // PrintTable prints a list for commands that have the formats text, json and yaml only.
@@ -108,6 +131,8 @@ func (o *Writer) Record(columns []Column, row []any) error {
 	switch o.Format {
 	case "json", "yaml":
 		return command.PrintStructured(o.Cmd, o.Format, object{columns, row})
+	case "csv":
+		return o.Table(columns, [][]any{row})
 	case "name":
 		return o.Table(columns, [][]any{row})
 	}

@@ -71,7 +71,8 @@ type Alert struct {
 	Organization Organization `json:"organization"`
 	Registry     *Registry    `json:"registry,omitempty"`
 	APIKeys      []APIKey     `json:"apiKeys,omitempty"`
-	Test         bool         `json:"test,omitempty"` // nothing has changed: a user tests the channel
+	Channel      string       `json:"channel,omitempty"` // the name of the channel that sends it
+	Test         bool         `json:"test,omitempty"`    // nothing has changed: a user tests the channel
 }
 
 // Organization is the organization that an alert belongs to.

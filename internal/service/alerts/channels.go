@@ -27,7 +27,8 @@ const (
 // stands for the stored value, if that may be sent to the destination.
 type Channel struct {
 	UID           string
-	Scope         Scope // only when it is shown
+	Name          string // of a stored one it stays if it is empty
+	Scope         Scope  // only when it is shown
 	Type          string
 	Active        bool
 	AlertAllUsers bool

@@ -228,6 +228,7 @@ type sender struct {
 func (s *sender) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	a.Channel = c.Name
 	switch {
 	case c.Damaged:
 		return result{message: "the stored settings of this channel cannot be decrypted; store the channel again", blocked: true}

@@ -254,5 +254,6 @@ func text(a Alert) string {
 	}
 	add("At", a.At.UTC().Format(time.RFC3339))
 	add("Alert", a.UID)
+	add("Channel", a.Channel)
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -61,7 +63,11 @@ func prefixed(prefix string, list []fault.Field) []fault.Field {
 // scheme, host and port that it was stored with: otherwise everyone who may change channels could read it.
 func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
 	var found problems
-	c := store.Channel{Type: input.Type, Active: input.Active, AlertAllUsers: input.AlertAllUsers, Identifiers: input.Identifiers}
+	c := store.Channel{Name: cmp.Or(input.Name, old.Name), Type: input.Type, Active: input.Active,
+		AlertAllUsers: input.AlertAllUsers, Identifiers: input.Identifiers}
+	if problem := names.NameProblem(input.Name); input.Name != "" && problem != "" {
+		found.add("name", "%s", problem)
+	}
 	switch input.Type {
 	case TypeEmail:
 		s.checkEmail(input, &found)
@@ -273,7 +279,7 @@ func hostPort(u *url.URL) (host, port string) {
 
 // visible returns a stored channel with secrets masked.
 func visible(c store.Channel, consent consent) Channel {
-	v := Channel{UID: c.UID, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active,
+	v := Channel{UID: c.UID, Name: c.Name, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active,
 		AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
 	if c.Type != TypeHTTP {
 		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)

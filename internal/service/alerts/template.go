@@ -23,6 +23,7 @@ func values(n payload) [][2]string {
 	}
 	return [][2]string{
 		{"{{message}}", n.Message}, {"{{kind}}", string(n.Kind)}, {"{{component}}", n.Component}, {"{{organization}}", n.Organization.Name},
+		{"{{channel}}", n.Channel},
 		{"{{registry}}", r.Name}, {"{{endpoint}}", r.Endpoint}, {"{{code}}", r.Current.Code}, {"{{field}}", r.Current.Field},
 		{"{{result}}", r.Current.Message}, {"{{hint}}", r.Current.Hint},
 		{"{{action}}", n.action()}, {"{{incident}}", n.incident()},

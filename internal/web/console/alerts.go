@@ -1,8 +1,10 @@
 package console
 
 import (
-	"net/http"
+	"cmp"
+	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -10,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/mutes"
+	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/web/console/channelform"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -33,6 +36,10 @@ type alertsPage struct {
 	Projects []projectChannels
 	Pages    views.Pager
 	Empty    views.Empty
+
+	Destinations []channelform.Destination
+	Days         []int       // before the end of an API key at which an alert is sent
+	Reminders    *forms.Form // nil without the permission
 }
 
 // projectChannels are the channels of a project.
@@ -67,6 +74,9 @@ func (v channelView) Kind() string {
 	}
 	return "Email"
 }
+
+// Title is its name, or what it sends to.
+func (v channelView) Title() string { return cmp.Or(v.Name, v.Target()) }
 
 // Target is what it sends to.
 func (v channelView) Target() string {
@@ -105,6 +115,7 @@ type alertHandlers struct {
 	channels  *alerts.Channels
 	directory *directory.Directory
 	mutes     *mutes.Mutes
+	settings  *tenants.Tenants
 }
 
 // listAlerts is GET /console/alerts.
@@ -127,8 +138,10 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	page = alertsPage{Pages: pages, Mute: muteForm(c), MayMute: c.principal.CanAnywhere(access.ConfigureAlerts),
-		Empty: views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
+	page = alertsPage{Destinations: channelform.Destinations, Pages: pages, Mute: muteForm(c),
+		MayMute: c.principal.CanAnywhere(access.ConfigureAlerts),
+		Empty: views.Empty{
+			Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
 	for _, project := range projects {
 		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.CanIn(access.ConfigureAlerts, project.UID)}
 		for _, channel := range all {
@@ -138,10 +151,41 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 		}
 		page.Projects = append(page.Projects, shown)
 	}
+	if page.Days, err = h.settings.KeyReminders(c.Context(), c.principal); err != nil {
+		return page, err
+	}
+	if c.principal.Can(access.ChangeTenant) {
+		page.Reminders = forms.New("Save", pathAlerts+"/reminders", forms.Field{Name: "days", Label: "Days",
+			Value: strings.Trim(fmt.Sprint(page.Days), "[]"), Hint: "At most three, such as 30 7 1. Empty: no alerts."})
+	}
 	if c.principal.CanAnywhere(access.ReadRegistries) {
 		page.Mutes, err = h.mutes.List(c.Context(), c.principal)
 	}
 	return page, err
+}
+
+// setReminders is POST /console/alerts/reminders.
+func (h alertHandlers) setReminders(c *call) (err error) {
+	words := strings.FieldsFunc(c.PostFormValue("days"), func(r rune) bool { return r == ' ' || r == ',' })
+	days := make([]int, len(words))
+	for i, word := range words {
+		if days[i], err = strconv.Atoi(word); err != nil {
+			err = fault.InvalidFields(fault.Field{Field: "days", Problem: "must be numbers such as 30 7 1"})
+			break
+		}
+	}
+	if err == nil {
+		err = h.settings.SetKeyReminders(c.Context(), c.principal, c.origin, days)
+	}
+	if err == nil {
+		return c.redirect(pathAlerts, "remindersSet")
+	}
+	page, pageErr := h.alertsPage(c)
+	if pageErr != nil || page.Reminders == nil {
+		return err
+	}
+	page.Reminders.Refuse(c, err)
+	return c.showAgain(err, "alerts.html", "Alerts", page)
 }
 
 // muteForm returns the form of a time without alerts of the organization, of a label, or of the registry that the address names.
@@ -190,11 +234,13 @@ func (h alertHandlers) unmute(c *call) error {
 type channelPage struct {
 	Project string
 	Channel channelView
-	Form    *forms.Form // of a new channel, or to change this one; nil without the permission
-	Test    *forms.Form
-	Delete  *forms.Form
-	Result  *alerts.TestResult // of a test
-	Signing secret.String      // shown once, after the channel was created
+
+	Destination channelform.Destination // of a new channel
+	Form        *forms.Form             // of a new channel, or to change this one; nil without the permission
+	Test        *forms.Form
+	Delete      *forms.Form
+	Result      *alerts.TestResult // of a test
+	Signing     secret.String      // shown once, after the channel was created
 }
 
 // newChannel is GET /console/alerts/{project}/{type}.
@@ -203,7 +249,7 @@ func (h alertHandlers) newChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.show("newchannel.html", "New "+page.Channel.Kind(), page)
+	return c.show("newchannel.html", "New channel: "+page.Destination.Label, page)
 }
 
 // newChannelPage returns the page of the form for a channel of the type that the path names.
@@ -215,20 +261,17 @@ func (h alertHandlers) newChannelPage(c *call) (page channelPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	channel := alerts.Channel{Type: c.PathValue("type"), Active: true,
-		Scope: alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PostFormValue("component")}}
-	switch channel.Type {
-	case alerts.TypeHTTP:
-		channel.HTTP = &alerts.HTTP{Method: http.MethodPost}
-	case alerts.TypeEmail:
-	default:
+	destination, known := channelform.Find(c.PathValue("type"))
+	if !known {
 		return page, pathNotFound()
 	}
-	page = channelPage{Project: project.Name, Channel: channelView{channel}}
+	channel := destination.New()
+	channel.Scope = alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PostFormValue("component")}
+	page = channelPage{Project: project.Name, Channel: channelView{channel}, Destination: destination}
 	component := forms.Field{Name: "component", Label: "Alerts about", Type: "select", Value: alerts.RegistryHealth,
 		Options: alertComponents}
-	page.Form = forms.New("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+channel.Type,
-		append([]forms.Field{component}, channelform.Fields(channel)...)...)
+	page.Form = forms.New("Create", pathAlerts+"/"+url.PathEscape(project.UID)+"/"+destination.Name,
+		append([]forms.Field{component}, destination.Fields()...)...)
 	return page, nil
 }
 
@@ -239,16 +282,16 @@ func (h alertHandlers) createChannel(c *call) error {
 		return err
 	}
 	channel := &page.Channel
-	input, err := channelform.Input(c, channel.Channel)
+	input, err := page.Destination.Input(c)
 	var signing secret.String
 	if err == nil {
 		channel.UID, signing, err = h.channels.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
 	}
 	if err != nil {
 		page.Form.Refuse(c, err)
-		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
+		return c.showAgain(err, "newchannel.html", "New channel: "+page.Destination.Label, page)
 	}
-	if signing != "" && channelform.VerifiesSignatures(c) {
+	if signing != "" && page.Destination.VerifiesSignatures(c) {
 		page.Signing = signing
 		return c.show("createdchannel.html", "Channel created", page)
 	}
@@ -281,7 +324,7 @@ func (h alertHandlers) showChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.show("channel.html", page.Channel.Target(), page)
+	return c.show("channel.html", page.Channel.Title(), page)
 }
 
 // changeChannel is POST /console/alerts/{project}/{component}/{channel}.
@@ -299,7 +342,7 @@ func (h alertHandlers) changeChannel(c *call) error {
 	}
 	if err != nil {
 		page.Form.Refuse(c, err)
-		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
+		return c.showAgain(err, "channel.html", page.Channel.Title(), page)
 	}
 	return c.redirect(page.Channel.Path(), "channelChanged")
 }
@@ -313,13 +356,13 @@ func (h alertHandlers) testChannel(c *call) error {
 	result, err := h.channels.Test(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
 	if fault.KindOf(err) == fault.Limited {
 		page.Test.Message = words.Message(fault.Visible(err))
-		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
+		return c.showAgain(err, "channel.html", page.Channel.Title(), page)
 	}
 	if err != nil {
 		return err
 	}
 	page.Result = &result
-	return c.show("channel.html", page.Channel.Target(), page)
+	return c.show("channel.html", page.Channel.Title(), page)
 }
 
 // deleteChannel is POST /console/alerts/{project}/{component}/{channel}/delete.

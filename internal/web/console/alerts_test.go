@@ -26,7 +26,7 @@ func alertWorld(t *testing.T) (w *world, cookie, project string) {
 	cookie = w.mustLogin()
 	page := w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()
 	_, project, _ = strings.Cut(page, `href="`+pathAlerts+`/`)
-	project, _, _ = strings.Cut(project, "/http")
+	project, _, _ = strings.Cut(project, "/")
 	if len(project) != 36 || !strings.Contains(page, "No channels yet") {
 		t.Fatalf("the project %q of %s", project, page)
 	}

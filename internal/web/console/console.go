@@ -25,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
@@ -47,6 +48,7 @@ type Config struct {
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       *mutes.Mutes
+	Tenants     *tenants.Tenants
 	Expiry      expiries.Service
 	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
 	ScanBytes   int64            // maximum size of a file to scan; 0 means 1 MiB
@@ -101,7 +103,7 @@ func (s *Console) routes() []route {
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
 	many := bulkHandlers{s.Bulk, s.Registries}
 	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
-	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes}
+	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes, s.Tenants}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
 	projects := projectHandlers{s.Directory}
 	users := userHandlers{s.Directory, s.Roles}
@@ -149,6 +151,7 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
 		{method: "GET", path: pathAlerts, handle: channels.listAlerts, label: "Alerts", icon: "alerts"},
+		{method: "POST", path: pathAlerts + "/reminders", handle: channels.setReminders},
 		{method: "POST", path: pathAlerts + "/mute", handle: channels.mute},
 		{method: "POST", path: pathAlerts + "/unmute/{uid}", handle: channels.unmute},
 		{method: "GET", path: pathNewChannel, handle: channels.newChannel},

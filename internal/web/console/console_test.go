@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/bulk"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
@@ -30,6 +31,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -75,13 +77,15 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
+	watched := watch.New(db, stored, nil, time.Now)
 	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
 	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0),
 		Directory: people, Roles: roles.New(db, time.Now),
 		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
-		Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
+		Registries: stored, Watch: watched,
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
 		Alerts: alerts.New(db, alerts.Config{}), Mutes: mutes.New(db, time.Now),
+		Tenants: tenants.New(db, time.Now), Bulk: bulk.New(stored, watched),
 		Expiry: expiries.Service{Registries: stored, Keys: service.APIKeys, Now: time.Now}, Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {

@@ -61,7 +61,7 @@ func TestHostileInput(t *testing.T) {
 }
 
 var (
-	linkChannel = regexp.MustCompile(`href="(/console/alerts/[^"]+)/http"`)
+	linkChannel = regexp.MustCompile(`href="(/console/alerts/[^"/]+)/http"`)
 	parameter   = regexp.MustCompile(`\{[a-z]+\}`)
 )
 

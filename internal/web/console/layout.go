@@ -92,6 +92,8 @@ var notices = map[string]string{
 	"channelChanged": "The channel is changed.",
 	"channelDeleted": "The channel is deleted.",
 
+	"remindersSet": "The reminders are set.",
+
 	"muted":   "The alerts are muted. Checks go on, and what still fails afterwards raises an alert then.",
 	"unmuted": "The alerts are sent again.",
 }

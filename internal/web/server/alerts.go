@@ -69,7 +69,7 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 }
 
 func alertChannel(c alerts.Channel) api.AlertChannel {
-	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers,
+	shown := api.AlertChannel{UID: c.UID, Name: c.Name, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers,
 		Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
 	shown.Unconfirmed = c.Unconfirmed
 	if h := c.HTTP; h != nil {
@@ -150,7 +150,8 @@ func (h alertHandlers) testChannel(c *call) (response, error) {
 
 // channelInput omits the uid: where a request is about one channel, the path has its uid.
 func channelInput(body api.AlertChannelRequest) alerts.Channel {
-	input := alerts.Channel{Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers, Identifiers: body.Identifiers}
+	input := alerts.Channel{Name: body.Name, Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers,
+		Identifiers: body.Identifiers}
 	if h := body.HTTP; h != nil {
 		input.HTTP = &alerts.HTTP{URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret}
 	}

@@ -5,7 +5,7 @@ import { accessible, as, assertAccessible, becomes, count, html } from "../harne
 
 accessible("the list of alert channels", "admin", "/console/alerts");
 accessible("the list of alert channels", "member", "/console/alerts");
-accessible("the form of a new email channel", "admin", "/console/alerts", (page) => page.getByRole("link", { name: "New email channel" }).first().click());
+accessible("the form of a new email channel", "admin", "/console/alerts", (page) => page.getByRole("link", { name: "New channel in Default: Email" }).first().click());
 
 // receive starts a receiver of webhooks that returns the status, and returns its address and what it receives.
 async function receive(t, status, text) {
@@ -27,15 +27,18 @@ for (const javaScriptEnabled of [true, false]) {
     const { host, url, received } = await receive(t, 200, "thanks <b>");
     const page = await as(t, "admin", { javaScriptEnabled, reducedMotion: "reduce" });
     await page.goto("/console/alerts");
-    await page.getByRole("link", { name: "New webhook in Default" }).click();
+    await page.getByRole("link", { name: "New channel in Default: Webhook" }).click();
     await page.getByRole("button", { name: "Create" }).click();
     assert.match(await page.getByRole("alert").textContent(), /URL is required/);
     await page.getByLabel("URL").fill(url);
     await page.getByLabel("Headers").fill("Authorization: Bearer marked-header-value");
-    await page.getByLabel("Send", { exact: true }).selectOption("A message for Slack");
+    await page.getByLabel("Send", { exact: true }).selectOption("A body of your own");
+    await page.getByLabel("Body of your own").fill('{"to": "{{channel}}", "text": "{{message}}"}');
+    await page.getByLabel("Name").fill("hook <i>");
+    await page.getByLabel("Signing secret").fill("marked-signing-secret");
     await page.getByRole("button", { name: "Create" }).click();
     await page.getByText("The channel is stored.").waitFor();
-    await page.getByRole("heading", { name: host }).waitFor();
+    await page.getByRole("heading", { name: "hook <i>" }).waitFor();
 
     await page.getByRole("button", { name: "Send test" }).click();
     const result = page.getByRole("status");
@@ -43,7 +46,8 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await assertAccessible(page);
     assert.ok(!(await html(page)).includes("marked-"), "a secret is in the page");
     assert.equal(received[0].headers.authorization, "Bearer marked-header-value");
-    assert.match(JSON.parse(received[0].body).blocks[0].text.text, /^Test: /);
+    assert.match(JSON.parse(received[0].body).text, /^Test: /);
+    assert.equal(JSON.parse(received[0].body).to, "hook <i>");
 
     await page.getByLabel("Method").selectOption("PUT");
     await page.getByRole("button", { name: "Save" }).click();
@@ -61,11 +65,80 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
+// The address of Slack is that of the receiver here, since no packet leaves the machine.
+for (const javaScriptEnabled of [true, false]) {
+  test(`Slack and a test take 4 clicks, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const { host, url, received } = await receive(t, 200, "ok");
+    const page = await as(t, "admin", { javaScriptEnabled });
+    await page.goto("/console/");
+    await page.getByRole("link", { name: "Alerts", exact: true }).click();
+    await page.getByRole("link", { name: "New channel in Default: Slack" }).click();
+    for (const other of ["Headers", "Method", "Signing secret", "Integration key of PagerDuty"]) assert.equal(await count(page.getByLabel(other)), 0, other);
+    if (javaScriptEnabled) await assertAccessible(page);
+    await page.getByLabel("URL").fill(url);
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: host }).waitFor();
+    await page.getByRole("button", { name: "Send test" }).click();
+    await page.getByText("The sample was delivered").waitFor();
+    assert.match(JSON.parse(received[0].body).blocks[0].text.text, /^Test: /);
+    await page.getByText("Delete channel").first().click();
+    await page.getByRole("button", { name: "Delete channel" }).click();
+  });
+}
+
+test("each destination has only its fields", async (t) => {
+  const page = await as(t, "admin");
+  const labels = async (destination) => {
+    await page.goto("/console/alerts");
+    await page.getByRole("link", { name: `New channel in Default: ${destination}` }).click();
+    await page.getByRole("heading", { name: `New channel: ${destination}` }).waitFor();
+    return (await page.locator("main label").allTextContents()).join(", ");
+  };
+  assert.equal(await labels("Microsoft Teams"), "Alerts about, Name, URL, Send alerts");
+  assert.equal(await labels("PagerDuty"), "Alerts about, Name, URL, Integration key of PagerDuty, Send alerts");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("alert").getByText(/Integration key of PagerDuty is required/).waitFor();
+  assert.equal(await labels("Opsgenie"), "Alerts about, Name, URL, Send alerts, API key of Opsgenie");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("alert").getByText("API key of Opsgenie is required").waitFor();
+  assert.equal(await labels("Email"), "Alerts about, Name, Addresses, Also the users of the project and all administrators, Send alerts");
+  assert.equal((await page.goto(page.url().replace("email", "fax"))).status(), 404);
+});
+
+test("an administrator sets when alerts of API keys are sent", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/alerts");
+  await page.getByText("Alerts are sent 30, 7, 1 days before an API key expires.").waitFor();
+  const set = async (days) => {
+    await page.getByText("Change the days").click();
+    await page.getByLabel("Days").fill(days);
+    await page.getByRole("button", { name: "Save" }).click();
+  };
+  await set("60, 14");
+  await page.getByText("Alerts are sent 60, 14 days before an API key expires.").waitFor();
+  await set("");
+  await page.getByText("No alerts are sent before API keys expire.").waitFor();
+  await page.getByText("Change the days").click();
+  await page.getByLabel("Days").fill("soon");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("Days must be numbers such as 30 7 1").waitFor();
+  await assertAccessible(page);
+  await page.getByLabel("Days").fill("30 7 1");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Alerts are sent 30, 7, 1 days before an API key expires.").waitFor();
+
+  const member = await as(t, "member");
+  await member.goto("/console/alerts");
+  assert.equal(await count(member.getByText("Change the days")), 0);
+  const refused = await member.request.post("/console/alerts/reminders", { form: { days: "1" } });
+  assert.equal(refused.status(), 403);
+});
+
 test("a test that fails says why, and a generated secret is shown once", async (t) => {
   const { host, url } = await receive(t, 500, "no such hook ");
   const page = await as(t, "admin");
   await page.goto("/console/alerts");
-  await page.getByRole("link", { name: "New webhook in Default" }).click();
+  await page.getByRole("link", { name: "New channel in Default: Webhook" }).click();
   await page.getByLabel("URL").fill(url);
   await page.getByRole("button", { name: "Create" }).click();
   const secret = await page.getByLabel("Signing secret").textContent();
@@ -84,7 +157,7 @@ test("a test that fails says why, and a generated secret is shown once", async (
 test("email without a mail server", async (t) => {
   const page = await as(t, "admin");
   await page.goto("/console/alerts");
-  await page.getByRole("link", { name: "New email channel in Default" }).click();
+  await page.getByRole("link", { name: "New channel in Default: Email" }).click();
   await page.getByLabel("Addresses").fill("ops@acme.example");
   await page.getByRole("button", { name: "Create" }).click();
   assert.match(await page.getByRole("alert").textContent(), /smtp-host/);

@@ -36,19 +36,127 @@ const (
 
 const storedValue = secret.String(secret.Mask) // stands for it
 
-// Fields are the fields for a channel. A stored one has a uid.
-func Fields(c alerts.Channel) []forms.Field {
-	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
-	if c.HTTP == nil {
-		return []forms.Field{
-			{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"),
-				Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
-			{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox",
-				Value: forms.Truth(c.AlertAllUsers)},
-			active,
+// Destination is what a channel sends to, chosen before its form.
+type Destination struct {
+	Name, Label string
+	email       bool
+	template    string // of a webhook
+	address     string // of a webhook: for example
+	fixed       bool   // the address is the same for everyone
+}
+
+// Destinations are those that a new channel may have.
+var Destinations = []Destination{
+	{Name: "slack", Label: "Slack", template: sendSlack, address: "https://hooks.slack.com/services/…"},
+	{Name: "teams", Label: "Microsoft Teams", template: sendTeams, address: "https://….logic.azure.com/workflows/…"},
+	{Name: "pagerduty", Label: "PagerDuty", template: sendPagerDuty, address: "https://events.pagerduty.com/v2/enqueue", fixed: true},
+	{Name: "opsgenie", Label: "Opsgenie", template: sendOpsgenie, address: "https://api.opsgenie.com/v2/alerts", fixed: true},
+	{Name: alerts.TypeEmail, Label: "Email", email: true},
+	{Name: alerts.TypeHTTP, Label: "Webhook"},
+}
+
+// Find returns the destination of a name.
+func Find(name string) (Destination, bool) {
+	for _, d := range Destinations {
+		if d.Name == name {
+			return d, true
 		}
 	}
-	return append(webhookFields(c), active)
+	return Destination{}, false
+}
+
+// New returns a channel without settings.
+func (d Destination) New() alerts.Channel {
+	if d.email {
+		return alerts.Channel{Type: alerts.TypeEmail, Active: true}
+	}
+	return alerts.Channel{Type: alerts.TypeHTTP, Active: true, HTTP: &alerts.HTTP{Method: http.MethodPost}}
+}
+
+// Fields are the fields for a new channel: those that the destination needs.
+func (d Destination) Fields() []forms.Field {
+	fields := Fields(d.New())
+	if d.email {
+		return fields
+	}
+	var own []forms.Field
+	for _, f := range fields {
+		switch f.Name {
+		case "template":
+			if d.template != "" {
+				continue
+			}
+			f.Options = forms.Options(sendJSON, "The alert as JSON", sendBody, "A body of your own")
+		case "http.url":
+			if d.template == "" {
+				break
+			}
+			f.Hint = "For example " + d.address + ". It is not shown again."
+			if d.fixed {
+				f.Secret, f.Value, f.Hint = false, d.address, ""
+			}
+		case "routingKey":
+			if d.template != sendPagerDuty {
+				continue
+			}
+			f.Hint, f.Required = "", true
+		case "name", "isActive":
+		default:
+			if d.template != "" {
+				continue
+			}
+			f.Hint, _, _ = strings.Cut(f.Hint, " Opsgenie")
+		}
+		own = append(own, f)
+	}
+	if d.template == sendOpsgenie {
+		own = append(own, forms.Field{Name: "genieKey", Label: "API key of Opsgenie", Type: "password", Required: true})
+	}
+	return own
+}
+
+// Input returns the new channel that a form of the destination describes.
+func (d Destination) Input(values forms.Values) (alerts.Channel, error) {
+	if d.template == sendOpsgenie && strings.TrimSpace(values.PostFormValue("genieKey")) == "" {
+		return d.New(), fault.InvalidFields(fault.Field{Field: "genieKey", Problem: "is required"})
+	}
+	return Input(templated{values, d.template}, d.New())
+}
+
+// templated are the values of a form whose destination decides what is sent.
+type templated struct {
+	forms.Values
+	template string
+}
+
+// PostFormValue returns a value of the form, or what the destination decides.
+func (t templated) PostFormValue(name string) string {
+	switch {
+	case t.template == "":
+	case name == "template":
+		return t.template
+	case name == "http.method":
+		return http.MethodPost
+	case name == "http.headers" && t.template == sendOpsgenie:
+		return "Authorization: GenieKey " + strings.TrimSpace(t.Values.PostFormValue("genieKey"))
+	}
+	return t.Values.PostFormValue(name)
+}
+
+// Fields are the fields for a channel. A stored one has a uid.
+func Fields(c alerts.Channel) []forms.Field {
+	name := forms.Field{Name: "name", Label: "Name", Value: c.Name, Hint: "For lists and messages."}
+	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
+	if c.HTTP != nil {
+		return append(append([]forms.Field{name}, webhookFields(c)...), active)
+	}
+	return []forms.Field{name,
+		{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"),
+			Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
+		{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox",
+			Value: forms.Truth(c.AlertAllUsers)},
+		active,
+	}
 }
 
 func webhookFields(c alerts.Channel) []forms.Field {
@@ -87,6 +195,7 @@ func webhookFields(c alerts.Channel) []forms.Field {
 // Input returns the channel that a form describes. What it leaves empty is that of old, where masks stand for stored values.
 func Input(values forms.Values, old alerts.Channel) (alerts.Channel, error) {
 	input := old
+	input.Name = values.PostFormValue("name")
 	input.Active = values.PostFormValue("isActive") == "true"
 	if old.HTTP == nil {
 		input.AlertAllUsers = values.PostFormValue("alertAllUsers") == "true"
@@ -167,9 +276,9 @@ func readHeaders(values forms.Values, sent *alerts.HTTP) []fault.Field {
 	return nil
 }
 
-// VerifiesSignatures reports whether the receiver of what the form describes can verify signatures.
-func VerifiesSignatures(values forms.Values) bool {
-	send := values.PostFormValue("template")
+// VerifiesSignatures reports whether the receiver can verify signatures.
+func (d Destination) VerifiesSignatures(values forms.Values) bool {
+	send := templated{values, d.template}.PostFormValue("template")
 	return send == sendJSON || send == sendBody
 }
 
