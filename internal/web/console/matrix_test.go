@@ -100,6 +100,22 @@ func TestMatrixOfPages(t *testing.T) {
 	}
 }
 
+// ofEveryUser has the beginnings of the pages that name no permission: they show a user its own things, or decide by registry and project.
+var ofEveryUser = []string{"/console/{$}", pathDevice, pathCheck + "/{uid}", pathRegistries + "/", pathRegistries + ".csv", pathExpiry,
+	pathAlerts, pathKeys, pathAudit, pathSessions}
+
+// A page without a permission is one of those that every user has.
+func TestPagesNameTheirPermission(t *testing.T) {
+	for _, r := range mustWorld(t, false).routes() {
+		if r.method != http.MethodGet || r.anonymous || r.permission != "" || r.path == pathProjects {
+			continue
+		}
+		if !slices.ContainsFunc(ofEveryUser, func(start string) bool { return strings.HasPrefix(r.path, start) }) {
+			t.Errorf("%s names no permission", r.path)
+		}
+	}
+}
+
 // actionsOf has the permission that an action on roles, teams, the identity provider and trust rules needs.
 var actionsOf = map[string]access.Permission{
 	"/console/users/new": access.CreateUsers, "/console/users/{uid}": access.ChangeUsers, "/console/users/{uid}/role": access.ChangeUsers,
