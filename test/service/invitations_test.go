@@ -70,6 +70,9 @@ func TestInvitation(t *testing.T) {
 	if len(f.Details.Fields) != 1 || f.Details.Fields[0].Field != "password" {
 		t.Errorf("a short password: %+v", f)
 	}
+	path, anonymous := "/v1/auth/password/"+token+"/activate", i.server.Client(t)
+	anonymous.Do("PATCH", path, `{"password":"`+strings.Repeat("x", 2<<20)+`"}`).Want(http.StatusRequestEntityTooLarge)
+	anonymous.Do("PATCH", path, "password=x", "Content-Type", "text/plain").Want(http.StatusUnsupportedMediaType)
 	i.dead("a token that was never made", unusedInvitation)
 	i.dead("a token with a typing error", token[:len(token)-1]+"a")
 	i.dead("no token", "x")
