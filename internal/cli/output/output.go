@@ -106,7 +106,7 @@ func printCSV(out io.Writer, columns []Column, rows [][]any) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, value := range row {
-			if command.JSONValue(value) != nil {
+			if list, is := value.([]string); command.JSONValue(value) != nil && (!is || len(list) > 0) {
 				cells[i] = command.Cell(value)
 			}
 		}
