@@ -19,7 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/store"
-	"github.com/regwarden/regwarden/internal/web/console"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/metrics"
 	"github.com/regwarden/regwarden/internal/web/server"
 	"github.com/regwarden/regwarden/regcheck"
@@ -86,7 +86,7 @@ func (c *Config) invitationLinks(address string) string {
 	if !c.Console || base == "" {
 		return ""
 	}
-	return strings.TrimSuffix(base, "/") + console.PathInvitation
+	return strings.TrimSuffix(base, "/") + people.PathInvitation
 }
 
 func newInvitations(s *server.Server, links string) *invitations.Service {

@@ -121,13 +121,17 @@ func (a *attacked) fill(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx), a.fillPeople(ctx)); err != nil {
 		t.Fatal(err)
 	}
+	invited, err := a.Invitations.Invite(ctx, a.principal, audit.Origin{}, directory.UserRef{User: user.UID})
+	if err != nil {
+		t.Fatal(err)
+	}
 	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID,
 		"/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
-		"/console/sso/{org}": a.principal.OrgUID, "/console/alerts/unmute/{uid}": mute,
+		"/console/sso/{org}": a.principal.OrgUID, "/console/invitation/{key}": invited.Key.Reveal(), "/console/alerts/unmute/{uid}": mute,
 		"/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
@@ -316,7 +320,7 @@ func TestReflectedMarkupIsText(t *testing.T) {
 		}
 	}
 	for _, r := range a.routes() {
-		if r.method != http.MethodPost || r.path == "/console/logout" || r.path == waits {
+		if r.method != http.MethodPost || r.path == "/console/logout" || r.path == waits || r.path == byLink {
 			continue
 		}
 		path := a.address(r.path)
@@ -354,6 +358,9 @@ func TestPagesHaveNoSecret(t *testing.T) {
 	a.pages(noSecret)
 }
 
+// byLink is an action whose address is the permission for it.
+const byLink = "/console/invitation/{key}"
+
 // waits is an action that members may do too. It waits for a check, and no server does checks in these tests.
 const waits = "/console/registries/{uid}/check"
 
@@ -377,7 +384,7 @@ func TestForgedRequestsOfAMember(t *testing.T) {
 	a.check()
 	before := a.state(t)
 	for _, r := range a.routes() {
-		if r.method != http.MethodPost || r.path == waits {
+		if r.method != http.MethodPost || r.path == waits || r.path == byLink {
 			continue
 		}
 		path := a.address(r.path)

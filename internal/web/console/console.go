@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
@@ -48,6 +49,7 @@ type Config struct {
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
 	Mutes       *mutes.Mutes
+	Invitations *invitations.Service
 	Tenants     *tenants.Tenants
 	Expiry      expiries.Service
 	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
@@ -79,9 +81,6 @@ const (
 	pathDevice   = "/console/device"
 )
 
-// PathInvitation precedes the key of a link by which a user sets its password.
-const PathInvitation = "/console/invitation/"
-
 // route is a page or an action.
 type route struct {
 	method, path string
@@ -111,7 +110,7 @@ func (s *Console) routes() []route {
 	settings := settingsHandlers{s.Directory, s.Settings}
 	account := accountHandlers{s.Auth}
 	manual := docsHandlers{s.Auth.Authenticator}
-	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, SSO: s.SSO})
+	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, Invited: s.Invitations, SSO: s.SSO})
 	return slices.Concat([]route{
 		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
@@ -220,7 +219,7 @@ func (s *Console) routes() []route {
 func peopleRoutes(pages people.Pages) (all []route) {
 	for _, page := range pages.All() {
 		all = append(all, route{method: page.Method, path: page.Path, label: page.Label, icon: page.Icon, permission: page.Permission,
-			maxBody: page.MaxBody, handle: func(c *call) error {
+			maxBody: page.MaxBody, anonymous: page.Anonymous, handle: func(c *call) error {
 				return page.Handle(people.Call{Request: c.Request, Principal: c.principal, Origin: c.origin, Show: c.show,
 					ShowAgain: c.showAgain, Redirect: c.redirect})
 			}})

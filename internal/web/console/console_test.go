@@ -28,6 +28,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
@@ -77,14 +78,16 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
-	watched := watch.New(db, stored, nil, time.Now)
+	watched, alerting := watch.New(db, stored, nil, time.Now), alerts.New(db, alerts.Config{})
 	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
 	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0),
 		Directory: people, Roles: roles.New(db, time.Now),
 		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
 		Registries: stored, Watch: watched,
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
-		Alerts: alerts.New(db, alerts.Config{}), Mutes: mutes.New(db, time.Now),
+		Alerts: alerting, Mutes: mutes.New(db, time.Now), Invitations: &invitations.Service{
+			Invitations: directory.Invitations{Directory: people}, Mailer: alerting.Mailer,
+			Links: "https://console.test/console/invitation/"},
 		Tenants: tenants.New(db, time.Now), Bulk: bulk.New(stored, watched),
 		Expiry: expiries.Service{Registries: stored, Keys: service.APIKeys, Now: time.Now}, Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})

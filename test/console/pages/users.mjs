@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, fillIn, html, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, count, fillIn, html, open, service } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/users";
@@ -66,6 +66,61 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await count(row), 0);
   });
 }
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`an invited user sets a password, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const email = `invited${javaScriptEnabled}@acme.example`;
+    const password = "nine invitations in the rain";
+    const page = await as(t, "admin", { javaScriptEnabled });
+    await page.goto(list);
+    await page.getByRole("link", { name: "Invite a user" }).click();
+    if (javaScriptEnabled) await assertAccessible(page);
+    await page.getByLabel("Email").fill(email);
+    await click(page, "Invite");
+    await page.getByRole("heading", { name: `Link for ${email}` }).waitFor();
+    await page.getByText("it was not sent by email (the setting smtp-host is missing)").waitFor();
+    if (javaScriptEnabled) await assertAccessible(page);
+    const link = await page.locator("#link").textContent();
+    assert.ok(link.startsWith(`${service.url}/console/invitation/rwi_`), link);
+
+    const own = await open(t, { javaScriptEnabled, expect: ["status of 400"] });
+    await own.goto(link);
+    await own.getByText(`You are invited to the organization ${service.admin.org} as ${email}.`).waitFor();
+    if (javaScriptEnabled) await assertAccessible(own);
+    await own.getByLabel("Password").fill("short");
+    await click(own, "Set the password");
+    await own.getByRole("alert").waitFor();
+    await own.getByLabel("Password").fill(password);
+    await click(own, "Set the password");
+    await own.getByText("Your password is set. Log in with it.").waitFor();
+    await fillIn(own, { org: service.admin.org, email, password });
+    await own.getByRole("heading", { name: "Overview" }).waitFor();
+
+    const again = await open(t, { javaScriptEnabled, expect: ["status of 404"] });
+    await again.goto(link);
+    await again.getByText("This link is not valid, was used, or has expired.").waitFor();
+  });
+}
+
+test("a new link replaces the former one of a user", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto(list + "/invite");
+  await page.getByLabel("Email").fill("twice@acme.example");
+  await click(page, "Invite");
+  const first = await page.locator("#link").textContent();
+  await page.goto(list);
+  await page.getByLabel("Email or name").fill("twice@");
+  await click(page, "Filter");
+  await page.getByRole("row", { name: "twice@acme.example" }).getByRole("link").click();
+  await click(page, "Make a link");
+  const second = await page.locator("#link").textContent();
+  assert.notEqual(first, second);
+  const own = await open(t, { expect: ["status of 404"] });
+  await own.goto(first);
+  await own.getByText("This link is not valid, was used, or has expired.").waitFor();
+  await own.goto(second);
+  await own.getByRole("heading", { name: "Set your password" }).waitFor();
+});
 
 test("an administrator sets the password of a user, disables and enables it", async (t) => {
   const account = await newAccount();

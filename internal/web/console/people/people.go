@@ -1,4 +1,4 @@
-// Package people has the pages of roles, teams, the identity provider and trust rules.
+// Package people has the pages of invitations, roles, teams, the identity provider and trust rules.
 //
 // Package console finds the session of a request, reads its form, and shows what these handlers return.
 package people
@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 )
@@ -49,12 +50,14 @@ type Page struct {
 	Label, Icon  string            // of the entry in the navigation; empty: none
 	Permission   access.Permission // without it the page is refused, and the entry is left out
 	MaxBody      int64             // 0 means that of small forms
+	Anonymous    bool              // needs no session
 }
 
 // Pages has what the pages show. SSO may be nil: there are no logins by identity providers then.
 type Pages struct {
 	Directory *directory.Directory
 	Roles     *roles.Roles
+	Invited   *invitations.Service
 	SSO       *federation.SSO
 }
 
@@ -65,11 +68,14 @@ func (p Pages) All() []Page {
 		pages = append(pages, providerHandlers{directory.Providers{Directory: p.Directory},
 			directory.Teams{Directory: p.Directory}, p.SSO}.pages()...)
 	}
+	pages = append(pages, invitationHandlers{p.Invited, p.Roles}.pages()...)
 	return append(pages, trustHandlers{directory.Trusts{Directory: p.Directory}, p.Roles}.pages()...)
 }
 
 // Notices are the messages about changes, by their names in addresses.
 var Notices = map[string]string{
+	"invitationAccepted": "Your password is set. Log in with it.",
+
 	"roleCreated": "The role is created.",
 	"roleSaved":   "The role is saved. It counts at once for all who have it.",
 	"roleDeleted": "The role is deleted.",
