@@ -16,7 +16,7 @@ type RegistryBulk struct {
 
 // RegistryBulkFilter chooses registries as the query of PathOCIRegistrySummary does. Without any field it chooses all.
 type RegistryBulkFilter struct {
-	Name   string `json:"name,omitempty"`
+	Name   string `json:"name"` // always sent: without any member, the filter would be left out
 	Health string `json:"health,omitempty"`
 	Expiry string `json:"expiry,omitempty"`
 	Label  string `json:"label,omitempty"`
