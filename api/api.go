@@ -24,6 +24,8 @@ const (
 	PathAuth                 = "/v1/auth" // same as PathAuthenticate; the text of the API specification uses this path
 	PathRefresh              = "/v1/auth/refresh/{token}"
 	PathLogout               = "/v1/auth/logout"
+	PathMFAVerify            = "/v1/auth/mfa/verify"
+	PathMFAEnroll            = "/v1/auth/mfa/enroll"
 	PathToken                = "/v1/auth/token" // #nosec G101 -- a path, not a credential
 	PathDevice               = "/v1/auth/device"
 	PathValidate             = "/v1/registries/oci/basic/validate"
@@ -87,6 +89,11 @@ const (
 	PathUserResourceRoles    = "/v1/users/{uid}/resourceRoles"
 	PathUserWorkspaceRoles   = "/v1/workspaces/users/{uid}/roles"
 	PathMyPassword           = "/v1/users/me/password"
+	PathMyMFA                = "/v1/users/me/mfa"
+	PathMyMFAConfirm         = "/v1/users/me/mfa/confirm"
+	PathMyMFARemove          = "/v1/users/me/mfa/remove"
+	PathMyMFACodes           = "/v1/users/me/mfa/recoveryCodes"
+	PathUserMFA              = "/v1/users/{uid}/mfa"
 	PathMySessions           = "/v1/users/me/sessions"
 	PathMySession            = "/v1/users/me/sessions/{uid}"
 	PathRevokeTokens         = "/v1/users/auth/tokens/revoke"
@@ -123,6 +130,7 @@ const (
 	PathTenantLogins         = "/v1/tenants/{uid}/sso/auth/providers"
 	PathTenantPasswords      = "/v1/tenants/{uid}/password/policy"   // #nosec G101 -- a path, not a credential
 	PathTenantTokens         = "/v1/tenants/{uid}/authTokenSettings" // #nosec G101 -- a path, not a credential
+	PathTenantMFA            = "/v1/tenants/{uid}/mfa"
 	PathAudits               = "/v1/audits"
 	PathAudit                = "/v1/audits/{uid}"
 	PathOpenAPI              = "/v1/openapi.json"
@@ -151,10 +159,14 @@ type AuthenticateRequest struct {
 }
 
 // AuthenticateResponse is the response of PathAuthenticate and PathRefresh. RefreshToken is missing when an
-// authorization token was exchanged at the refresh path. Its strings are not masked, since the client needs them.
+// authorization token was exchanged at the refresh path. Its strings are not masked, since the client needs them. With IsMFA, Authorization
+// only completes the login, as MFAAction says.
 type AuthenticateResponse struct {
-	Authorization string `json:"Authorization"`
-	RefreshToken  string `json:"refreshToken,omitempty"`
+	Authorization string   `json:"Authorization"`
+	RefreshToken  string   `json:"refreshToken,omitempty"`
+	IsMFA         bool     `json:"isMfa,omitempty"`
+	MFAAction     string   `json:"mfaAction,omitempty"`     // MFAVerify or MFAEnroll
+	RecoveryCodes []string `json:"recoveryCodes,omitempty"` // of a second factor that the login added; this one time
 }
 
 // Metadata is the metadata of every listed resource. Only projects have annotations and labels.

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	codeUnauthorized = "UnAuthorizedAccess"
+	codeUnauthorized         = "UnAuthorizedAccess"
+	codeAuthenticationFailed = "AuthenticationFailed"
 	// refreshTimeout is for a refresh, which goes on when its caller gives up: the old refresh token is consumed, and the new one
 	// would be lost.
 	refreshTimeout = 30 * time.Second
@@ -31,6 +32,8 @@ type authorizer struct {
 	apiKey             secret.String
 	email, org         string
 	onRefresh          func(token, refreshToken secret.String)
+	secondFactor       func(context.Context, Challenge) (secret.String, error)
+	onRecoveryCodes    func([]string)
 	lockTokens         func(context.Context) (token, refreshToken secret.String, unlock func(), err error)
 	hasLogin, hasToken bool
 
@@ -44,7 +47,8 @@ type authorizer struct {
 
 func newAuthorizer(c *Client, config Config) *authorizer {
 	a := &authorizer{client: c, apiKey: config.APIKey, email: config.Email, org: config.Org, password: config.Password,
-		next: config.NewPassword, onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "",
+		next: config.NewPassword, onRefresh: config.OnRefresh, secondFactor: config.SecondFactor, onRecoveryCodes: config.OnRecoveryCodes,
+		lockTokens: config.LockTokens, hasLogin: config.Password != "",
 		hasToken: config.RefreshToken != "",
 		lock:     make(chan struct{}, 1)}
 	a.setStoredTokens(config.Token, config.RefreshToken)
@@ -194,12 +198,21 @@ func (a *authorizer) exchange(ctx context.Context, r request) (secret.String, er
 	if err := a.client.send(ctx, r, "", &tokens); err != nil {
 		return "", err
 	}
+	if tokens.IsMFA {
+		var err error
+		if tokens, err = a.completeLogin(ctx, tokens); err != nil {
+			return "", err
+		}
+	}
 	if tokens.Authorization == "" {
 		return "", fmt.Errorf("%s: the response has no token", a.client.name(r))
 	}
 	a.setTokens(secret.String(tokens.Authorization), secret.String(tokens.RefreshToken))
 	if a.onRefresh != nil {
 		a.onRefresh(a.token, a.refresh)
+	}
+	if len(tokens.RecoveryCodes) > 0 && a.onRecoveryCodes != nil {
+		a.onRecoveryCodes(tokens.RecoveryCodes)
 	}
 	return a.token, nil
 }

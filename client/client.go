@@ -41,6 +41,12 @@ type Config struct {
 	Token        secret.String
 	RefreshToken secret.String
 
+	// SecondFactor returns the code for a login that asks for one. It is called again after a wrong one. Nil: such a login is
+	// ErrSecondFactor. It must not use the Client.
+	SecondFactor func(context.Context, Challenge) (code secret.String, err error)
+	// OnRecoveryCodes is called with the recovery codes of a second factor that was added by a login. The server does not show them again.
+	OnRecoveryCodes func(codes []string)
+
 	// OnRefresh is called with each new pair, of a login too, before the new token is used. A refresh token is valid once, so
 	// a program that stores tokens must replace the old pair. It must not use the Client.
 	OnRefresh func(token, refreshToken secret.String)
@@ -75,6 +81,7 @@ type Client struct {
 	Teams      Teams
 	Tenants    Tenants
 	Devices    Devices
+	MFA        MFA
 
 	base      *url.URL
 	headers   http.Header // of all requests
@@ -107,7 +114,7 @@ func New(server string, config Config) (*Client, error) {
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions, c.Trusts, c.SSO, c.Roles = Alerts{c}, Audits{c}, Sessions{c}, Trusts{c}, SSO{c}, Roles{c}
-	c.Devices, c.Teams, c.Tenants = Devices{c}, Teams{c}, Tenants{c}
+	c.Devices, c.Teams, c.Tenants, c.MFA = Devices{c}, Teams{c}, Tenants{c}, MFA{c}
 	return c, nil
 }
 

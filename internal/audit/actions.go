@@ -50,6 +50,11 @@ var (
 	UserInvite       = action("user.invite") // a link by which a user sets its password
 	UserDisable      = action("user.disable")
 	UserEnable       = action("user.enable")
+	FactorEnroll     = action("mfa.enroll") // a second factor was begun; it counts once it is confirmed
+	FactorConfirm    = action("mfa.confirm")
+	FactorRemove     = action("mfa.remove") // by its user
+	FactorReset      = action("mfa.reset")  // by an administrator
+	RecoveryCodes    = action("mfa.recoveryCodes")
 	KeysRotate       = action("key.rotate")
 	RegistryWatch    = action("registry.watch") // a scheduled check changed the health status of a stored registry
 	AlertCreate      = action("alert.create")   // an alert channel of a project

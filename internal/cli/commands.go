@@ -52,6 +52,7 @@ func branches(program manage.Program) []branch {
 		{"context", ofLogins, own.Context},
 		{"whoami", ofLogins, own.Whoami},
 		{"passwd", ofLogins, own.Passwd},
+		{"mfa", ofLogins, own.MFA},
 		{"doctor", ofServers, own.Doctor},
 		{"org", ofAccess, access.Org},
 		{"project", ofAccess, access.Project},

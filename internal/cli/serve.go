@@ -38,6 +38,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/outbound"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/service/wording"
@@ -248,6 +249,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Alerts:      alerting,
 		Roles:       roles.New(db, time.Now),
 		Settings:    tenants.New(db, time.Now),
+		Factors:     secondfactor.New(db, authService.Logins, time.Now),
 		Mutes:       mutehandlers.Handlers{Mutes: mutes.New(db, time.Now)},
 		Expiry:      expiryhandlers.Handlers{Service: expiries.Service{Registries: stored, Keys: authService.APIKeys, Now: time.Now}},
 		Bulk:        bulkhandlers.Handlers{Service: bulk.New(stored, watched)},
@@ -270,7 +272,8 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
-	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Devices: s.Devices, Directory: s.Directory, Roles: s.Roles,
+	return console.New(console.Config{Auth: s.Auth, SSO: s.SSO, Devices: s.Devices, Factors: s.Factors, Directory: s.Directory,
+		Roles:      s.Roles,
 		Registries: s.Registries,
 		Checks:     s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, Mutes: s.Mutes.Mutes,
 		Invitations: s.Invitations,

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,7 @@ func TestScripts(t *testing.T) {
 					return nil
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady,
-					"field": field, "readenv": readenv},
+					"field": field, "readenv": readenv, "code": code},
 			})
 		})
 	}
@@ -274,6 +275,27 @@ func field(ts *testscript.TestScript, negated bool, args []string) {
 		ts.Fatalf("no %s in the first object of %s", args[1], args[0])
 	}
 	ts.Setenv("FIELD", fmt.Sprint(list[0][args[1]]))
+}
+
+// code writes a password and a code for standard input: code to from N [password]. The code is that of the otpauth: URI in the file from,
+// N time steps from now, or else line N of that file.
+func code(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 3 {
+		ts.Fatalf("usage: code to from N [password]")
+	}
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	text := strings.TrimSpace(ts.ReadFile(args[1]))
+	if uri, err := url.Parse(text); err == nil && uri.Scheme == "otpauth" {
+		text, err = instance.CodeOf(uri.Query().Get("secret"), int64(n))
+		ts.Check(err)
+	} else {
+		text = strings.Split(text, "\n")[n]
+	}
+	for _, password := range args[3:] {
+		text = ts.ReadFile(password) + text
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text+"\n"), 0o600))
 }
 
 // readenv sets a variable to the only line of a file: readenv NAME file

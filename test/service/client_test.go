@@ -111,7 +111,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 	for _, one := range slices.Concat(s.projectCalls(), s.userCalls(), s.registryCalls(), s.alertCalls(), s.otherCalls(),
 		s.trustCalls(newPlatform(t)),
 		s.roleCalls(),
-		s.ssoCalls(),
+		s.ssoCalls(), s.mfaCalls(),
 		s.deletions(), s.sessionCalls()) {
 		called[one.method], s.method = true, one.method
 		one.call(t.Context())

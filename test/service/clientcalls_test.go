@@ -660,3 +660,74 @@ func (s *clientStory) ssoCalls() []clientCall {
 		}},
 	}
 }
+
+func (s *clientStory) mfaCalls() []clientCall {
+	const email = "factor@acme.example"
+	key, recovery, org := "", []string(nil), ""
+	enroll := func(e *api.MFAEnrollment) secret.String {
+		key = e.Secret
+		return secret.String(instance.Code(s.t, key, 0))
+	}
+	return []clientCall{
+		{"MFA.Enroll", func(ctx context.Context) {
+			e, err := s.MFA.Enroll(ctx, s.config.Password)
+			s.must(err)
+			recovery, err = s.MFA.Confirm(ctx, enroll(e))
+			s.must(err)
+		}},
+		{"MFA.Confirm", func(ctx context.Context) {
+			_, err := s.MFA.Confirm(ctx, "123456")
+			s.refused(err, "SecondFactorActive")
+		}},
+		{"MFA.Status", func(ctx context.Context) {
+			status, err := s.MFA.Status(ctx)
+			s.must(err)
+			s.want(status.IsActive, true)
+		}},
+		{"MFA.RenewCodes", func(ctx context.Context) {
+			var err error
+			recovery, err = s.MFA.RenewCodes(ctx, s.config.Password, secret.String(recovery[0]))
+			s.must(err)
+			s.want(len(recovery), 10)
+		}},
+		{"MFA.Remove", func(ctx context.Context) {
+			s.must(s.MFA.Remove(ctx, s.config.Password, secret.String(recovery[0])))
+		}},
+		{"MFA.Require", func(ctx context.Context) {
+			me, err := s.Whoami(ctx)
+			s.must(err)
+			org = me.TenantUID
+			s.must(s.MFA.Require(ctx, org, true))
+		}},
+		{"MFA.Required", func(ctx context.Context) {
+			required, err := s.MFA.Required(ctx, org)
+			s.must(err)
+			s.want(required, true)
+		}},
+		{"MFA.Reset", func(ctx context.Context) {
+			user, err := s.Users.Create(ctx, api.NewUser{Spec: api.NewUserSpec{EmailID: email, Password: matePassword}})
+			s.must(err)
+			config := client.Config{Email: email, Org: instance.Org, Password: matePassword, Transport: s.config.Transport}
+			c, err := client.New(s.url, config)
+			s.must(err)
+			_, err = c.Whoami(ctx)
+			s.want(errors.Is(err, client.ErrSecondFactor), true)
+			asked, codes := 0, 0
+			config.SecondFactor = func(_ context.Context, c client.Challenge) (secret.String, error) {
+				if asked++; asked == 1 {
+					return "000000", nil
+				}
+				s.want(c.Refused != nil, true)
+				return enroll(c.Enrollment), nil
+			}
+			config.OnRecoveryCodes = func(list []string) { codes = len(list) }
+			c, err = client.New(s.url, config)
+			s.must(err)
+			_, err = c.Whoami(ctx)
+			s.must(err)
+			s.want([]int{asked, codes}, []int{2, 10})
+			s.must(s.MFA.Reset(ctx, user))
+			s.must(s.MFA.Require(ctx, org, false))
+		}},
+	}
+}

@@ -240,10 +240,14 @@ func TestInternalError(t *testing.T) {
 	known, unknown := client.Login(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	var me api.UserInfo
 	client.Do(http.MethodGet, "/v1/users/info", "", "Authorization", known.Authorization).Into(&me)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin.make("/v1/users", newUser("mate@acme.example"))
+	withFactor(t, server, "mate@acme.example")
+	waits := pending(t, server, "mate@acme.example", api.MFAVerify)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
 		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles", "key_reminders",
-		"invitations"} {
+		"invitations", "second_factors", "pending_logins"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
@@ -267,6 +271,8 @@ func TestInternalError(t *testing.T) {
 			checkInternalError(t, server, client.Do(request.method, path, request.body, "Authorization", known.Authorization))
 		}
 	}
+	checkInternalError(t, server, waits.do("POST", verifyPath, codeBody("123456")))
+	checkInternalError(t, server, waits.do("POST", enrollPath, ""))
 	token := newPlatform(t).token(t, "acme/app", server.URL, "1")
 	checkInternalError(t, server, client.Do(http.MethodPost, exchangePath, exchangeForm(token), formType...))
 	checkInternalError(t, server, client.Do(http.MethodPost, "/v1/auth/device", "client_id=x", formType...))

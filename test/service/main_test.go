@@ -32,7 +32,8 @@ var neverSeen = []struct{ responses, why string }{
 	{`GET /v1/auth/org(/\{org\}/oidc/callback)? 429|GET /v1/auth/org/\{org\}/oidc/callback 500`,
 		"by the same code as for the console, where package federation tests it"},
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
-	{`POST /v1/(auth/(logout|device)|registries/oci/basic|registries/oci/bulk|registries/oci/basic/(import|scan)|registries/oci/\{` +
+	{`POST /v1/(auth/(logout|device|mfa/verify|mfa/enroll)|users/me/mfa(/(confirm|remove|recoveryCodes))?|` +
+		`registries/oci/basic|registries/oci/bulk|registries/oci/basic/(import|scan)|registries/oci/\{` +
 		`uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{` +
 		`alertUid\}/test|users|users/\{uid\}/invitation|users/summary|users/auth/tokens/revoke|roles|roles/\{uid\}/clone|` +
 		`teams|teams/summary|apiKeys|apiKeys/revoke|trustRules|alerts/mutes|` +

@@ -17,6 +17,7 @@ func bodyOperations() (all []protectedOperation) {
 		protectedOperation{method: "POST", path: "/v1/auth/authenticate",
 			body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		protectedOperation{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		protectedOperation{method: "POST", path: verifyPath, body: `{"code":"1"}`},
 		protectedOperation{method: "POST", path: "/v1/apiKeys/revoke", body: `{"apiKey":"rwk_x"}`},
 		protectedOperation{method: "PATCH", path: "/v1/auth/password/x/activate", body: `{"password":"x"}`},
 		protectedOperation{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},

@@ -41,10 +41,10 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"POST /v1/projects", "project.create"},
 	{"PUT /v1/projects/.*", "project.update"},
 	{"DELETE /v1/projects/.*", "project.delete"},
-	{"GET /v1/users/(info|me/.*)|(PATCH|DELETE) /v1/users/me/.*|POST /v1/users/auth/.*", byAnyone},
+	{"GET /v1/users/(info|me/.*)|(POST|PATCH|DELETE) /v1/users/me/.*|POST /v1/users/auth/.*", byAnyone},
 	{"GET /v1/(workspaces/)?users(/.*)?|POST /v1/users/summary", "user.list"},
 	{"POST /v1/users", "user.create"},
-	{"PUT /v1/users/.*/password|POST /v1/users/.*/invitation", "user.setPassword"},
+	{"PUT /v1/users/.*/password|POST /v1/users/.*/invitation|DELETE /v1/users/.*/mfa", "user.setPassword"},
 	{"PUT /v1/users/.*/state", "user.disable"},
 	{"PUT /v1/users/.*", "user.update"},
 	{"DELETE /v1/users/.*", "user.delete"},
@@ -66,7 +66,7 @@ var permissionsOf = []struct{ operation, permission string }{
 	{"DELETE /v1/sso", "trust.delete"},
 	{"GET /v1/auth/orgs", byAnyone},  // its own
 	{"GET /v1/tenants/.*", byAnyone}, // as if nothing was set, without trust.list
-	{"(PUT|POST) /v1/tenants/.*/(authTokenSettings|password/policy)", "tenant.update"},
+	{"(PUT|POST) /v1/tenants/.*/(authTokenSettings|password/policy|mfa)", "tenant.update"},
 	{"POST /v1/tenants/.*", "trust.create"},
 	{".* /scim/v2/.*", "user.provision"},
 	{"GET /v1/audits", byAnyone},

@@ -39,6 +39,10 @@ func (p Commands) User() *cobra.Command {
 		u.changeUser("enable", "Enable a disabled user", "Enabled the user %s.", func(c *manage.Call, user string) error {
 			return c.Client.Users.SetActive(c.Ctx, user, true)
 		}),
+		u.changeUser("reset-mfa", "Remove the second factor of a user who has lost it",
+			"Removed the second factor of the user %s. The password and sessions stay.", func(c *manage.Call, user string) error {
+				return c.Client.MFA.Reset(c.Ctx, user)
+			}),
 		u.userCommand("delete", "Delete a user with its sessions and API keys", deleteUser, manage.Deletes))
 }
 

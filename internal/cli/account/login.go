@@ -28,6 +28,8 @@ type login struct {
 	manage.Call
 	org, email, ca, name    string
 	keyStdin, passwordStdin bool
+	codeStdin               bool
+	code                    secret.String // read with the password
 	insecureHTTP, web       bool
 	workload                workload
 	rules                   string // for new passwords
@@ -47,6 +49,8 @@ func (p Commands) Login() *cobra.Command {
 	flags.StringVar(&l.org, "org", "", "name of the organization (default: that of the server, or prompt on a terminal)")
 	flags.BoolVar(&l.passwordStdin, "password-stdin", false,
 		"read the password from standard input, without one trailing newline (default: prompt on a terminal)")
+	flags.BoolVar(&l.codeStdin, "code-stdin", false, "read a code of your second factor from a second line of standard input, with "+
+		"--password-stdin (default: prompt on a terminal)")
 	flags.BoolVar(&l.keyStdin, "api-key-stdin", false, "use an API key, read from standard input or at a prompt")
 	flags.BoolVar(&l.web, "web", false, "log in with a browser, on this or another machine: by password or single sign-on")
 	l.workload.addFlags(flags)
@@ -72,6 +76,9 @@ func (l *login) run(url string) error {
 	}
 	if err == nil && l.keyStdin && (l.email != "" || l.passwordStdin) {
 		err = command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
+	}
+	if err == nil && l.codeStdin && !l.passwordStdin {
+		err = command.AsUsage(errors.New("--code-stdin requires --password-stdin"))
 	}
 	if err == nil && l.web && (l.keyStdin || l.email != "" || l.passwordStdin || l.org != "" || l.workload.sources() > 0) {
 		err = command.AsUsage(errors.New("--web cannot be combined with other credentials, --email and --org"))
@@ -160,6 +167,8 @@ func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
 		to.APIKey = config.APIKey.Reveal()
 	} else {
 		err = l.password(&config)
+		config.SecondFactor = l.askForCode()
+		config.OnRecoveryCodes = func(codes []string) { _ = printCodes(l.Cmd, codes) }
 		config.OnRefresh = func(token, refreshToken secret.String) {
 			to.Token, to.RefreshToken = token.Reveal(), refreshToken.Reveal()
 		}
@@ -202,6 +211,9 @@ func (l *login) password(config *client.Config) (err error) {
 		return command.AsUsage(errors.New("give the password on standard input, with --password-stdin"))
 	}
 	config.Password, err = command.ReadSecret(stdin, "Password: ")
+	if err == nil && l.codeStdin {
+		config.Password, l.code, err = splitCode(config.Password)
+	}
 	return err
 }
 

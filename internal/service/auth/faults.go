@@ -48,6 +48,8 @@ const (
 	messageSendAsAPIKey = "This is an API key. Send it in the header ApiKey, without a scheme, not in Authorization."
 	messageSendAsToken  = "This is an authorization token. Send it in the header Authorization, not in ApiKey."
 
+	messageCompleteLogin = "This token only completes a login: POST /v1/auth/mfa/verify with the code of your second factor."
+
 	tokenPrefix = "eyJ" // of every JWT: {" in base64url
 )
 
@@ -56,6 +58,9 @@ func malformed(credential secret.String, otherPrefix, message string) *fault.Err
 	f := unauthorized(ReasonMalformed)
 	if strings.HasPrefix(withoutScheme(credential).Reveal(), otherPrefix) {
 		f.Message = message
+	}
+	if strings.HasPrefix(withoutScheme(credential).Reveal(), pendingPrefix) {
+		f.Message = messageCompleteLogin
 	}
 	return f
 }

@@ -68,7 +68,7 @@ type Logins struct {
 //
 // Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown organization, unknown
 // user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
-// in at once or the store does not respond.
+// in at once or the store does not respond. *CodeRequired is no fault: a second factor completes the login.
 func (l *Logins) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
 	at := l.history.Position()
 	session, err := l.logIn(ctx, origin, c, nil)
@@ -108,7 +108,7 @@ func (l *Logins) logIn(ctx context.Context, origin audit.Origin, c Credentials, 
 		if err != nil {
 			return session, err
 		}
-		if newHash, err = a.renew(ctx, matches, newHash, c.NewPassword); err != nil {
+		if err = a.renew(ctx, matches, c.NewPassword); err != nil {
 			return session, err
 		}
 		if session, err = a.record(ctx, matches, newHash); !errors.Is(err, errOvertaken) {
@@ -130,8 +130,9 @@ type attempt struct {
 	user  store.User // empty if unknown
 	stale bool       // the counts were read before a wait
 
-	reserved bool // admitted: that it is overtaken later makes it no other attempt
-	renewed  bool // the login sets another password
+	reserved bool          // admitted: that it is overtaken later makes it no other attempt
+	nextHash string        // of the password that the login sets; empty: none
+	pending  *CodeRequired // set when the login was stored as one that waits for a code
 }
 
 func (l *Logins) newAttempt(origin audit.Origin, reference []byte) attempt {
@@ -243,22 +244,32 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		if refusal != "" {
 			record.Outcome, record.Object = audit.Refused, ""
 		}
-		if alert, err = a.count(ctx, tx, refusal == "" || refusal == refusedExpired, now); err != nil {
+		accepted := refusal == "" || refusal == refusedExpired || refusal == refusedWithoutCode
+		if alert, err = a.count(ctx, tx, accepted, now); err != nil {
 			return err
 		}
 		return tx.Audits.Append(ctx, record)
 	})
-	if err == nil && alert && a.l.config.Log != nil {
-		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", throttle.AlertAfter)
+	if err == nil && alert {
+		a.warn()
 	}
 	switch {
 	case err != nil:
+	case refusal == refusedWithoutCode:
+		err = a.pending
 	case refusal == refusedExpired:
 		err = passwordExpired()
 	case refusal != "":
 		err = loginRefused()
 	}
 	return session, err
+}
+
+// warn logs an alert.
+func (a *attempt) warn() {
+	if a.l.config.Log != nil {
+		a.l.config.Log.Warn("login throttled", "user", a.user.UID, "org", a.user.OrgUID, "failures", throttle.AlertAfter)
+	}
 }
 
 // Reasons for a refused login. Only the audit record of the organization has them.
@@ -268,6 +279,7 @@ const (
 	refusedPassword    = "wrongPassword" // #nosec G101 -- a word, not a credential
 	refusedDisabled    = "disabled"
 	refusedExpired     = "passwordExpired" // #nosec G101 -- a word, not a credential
+	refusedWithoutCode = "codeRequired"    // the password is right
 )
 
 // storeLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
@@ -277,12 +289,16 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	if err != nil {
 		return "", err
 	}
-	expired := !a.renewed && policy.Expired(a.user.PasswordChangedAt, session.CreatedAt)
+	expired := a.nextHash == "" && policy.Expired(a.user.PasswordChangedAt, session.CreatedAt)
 	verified := "-" // matches no stored hash; "" is the hash of users without a password
 	if matches && !expired {
 		verified = a.user.PasswordHash
 	}
-	err = tx.Users.NoteLogin(ctx, a.user.UID, verified, newHash, session.CreatedAt)
+	stored, at := cmp.Or(a.nextHash, newHash), session.CreatedAt
+	if a.needsCode() { // what completes the login notes it, and sets the next password
+		stored, at = newHash, a.user.LastLoginAt
+	}
+	err = tx.Users.NoteLogin(ctx, a.user.UID, verified, stored, at)
 	notStored := errors.Is(err, store.ErrNotFound)
 	if err != nil && !notStored {
 		return "", fmt.Errorf("store a login: %w", err)
@@ -300,8 +316,10 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 		return refusedExpired, nil
 	case notStored: // changed or disabled during hashing
 		return "", errOvertaken
+	case a.needsCode():
+		return refusedWithoutCode, a.storePending(ctx, tx, stored, session.CreatedAt)
 	}
-	if err := a.noteRenewal(ctx, tx, newHash, session.CreatedAt); err != nil {
+	if err := a.noteRenewal(ctx, tx, session.CreatedAt); err != nil {
 		return "", err
 	}
 	if err := tx.Sessions.Insert(ctx, session); err != nil || a.reference == nil {
@@ -310,8 +328,12 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	return "", tx.Sessions.InsertReference(ctx, session.UID, a.reference)
 }
 
-// count counts the outcome of an attempt in the transaction of its audit record, and records an alert after too many failures.
+// count counts the outcome of an attempt in the transaction of its audit record, and records an alert after too many failures. A password
+// that a second factor has to follow is no success: it would allow as many codes as passwords.
 func (a *attempt) count(ctx context.Context, tx *store.Tx, accepted bool, now time.Time) (alert bool, err error) {
+	if accepted && a.needsCode() {
+		return false, a.counts.Return(ctx, tx)
+	}
 	if accepted {
 		return false, a.counts.CountSuccess(ctx, tx, a.l.waitNow())
 	}

@@ -10,30 +10,37 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// renew returns the hash of the new password of a login with the right one, or that of verify.
-func (a *attempt) renew(ctx context.Context, matches bool, newHash string, next secret.String) (string, error) {
+// renew hashes the new password of a login with the right one.
+func (a *attempt) renew(ctx context.Context, matches bool, next secret.String) (err error) {
 	if !matches || next == "" {
-		return newHash, nil
-	}
-	if err := passwordpolicy.Check(a.org.PasswordPolicy, "newPassword", next); err != nil {
-		return "", err
-	}
-	a.renewed = true
-	return a.l.passwords.hashFor(ctx, a.hashCaller(), next)
-}
-
-// noteRenewal stores when a login set another password, whose hash is stored already, and ends the other sessions.
-func (a *attempt) noteRenewal(ctx context.Context, tx *store.Tx, hash string, now time.Time) error {
-	if !a.renewed {
 		return nil
 	}
-	if err := tx.Users.ChangePassword(ctx, a.org.UID, a.user.UID, hash, hash, now); err != nil {
+	if err := passwordpolicy.Check(a.org.PasswordPolicy, "newPassword", next); err != nil {
 		return err
 	}
-	if err := tx.Sessions.EndOfUser(ctx, a.org.UID, a.user.UID, "", EndedByPassword, now); err != nil {
+	a.nextHash, err = a.l.passwords.hashFor(ctx, a.hashCaller(), next)
+	return err
+}
+
+// noteRenewal stores when a login set another password, whose hash is stored already.
+func (a *attempt) noteRenewal(ctx context.Context, tx *store.Tx, now time.Time) error {
+	if a.nextHash == "" {
+		return nil
+	}
+	user := a.user
+	user.PasswordHash = a.nextHash
+	return Renew(ctx, tx, a.origin, user, a.nextHash, now)
+}
+
+// Renew stores the hash of the password that a login sets in place of that of the user, and ends the sessions of the user.
+func Renew(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, hash string, now time.Time) error {
+	if err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now); err != nil {
 		return err
 	}
-	return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID,
-		ActorName: a.user.Email, Method: audit.MethodPassword, Action: audit.PasswordChange, Object: a.user.UID, Outcome: audit.Succeeded,
-		Origin: a.origin})
+	if err := tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, "", EndedByPassword, now); err != nil {
+		return err
+	}
+	return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID,
+		ActorName: user.Email, Method: audit.MethodPassword, Action: audit.PasswordChange, Object: user.UID, Outcome: audit.Succeeded,
+		Origin: origin})
 }

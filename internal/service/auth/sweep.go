@@ -38,6 +38,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Trusts.DeleteUsed(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Identities.DeleteDevices(ctx, before, limit) },
+		func(tx *store.Tx, limit int) (int64, error) { return tx.Factors.DeletePendings(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, limit) },
 		func(tx *store.Tx, limit int) (int64, error) {
 			return tx.Throttling.DeleteBefore(ctx, s.waitNow().Add(-time.Hour), limit)

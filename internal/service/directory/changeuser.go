@@ -256,6 +256,27 @@ func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, 
 	return d.passwords.Hash(ctx, p.OrgUID, password)
 }
 
+// Factors are the second factors of users.
+type Factors struct{ *Directory }
+
+// Reset removes the second factor of another user of the organization with its recovery codes, and ends logins that wait for a
+// code. Sessions and the password stay. Where the organization requires a second factor, the next login adds another one.
+//
+// Faults: Forbidden, also for the principal's own user; NotFound, also for a user without one.
+func (d Factors) Reset(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.FactorReset, object: ref.User, notSelf: true}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil {
+			return err
+		}
+		err := tx.Factors.Delete(ctx, user.UID)
+		if errors.Is(err, store.ErrNotFound) {
+			err = fault.ResourceNotFound("The user has no second factor.")
+		}
+		return err
+	})
+}
+
 // DisableUser prevents logins of another user of the organization, ends its sessions and blocks its API keys at once. A
 // disabled user stays disabled.
 //

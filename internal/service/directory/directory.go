@@ -59,6 +59,8 @@ type User struct {
 	CreatedAt   time.Time
 	LastLoginAt time.Time // zero if the user never logged in
 	Disabled    bool
+
+	SecondFactor bool // logins with the password ask for a code
 }
 
 // PersonName is the name of a user in the form of public clients; each part may be empty.

@@ -295,7 +295,7 @@ func visibleUser(u store.User) User {
 	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical,
 		PersonName: PersonName{u.Name, u.FirstName, u.LastName},
 		Role:       auth.Role(u.Role).Direct(), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
-		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
+		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero(), SecondFactor: u.SecondFactor}
 }
 
 // mayGive is roles.MayGive for roles in an organization, and in projects of it.

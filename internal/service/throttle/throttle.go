@@ -15,6 +15,14 @@ type Attempt struct {
 	Account []byte // a user by its uid, an unknown name by its MAC
 	Source  []byte
 	State   store.Throttles
+
+	reserved []reservation
+}
+
+// reservation is a row whose only attempt this one is.
+type reservation struct {
+	row   row
+	until time.Time // the wait of the others
 }
 
 // Read reads the counts.
@@ -53,19 +61,24 @@ func (a *Attempt) Reserve(ctx context.Context, db *store.DB, now time.Time) erro
 		return nil
 	}
 	return db.InTx(ctx, func(tx *store.Tx) error {
+		a.reserved = nil
 		for _, row := range rows {
-			if err := row.reserve(ctx, tx, now); err != nil {
+			until := now.Add(row.wait(row.read.Failures))
+			if err := row.reserve(ctx, tx, now, until); err != nil {
 				return err
 			}
+			a.reserved = append(a.reserved, reservation{row, until})
 		}
 		return nil
 	})
 }
 
-// Return ends the waits of Reserve for an attempt that goes on with another one: of a password that was right, with a code.
+// Return ends the waits of Reserve, for a password that was right and has to be followed by a code, which is an attempt of its own.
+// Where others have failed since then, their waits stay.
 func (a *Attempt) Return(ctx context.Context, tx *store.Tx) error {
-	for _, row := range a.reservable() {
-		if err := tx.Throttling.Delay(ctx, row.account, row.source, row.read.BlockedUntil, row.read.ForgetAt); err != nil {
+	for _, r := range a.reserved {
+		of := store.Throttle{Failures: r.row.read.Failures, BlockedUntil: r.until}
+		if _, err := tx.Throttling.ReserveAttempt(ctx, r.row.account, r.row.source, of, r.row.read.BlockedUntil); err != nil {
 			return err
 		}
 	}
@@ -114,11 +127,10 @@ type row struct {
 }
 
 // reserve reserves the one attempt after the wait of a row. It returns a fault of kind Limited if another attempt has it.
-func (r row) reserve(ctx context.Context, tx *store.Tx, now time.Time) error {
-	wait := r.wait(r.read.Failures)
-	reserved, err := tx.Throttling.ReserveAttempt(ctx, r.account, r.source, r.read, now.Add(wait))
+func (r row) reserve(ctx context.Context, tx *store.Tx, now, until time.Time) error {
+	reserved, err := tx.Throttling.ReserveAttempt(ctx, r.account, r.source, r.read, until)
 	if err == nil && !reserved {
-		return limited(wait)
+		return limited(until.Sub(now))
 	}
 	return err
 }

@@ -14,13 +14,14 @@ type Org struct {
 	CreatedAt            time.Time
 	PasswordPolicy       string        // of package passwordpolicy; empty: none
 	SessionIdle          time.Duration // after which a session ends without a refresh; 0: what the server sets
+	SecondFactor         bool          // required of users who log in with a password
 }
 
 const (
 	sqlInsertOrg   = `INSERT INTO orgs (uid, name, canonical, created_at) VALUES ($1, $2, $3, $4)`
-	sqlOrgByName   = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs WHERE canonical = $1`
-	sqlOrgByUID    = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs WHERE uid = $1`
-	sqlOrgs        = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs ORDER BY canonical`
+	sqlOrgByName   = `SELECT uid, name, canonical, created_at, password_policy, session_idle, second_factor FROM orgs WHERE canonical = $1`
+	sqlOrgByUID    = `SELECT uid, name, canonical, created_at, password_policy, session_idle, second_factor FROM orgs WHERE uid = $1`
+	sqlOrgs        = `SELECT uid, name, canonical, created_at, password_policy, session_idle, second_factor FROM orgs ORDER BY canonical`
 	sqlOrgsOfEmail = `SELECT o.name, u.email FROM orgs o JOIN users u ON u.org_uid = o.uid AND u.canonical = $1
 		WHERE u.disabled_at IS NULL AND u.workload = 0 ORDER BY o.canonical LIMIT $2`
 	sqlRenameOrg  = `UPDATE orgs SET name = $1, canonical = $2 WHERE uid = $3`
@@ -29,7 +30,7 @@ const (
 	sqlCapIdle    = `UPDATE sessions SET idle_until = used_at + $1 WHERE org_uid = $2 AND ended_at IS NULL AND idle_until > used_at + $1`
 	sqlLockKeyset = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlLockOrg    = `UPDATE orgs SET name = name WHERE uid = $1`
-	sqlAnyOrg     = `SELECT uid, name, canonical, created_at, password_policy, session_idle FROM orgs LIMIT 1`
+	sqlAnyOrg     = `SELECT uid, name, canonical, created_at, password_policy, session_idle, second_factor FROM orgs LIMIT 1`
 
 	// A new unique value takes the lock of a deletion on PostgreSQL: no transaction can add a row that refers to the organization
 	// before this one ends.
@@ -51,7 +52,8 @@ const (
 
 func scanOrg(row rows.Scanner, o *Org) error {
 	var idle int64
-	err := row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy, &idle)
+	err := row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy, &idle,
+		rows.Truth(&o.SecondFactor))
 	o.SessionIdle = time.Duration(idle) * time.Millisecond
 	return err
 }

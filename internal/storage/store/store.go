@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
+	"github.com/regwarden/regwarden/internal/storage/secondfactors"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/teams"
 	"github.com/regwarden/regwarden/internal/storage/tenants"
@@ -166,6 +167,7 @@ type Tx struct {
 	Changes     Changes
 	Channels    Channels
 	Contents    Contents
+	Factors     secondfactors.Factors
 	Identities  identities.Identities
 	Invitations invitations.Invitations
 	Keys        Keys
@@ -207,6 +209,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Changes:     Changes{c.changes, c},
 		Channels:    Channels{c},
 		Contents:    Contents{c},
+		Factors:     secondfactors.In(c.db, c.ring),
 		Identities:  identities.In(c.db, c.ring),
 		Invitations: invitations.In(c.db),
 		Keys:        Keys{c},

@@ -20,13 +20,14 @@ type User struct {
 	PasswordChangedAt, CreatedAt  time.Time
 	LastLoginAt, DisabledAt       time.Time
 	Workload                      bool // of a trust rule: not a person
+	SecondFactor                  bool // confirmed; Tx.Factors has it
 }
 
 const (
 	// The column role has admin or member alone, so that every version of the program knows who is an administrator.
 	roleOfUser  = `COALESCE(NULLIF(u.roles, ''), u.role) || CASE u.granted WHEN 1 THEN ' +' ELSE '' END`
 	userColumns = `u.uid, u.org_uid, u.email, u.canonical, ` + roleOfUser + `, u.role_named, u.name, u.first_name, u.last_name,
-		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at, u.workload`
+		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at, u.workload, u.second_factor`
 
 	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, role_named, name, first_name, last_name, password_hash,
 		password_changed_at, created_at, workload, roles) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
@@ -56,7 +57,7 @@ const (
 func scanUser(row rows.Scanner, u *User) error {
 	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, rows.Truth(&u.RoleNamed), &u.Name, &u.FirstName, &u.LastName,
 		&u.PasswordHash, rows.Moment(&u.PasswordChangedAt), rows.Moment(&u.CreatedAt), rows.Moment(&u.LastLoginAt),
-		rows.Moment(&u.DisabledAt), rows.Truth(&u.Workload))
+		rows.Moment(&u.DisabledAt), rows.Truth(&u.Workload), rows.Truth(&u.SecondFactor))
 }
 
 // Users reads and changes users and their passwords.

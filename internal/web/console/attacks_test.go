@@ -29,6 +29,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -367,7 +368,9 @@ const waits = "/console/registries/{uid}/check"
 // ofTheCaller are the actions that every user may do, since they affect the caller only, or store nothing.
 var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true,
 	"/console/scan": true, pathDevice: true, pathDevice + "/confirm": true,
-	"/console/sessions/end-others": true, "/console/sessions/password": true}
+	"/console/sessions/end-others": true, "/console/sessions/password": true, pathCode: true,
+	pathLogin + "/key": true, people.PathFactor: true, people.PathFactor + "/confirm": true, people.PathFactor + "/codes": true,
+	people.PathFactor + "/remove": true}
 
 // forged is a form that every action accepts from those who may do it.
 var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"},

@@ -26,9 +26,11 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
+	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -40,6 +42,7 @@ type Config struct {
 	Auth        *auth.Service
 	SSO         *federation.SSO // nil: no logins by identity providers
 	Devices     *federation.Devices
+	Factors     *secondfactor.Service
 	Directory   *directory.Directory
 	Roles       *roles.Roles
 	Registries  *registries.Service
@@ -94,8 +97,9 @@ type route struct {
 
 // routes lists all pages and actions. The navigation has the same order.
 func (s *Console) routes() []route {
-	changes := changeLog{s.Directory, s.Registries}
+	changes := changelog.Log{Directory: s.Directory, Registries: s.Registries}
 	logins := loginHandlers{s.Auth, s.SSO, s.CountLogin, s.Now}
+	factors := factorHandlers{s.Factors, logins}
 	devices := deviceHandlers{s.Devices}
 	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
@@ -105,15 +109,19 @@ func (s *Console) routes() []route {
 	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes, s.Tenants}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}
 	projects := projectHandlers{s.Directory}
-	users := userHandlers{s.Directory, s.Roles}
+	users := userHandlers{s.Directory, s.Roles, s.Factors}
 	records := auditHandlers{s.Directory}
 	settings := settingsHandlers{s.Directory, s.Settings}
 	account := accountHandlers{s.Auth}
 	manual := docsHandlers{s.Auth.Authenticator}
-	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, Invited: s.Invitations, SSO: s.SSO})
+	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, Invited: s.Invitations, SSO: s.SSO,
+		Factors: s.Factors})
 	return slices.Concat([]route{
 		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
+		{method: "GET", path: pathCode, handle: factors.showCode, anonymous: true},
+		{method: "POST", path: pathCode, handle: factors.completeLogin, anonymous: true},
+		{method: "POST", path: pathLogin + "/key", handle: factors.enrollAtLogin, anonymous: true},
 		{method: "GET", path: pathSSO, handle: logins.beginSSO, anonymous: true},
 		{method: "GET", path: pathSSO + "/{org}/callback", handle: logins.completeSSO, anonymous: true},
 		{method: "GET", path: pathDevice, handle: devices.showDevice},

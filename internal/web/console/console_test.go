@@ -32,11 +32,13 @@ import (
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
+	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -81,7 +83,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	watched, alerting := watch.New(db, stored, nil, time.Now), alerts.New(db, alerts.Config{})
 	issuers := federation.New(db, service.Logins, federation.Config{Now: time.Now})
 	w.Console, err = New(Config{Auth: service, SSO: federation.NewSSO(issuers, "https://regwarden.example.com", 0),
-		Directory: people, Roles: roles.New(db, time.Now),
+		Directory: people, Roles: roles.New(db, time.Now), Factors: secondfactor.New(db, service.Logins, time.Now),
 		Devices:    federation.NewDevices(issuers, "https://regwarden.example.com"),
 		Registries: stored, Watch: watched,
 		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now),
@@ -470,7 +472,7 @@ func TestOverviewIsShort(t *testing.T) {
 				store.APIKey{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: p.UserUID, Name: name, Canonical: name,
 					Hash: []byte(name), CreatedAt: now.Add(-2 * soon), ExpiresAt: now.Add(time.Duration(i+1) * time.Hour)}))
 		}
-		for i := range maxChanges + 1 {
+		for i := range changelog.Max + 1 {
 			record := audit.Record{UID: uuid.NewString(), At: now.Add(time.Duration(-i) * time.Minute), OrgUID: p.OrgUID,
 				Action: audit.RegistryUpdate, Object: found.Items[0].UID, Outcome: audit.Succeeded}
 			switch i {
@@ -491,7 +493,7 @@ func TestOverviewIsShort(t *testing.T) {
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
 	for text, want := range map[string]int{"These are the first 20 to expire.": 2,
 		"The credentials expire soon": maxListed, ">key19<": 1, ">key20<": 0,
-		"r7 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r7 &lt;b&gt;</a></th><td>changed": maxChanges - 2,
+		"r7 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r7 &lt;b&gt;</a></th><td>changed": changelog.Max - 2,
 		"that of a deleted registry</th><td>deleted": 1, "a failed change": 0} {
 		if n := strings.Count(page, text); n != want {
 			t.Errorf("%q is %d times in the page, want %d", text, n, want)

@@ -59,6 +59,8 @@ var notices = map[string]string{
 	"notChanged":   "Your session has ended, so nothing was changed. Log in and try again.",
 	"maybeChanged": "Your session has ended. Log in with your new password; if it is refused, the password was not changed.",
 
+	"codeTooLate": "The login was not completed in time. Log in again.",
+
 	"keySaved":       "The API key is saved.",
 	"keyActivated":   "The API key is active.",
 	"keyDeactivated": "The API key is not active any more.",

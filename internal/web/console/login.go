@@ -73,6 +73,9 @@ func (h loginHandlers) login(c *call) error {
 	reference, end, err := h.auth.Logins.LoginConsole(c.Context(), c.origin,
 		auth.Credentials{Org: org, Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password")),
 			NewPassword: secret.String(c.PostFormValue("newPassword"))})
+	if pending := auth.AsCodeRequired(err); pending != nil {
+		return h.ask(c, pending)
+	}
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		h.count(err)
 	}

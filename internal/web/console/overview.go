@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
@@ -26,7 +27,7 @@ type overviewPage struct {
 	Expiring shortList[registries.Summary]
 	Soon     int                    // how many registries have something that expires soon
 	Keys     shortList[auth.APIKey] // that expire soon, the first to expire first
-	Changes  []change
+	Changes  []changelog.Change
 	Empty    views.Empty // shown without a registry
 }
 
@@ -103,7 +104,7 @@ func shorten[T any](items []T) shortList[T] {
 type overviewHandlers struct {
 	registries *registries.Service
 	keys       *auth.APIKeys
-	changes    changeLog
+	changes    changelog.Log
 }
 
 // overview is GET /console/. It reads only what it shows.
@@ -119,7 +120,7 @@ func (h overviewHandlers) overview(c *call) (err error) {
 		return err
 	}
 	page.Keys = shorten(keys)
-	if page.Changes, err = h.changes.recent(c, ""); err != nil {
+	if page.Changes, err = h.changes.Recent(c.Context(), c.principal, ""); err != nil {
 		return err
 	}
 	return c.show("overview.html", "Overview", page)

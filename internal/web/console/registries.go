@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
@@ -43,7 +44,7 @@ type registryHandlers struct {
 	watch      *watch.Service
 	checks     *checks.Service
 	content    *contentsync.Service
-	changes    changeLog
+	changes    changelog.Log
 	now        func() time.Time
 }
 

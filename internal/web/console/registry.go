@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/service/watch"
+	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
@@ -30,7 +31,7 @@ type registryPage struct {
 	Timeline views.Timeline
 	History  []watch.HistoryEntry // of this page
 	Pager    views.Pager          // of the history
-	Changes  []change
+	Changes  []changelog.Change
 	Sync     contentsync.Status
 	Pending  bool // a check was requested, and has not ended yet
 	Outdated bool // the result is of an earlier definition
@@ -80,7 +81,7 @@ func (h registryHandlers) showRegistry(c *call) error {
 	if err := h.readReports(c, &page, history); err != nil {
 		return err
 	}
-	if page.Changes, err = h.changes.recent(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
+	if page.Changes, err = h.changes.Recent(c.Context(), c.principal, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
 		return err
 	}
 	return c.show("registry.html", found.Name, page)

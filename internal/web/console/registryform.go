@@ -37,7 +37,7 @@ func (h registryHandlers) projectOptions(c *call) (options []forms.Option, err e
 		return nil, nil
 	}
 	for _, uid := range c.principal.Where(access.CreateRegistries) {
-		project, err := h.changes.directory.Project(c.Context(), c.principal, uid)
+		project, err := h.changes.Directory.Project(c.Context(), c.principal, uid)
 		if err != nil {
 			return nil, err
 		}

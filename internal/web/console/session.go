@@ -15,7 +15,8 @@ import (
 const (
 	sessionCookie = "regwarden-session"
 	themeCookie   = "regwarden-theme"
-	ssoCookie     = "regwarden-sso" // of a login that has begun at an identity provider
+	ssoCookie     = "regwarden-sso"   // of a login that has begun at an identity provider
+	pendingCookie = "regwarden-login" // of a login that waits for a code
 	securePrefix  = "__Host-"
 )
 

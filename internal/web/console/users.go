@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -20,17 +21,19 @@ const pathUsers = "/console/users"
 
 type usersPage struct {
 	people.Known
-	Filter    filter
-	Users     []directory.User
-	Pager     views.Pager
-	Empty     views.Empty
-	MayCreate bool
+	Filter               filter
+	Users                []directory.User
+	Pager                views.Pager
+	Empty                views.Empty
+	MayCreate            bool
+	MayRequire, Required bool // a second factor
 }
 
 // userHandlers has the pages of users.
 type userHandlers struct {
 	directory *directory.Directory
 	roles     *roles.Roles
+	factors   *secondfactor.Service
 }
 
 // listUsers is GET /console/users.
@@ -40,11 +43,14 @@ func (h userHandlers) listUsers(c *call) (err error) {
 		return err
 	}
 	page := usersPage{Known: known, Filter: c.newFilter("Email or name contains", pathUsers),
-		MayCreate: c.principal.Can(access.CreateUsers),
-		Empty:     views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
+		MayCreate: c.principal.Can(access.CreateUsers), MayRequire: c.principal.Can(access.ChangeTenant),
+		Empty: views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
 		return h.directory.ListUsers(c.Context(), c.principal, "", after)
 	}, func(u directory.User) bool { return page.Filter.matches(u.Email, page.FullName(u), u.Name) })
+	if err == nil {
+		page.Required, err = h.factors.Required(c.Context(), c.principal)
+	}
 	if err != nil {
 		return err
 	}

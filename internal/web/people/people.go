@@ -1,4 +1,4 @@
-// Package people has the HTTP operations of teams, of roles and of settings of organizations.
+// Package people has the HTTP operations of teams, of roles, of second factors and of settings of organizations.
 //
 // It knows requests and responses as values: package server authenticates, decodes and encodes.
 package people
@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 )
 
@@ -43,6 +44,7 @@ type Operation struct {
 	Announced    bool // writes one audit record
 	Public       bool // needs no credentials
 	SCIM         bool // speaks SCIM: see package scim
+	Own          bool // on what is the user's own: a limited API key cannot use it
 	Handle       func(Call) (status int, body any, err error)
 }
 
@@ -54,6 +56,9 @@ type Handlers struct {
 	SSO       *federation.SSO
 	Invited   *invitations.Service
 	Reminder  *alerts.OrgReminder
+
+	SecondFactor *secondfactor.Service
+	CountLogin   func(error) // called with the outcome of each login here
 }
 
 // Operations lists all operations of the package.
@@ -61,5 +66,5 @@ func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
 		orgLoginHandlers{h.SSO, h.Reminder}.operations(), reminderHandlers{h.Settings}.operations(),
-		invitationHandlers{h.Invited}.operations())
+		invitationHandlers{h.Invited}.operations(), factorHandlers{h.SecondFactor, h.Directory, h.CountLogin}.operations())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/web/metrics"
+	"github.com/regwarden/regwarden/internal/web/people"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -30,10 +31,11 @@ func (h loginHandlers) authenticate(c *call) (response, error) {
 	}
 	tokens, err := h.auth.Logins.Login(c.Context(), c.origin, auth.Credentials{
 		Email: body.EmailID, Org: body.Org, Password: body.Password, NewPassword: body.NewPassword, Undecoded: wrong})
-	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
+	if fault.KindOf(err) != fault.Invalid && auth.AsCodeRequired(err) == nil { // an invalid request is not counted as a login
 		h.metrics.Login(err)
 	}
-	return tokenResponse(tokens), err
+	shown, err := people.LoginResponse(tokens, err)
+	return response{http.StatusOK, shown}, err
 }
 
 // refresh is GET /v1/auth/refresh/{token}.

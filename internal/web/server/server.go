@@ -25,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/service/tenants"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
@@ -57,6 +58,7 @@ type Server struct {
 	Devices     *federation.Devices
 	Roles       *roles.Roles
 	Settings    *tenants.Tenants
+	Factors     *secondfactor.Service
 	Registries  *registries.Service
 	Checks      *checks.Service
 	Watch       *watch.Service
@@ -118,7 +120,8 @@ func (s *Server) routes() []route {
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
 	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO,
-		Reminder: s.Alerts.OrgReminder, Invited: s.Invitations}.Operations(), scim.Operations(s.Directory)...))
+		Reminder: s.Alerts.OrgReminder, Invited: s.Invitations, SecondFactor: s.Factors,
+		CountLogin: s.Metrics.Login}.Operations(), scim.Operations(s.Directory)...))
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
@@ -256,8 +259,11 @@ func (s *Server) routes() []route {
 func ofPeople(operations []people.Operation) (routes []route) {
 	for _, o := range operations {
 		needs := byPermission
-		if o.Public {
+		switch {
+		case o.Public:
 			needs = byAnyone
+		case o.Own:
+			needs = byUser
 		}
 		routes = append(routes, route{method: o.Method, path: o.Path, auth: needs, announced: o.Announced, scim: o.SCIM,
 			handle: func(c *call) (response, error) {

@@ -1,4 +1,4 @@
-// Package people has the pages of invitations, roles, teams, the identity provider and trust rules.
+// Package people has the pages of invitations, roles, teams, the identity provider, trust rules and second factors.
 //
 // Package console finds the session of a request, reads its form, and shows what these handlers return.
 package people
@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/internal/service/roles"
+	"github.com/regwarden/regwarden/internal/service/secondfactor"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 )
 
@@ -59,6 +60,7 @@ type Pages struct {
 	Roles     *roles.Roles
 	Invited   *invitations.Service
 	SSO       *federation.SSO
+	Factors   *secondfactor.Service
 }
 
 // All lists the pages, in the order of the navigation.
@@ -69,7 +71,8 @@ func (p Pages) All() []Page {
 			directory.Teams{Directory: p.Directory}, p.SSO}.pages()...)
 	}
 	pages = append(pages, invitationHandlers{p.Invited, p.Roles}.pages()...)
-	return append(pages, trustHandlers{directory.Trusts{Directory: p.Directory}, p.Roles}.pages()...)
+	pages = append(pages, trustHandlers{directory.Trusts{Directory: p.Directory}, p.Roles}.pages()...)
+	return append(pages, factorHandlers{p.Factors, directory.Factors{Directory: p.Directory}}.pages()...)
 }
 
 // Notices are the messages about changes, by their names in addresses.
@@ -79,6 +82,10 @@ var Notices = map[string]string{
 	"roleCreated": "The role is created.",
 	"roleSaved":   "The role is saved. It counts at once for all who have it.",
 	"roleDeleted": "The role is deleted.",
+
+	"factorRemoved": "Your second factor is removed. Logins ask for the password alone.",
+	"factorReset":   "The second factor of the user is removed. Its password and sessions stay.",
+	"factorSet":     "The setting is stored. Sessions go on.",
 
 	"teamCreated": "The team is created.",
 	"teamSaved":   "The team is saved.",

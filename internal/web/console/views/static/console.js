@@ -22,3 +22,8 @@ export function prepare(part) {
 }
 
 prepare(document);
+
+for (const button of document.querySelectorAll("button[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}

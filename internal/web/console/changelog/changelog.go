@@ -1,28 +1,32 @@
-package console
+// Package changelog reads the changes of stored registries, and of their health, for pages.
+package changelog
 
 import (
+	"context"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 )
 
-const maxChanges = 10
+// Max is how many changes are shown.
+const Max = 10
 
-// change is a change of a stored registry, or of its health.
-type change struct {
+// Change is a change of a stored registry, or of its health.
+type Change struct {
 	At          time.Time
 	Actor, What string
 	Name, UID   string // of the registry; Name is empty if it was deleted
 }
 
-// changeLog reads the changes of registries.
-type changeLog struct {
-	directory  *directory.Directory
-	registries *registries.Service
+// Log reads the changes of registries.
+type Log struct {
+	Directory  *directory.Directory
+	Registries *registries.Service
 }
 
 // changeWords are the actions of changes, and what they did.
@@ -33,10 +37,10 @@ var changeWords = map[audit.Action]string{
 	audit.RegistryWatch:  "failing",
 }
 
-// recent returns the newest changes that the caller may read in the audit log: of one registry, or with an empty uid of all; with
+// Recent returns the newest changes that the caller may read in the audit log: of one registry, or with an empty uid of all; with
 // these actions, or with all if there is none.
-func (l changeLog) recent(c *call, uid string, actions ...audit.Action) (changes []change, err error) {
-	records, err := l.directory.RegistryChanges(c.Context(), c.principal, uid, actions, maxChanges)
+func (l Log) Recent(ctx context.Context, p auth.Principal, uid string, actions ...audit.Action) (changes []Change, err error) {
+	records, err := l.Directory.RegistryChanges(ctx, p, uid, actions, Max)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +48,9 @@ func (l changeLog) recent(c *call, uid string, actions ...audit.Action) (changes
 	for _, record := range records {
 		uids = append(uids, record.Object)
 	}
-	names, err := l.registries.Names(c.Context(), c.principal, uids)
+	names, err := l.Registries.Names(ctx, p, uids)
 	for _, record := range records {
-		changes = append(changes, change{record.At, record.ActorName, whatChanged(record), names[record.Object], record.Object})
+		changes = append(changes, Change{record.At, record.ActorName, whatChanged(record), names[record.Object], record.Object})
 	}
 	return changes, err
 }
