@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
@@ -28,7 +29,7 @@ var templateFiles embed.FS
 // Views are the pages and the files that they use.
 type Views struct {
 	Assets
-	pages map[string]*template.Template // by the names of their files, each with the layout and the parts that pages share
+	pages map[string]func() (*template.Template, error) // by the names of their files, each with the layout and the parts that pages share
 }
 
 // sharedFiles are the layout and the parts.
@@ -69,33 +70,35 @@ func Read(now func() time.Time) (*Views, error) {
 	return &Views{assets, pages}, err
 }
 
-// readPages returns the pages, each with what they share.
-func readPages(shared *template.Template) (map[string]*template.Template, error) {
+// readPages returns the pages, each of which is read when it is first shown: the copies of what they share are most of the memory of an idle
+// server.
+func readPages(shared *template.Template) (map[string]func() (*template.Template, error), error) {
 	files, err := fs.Glob(templateFiles, "templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]*template.Template{}
+	all := map[string]func() (*template.Template, error){}
 	for _, file := range files {
 		if slices.Contains(sharedFiles, file) {
 			continue
 		}
-		page, err := shared.Clone()
-		if err == nil {
-			all[path.Base(file)], err = page.ParseFS(templateFiles, file)
-		}
-		if err != nil {
-			return nil, err
-		}
+		all[path.Base(file)] = sync.OnceValues(func() (*template.Template, error) {
+			page, err := shared.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return page.ParseFS(templateFiles, file)
+		})
 	}
-	return all, nil
+	return all, err
 }
 
 // Execute writes the page with the name of its file.
 func (v *Views) Execute(out io.Writer, name string, layout Layout) error {
-	page, ok := v.pages[name]
+	read, ok := v.pages[name]
 	if !ok {
 		return errors.New("there is no template " + name)
+	}
+	page, err := read()
+	if err != nil {
+		return err
 	}
 	return page.ExecuteTemplate(out, "layout", layout)
 }
