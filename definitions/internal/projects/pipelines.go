@@ -147,10 +147,11 @@ func readScriptFile(f *scanner.File) {
 		readScriptText(f, model.Script, string(text), 1, "", maskedVariable)
 		return
 	}
+	line, counted := 1, 0 // bytes whose lines are counted: counting from the beginning for each script would take long
 	for _, at := range jenkinsShell.Get().FindAllSubmatchIndex(f.Data, -1) {
 		for group := 2; group < len(at); group += 2 {
 			if at[group] >= 0 {
-				line := 1 + bytes.Count(f.Data[:at[group]], []byte("\n"))
+				line, counted = line+bytes.Count(f.Data[counted:at[group]], []byte("\n")), at[group]
 				text := strings.ReplaceAll(string(f.Data[at[group]:at[group+1]]), `\$`, "$") // of Groovy
 				readScriptText(f, model.Script, text, line, "", maskedVariable)
 			}
