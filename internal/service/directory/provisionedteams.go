@@ -94,13 +94,6 @@ func (d Provisioning) Team(ctx context.Context, p auth.Principal, uid string, wi
 	return list[0], nil
 }
 
-func teamNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("Team not found.")
-	}
-	return err
-}
-
 // CreateTeam creates a team without roles.
 //
 // Faults: Invalid with name, externalId and users[i]; Forbidden; Conflict with CodeTeamExists, CodeExternalIDExists.

@@ -297,10 +297,14 @@ func findTeam(ctx context.Context, tx *store.Tx, orgUID, named string) (teams.Te
 	if errors.Is(err, store.ErrNotFound) {
 		team, err = tx.Teams.ByName(ctx, orgUID, teams.Name(named))
 	}
+	return team, teamNotFound(err)
+}
+
+func teamNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return team, fault.ResourceNotFound("Team not found.")
+		return fault.ResourceNotFound("Team not found.")
 	}
-	return team, err
+	return err
 }
 
 func teamExists(err error) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/secondfactor"
-	"github.com/regwarden/regwarden/internal/web/console/userform"
+	"github.com/regwarden/regwarden/internal/web/console/factorform"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -42,7 +42,7 @@ func (h factorHandlers) showCode(c *call) error {
 	if err != nil {
 		return h.unlessEnded(c, err)
 	}
-	return c.show("logincode.html", "Log in", userform.NewLogin(pathCode, c.next(), add, nil))
+	return c.show("logincode.html", "Log in", factorform.NewLogin(pathCode, c.next(), add, nil))
 }
 
 // enrollAtLogin is POST /console/login/key.
@@ -51,16 +51,16 @@ func (h factorHandlers) enrollAtLogin(c *call) error {
 	if err != nil {
 		return h.unlessEnded(c, err)
 	}
-	key, err := userform.NewKey(begun)
+	key, err := factorform.NewKey(begun)
 	if err != nil {
 		return err
 	}
-	return c.show("logincode.html", "Log in", userform.NewLogin(pathCode, c.next(), true, key))
+	return c.show("logincode.html", "Log in", factorform.NewLogin(pathCode, c.next(), true, key))
 }
 
 // completeLogin is POST /console/login/code.
 func (h factorHandlers) completeLogin(c *call) error {
-	_, code := userform.Sent(c)
+	_, code := factorform.Sent(c)
 	done, err := h.factors.CompleteConsole(c.Context(), c.origin, pendingToken(c), code)
 	if fault.KindOf(err) != fault.Invalid {
 		h.logins.count(err)
@@ -70,14 +70,14 @@ func (h factorHandlers) completeLogin(c *call) error {
 		if waitErr != nil {
 			return h.unlessEnded(c, waitErr)
 		}
-		page := userform.NewLogin(pathCode, c.next(), add, nil)
+		page := factorform.NewLogin(pathCode, c.next(), add, nil)
 		page.Form.Refuse(c, err)
 		return c.showAgain(err, "logincode.html", "Log in", page)
 	}
 	c.setCookie(pendingCookie, "", time.Time{})
 	h.logins.begin(c, done.Reference, done.Ends)
 	if done.Codes != nil {
-		return c.show("recoverycodes.html", "Recovery codes", userform.Recovery{Codes: done.Codes, Next: c.next()})
+		return c.show("recoverycodes.html", "Recovery codes", factorform.Recovery{Codes: done.Codes, Next: c.next()})
 	}
 	return c.redirect(c.next(), "")
 }

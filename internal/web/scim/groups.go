@@ -87,8 +87,8 @@ type group struct {
 	present map[string]bool
 }
 
-// changed returns a team after operations.
-func changed(t directory.ProvisionedTeam, operations ...operation) (directory.ProvisionedTeam, error) {
+// changedGroup returns a team after operations.
+func changedGroup(t directory.ProvisionedTeam, operations ...operation) (directory.ProvisionedTeam, error) {
 	g := group{&t, map[string]bool{}}
 	for _, member := range t.Members {
 		g.present[member.UserUID] = true
@@ -177,7 +177,7 @@ func (h groupHandlers) create(c people.Call) (int, any, error) {
 	sent, err := readResource(c)
 	input := directory.ProvisionedTeam{}
 	if err == nil {
-		input, err = changed(input, sent)
+		input, err = changedGroup(input, sent)
 	}
 	if err == nil {
 		input, err = h.directory.CreateTeam(c.Context(), c.Principal, c.Origin, input)
@@ -194,7 +194,7 @@ func (h groupHandlers) create(c people.Call) (int, any, error) {
 func (h groupHandlers) replace(c people.Call) (int, any, error) {
 	sent, err := readResource(c)
 	if err == nil {
-		_, err = changed(directory.ProvisionedTeam{}, sent)
+		_, err = changedGroup(directory.ProvisionedTeam{}, sent)
 	}
 	if err != nil {
 		return 0, nil, err
@@ -202,7 +202,7 @@ func (h groupHandlers) replace(c people.Call) (int, any, error) {
 	team, err := h.directory.ChangeTeam(c.Context(), c.Principal, c.Origin, c.PathValue("uid"),
 		func(stored directory.ProvisionedTeam) (directory.ProvisionedTeam, error) {
 			stored.Name, stored.Members = "", nil
-			return changed(stored, sent)
+			return changedGroup(stored, sent)
 		})
 	return http.StatusOK, shownGroup(team, true), groupFields.Err(err)
 }
@@ -213,7 +213,7 @@ func (h groupHandlers) patch(c people.Call) (int, any, error) {
 	if err == nil {
 		_, err = h.directory.ChangeTeam(c.Context(), c.Principal, c.Origin, c.PathValue("uid"),
 			func(stored directory.ProvisionedTeam) (directory.ProvisionedTeam, error) {
-				return changed(stored, operations...)
+				return changedGroup(stored, operations...)
 			})
 	}
 	return http.StatusNoContent, nil, groupFields.Err(err)

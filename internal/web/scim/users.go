@@ -75,7 +75,11 @@ func (h userHandlers) get(c people.Call) (int, any, error) {
 
 // create is POST /scim/v2/Users.
 func (h userHandlers) create(c people.Call) (int, any, error) {
-	input, err := h.read(c, directory.ProvisionedUser{Active: true})
+	sent, err := readResource(c)
+	input := directory.ProvisionedUser{Active: true}
+	if err == nil {
+		input, err = changedUser(input, sent)
+	}
 	if err == nil {
 		input, err = h.directory.CreateUser(c.Context(), c.Principal, c.Origin, input)
 	}
@@ -87,42 +91,19 @@ func (h userHandlers) create(c people.Call) (int, any, error) {
 	return http.StatusCreated, shown, nil
 }
 
-// read returns a user with the attributes of a request, which must have a userName.
-func (h userHandlers) read(c people.Call, u directory.ProvisionedUser) (directory.ProvisionedUser, error) {
-	sent, err := readResource(c)
-	if err == nil {
-		err = setUser(&u, sent)
-	}
-	if err == nil && u.Email == "" {
-		err = invalid("userName", "is required")
-	}
-	return u, err
-}
-
 // replace is PUT /scim/v2/Users/{uid}. What it does not say about active and externalId stays: a user must not come back by mistake.
 func (h userHandlers) replace(c people.Call) (int, any, error) {
 	sent, err := readResource(c)
 	if err == nil {
-		err = required(sent, func(u *directory.ProvisionedUser) bool { return u.Email != "" })
+		_, err = changedUser(directory.ProvisionedUser{}, sent) // before the transaction
 	}
 	if err != nil {
 		return 0, nil, err
 	}
 	return h.change(c, func(stored directory.ProvisionedUser) (directory.ProvisionedUser, error) {
 		stored.Email, stored.PersonName = "", directory.PersonName{}
-		return stored, setUser(&stored, sent)
+		return changedUser(stored, sent)
 	})
-}
-
-func required(sent operation, has func(*directory.ProvisionedUser) bool) error {
-	var u directory.ProvisionedUser
-	if err := setUser(&u, sent); err != nil {
-		return err
-	}
-	if !has(&u) {
-		return invalid("userName", "is required")
-	}
-	return nil
 }
 
 // patch is PATCH /scim/v2/Users/{uid}.
@@ -132,12 +113,7 @@ func (h userHandlers) patch(c people.Call) (int, any, error) {
 		return 0, nil, err
 	}
 	return h.change(c, func(stored directory.ProvisionedUser) (directory.ProvisionedUser, error) {
-		for _, o := range operations {
-			if err := setUser(&stored, o); err != nil {
-				return stored, err
-			}
-		}
-		return stored, nil
+		return changedUser(stored, operations...)
 	})
 }
 
@@ -149,6 +125,19 @@ func (h userHandlers) change(c people.Call, change func(directory.ProvisionedUse
 // delete is DELETE /scim/v2/Users/{uid}.
 func (h userHandlers) delete(c people.Call) (int, any, error) {
 	return http.StatusNoContent, nil, h.directory.DeleteUser(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
+}
+
+// changedUser returns a user after operations. It must have a userName then.
+func changedUser(u directory.ProvisionedUser, operations ...operation) (directory.ProvisionedUser, error) {
+	for _, o := range operations {
+		if err := setUser(&u, o); err != nil {
+			return u, err
+		}
+	}
+	if u.Email == "" {
+		return u, invalid("userName", "is required")
+	}
+	return u, nil
 }
 
 // setUser does an operation to a user. Attributes that users do not have here are ignored.
@@ -163,9 +152,7 @@ func setUser(u *directory.ProvisionedUser, o operation) (err error) {
 	case "":
 		return o.each(func(one operation) error { return setUser(u, one) })
 	case "username":
-		if field(&u.Email, "userName"); err == nil && u.Email == "" {
-			err = invalid("userName", "is required")
-		}
+		field(&u.Email, "userName")
 	case "externalid":
 		field(&u.ExternalID, "externalId")
 	case "displayname":

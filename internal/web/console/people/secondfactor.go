@@ -3,16 +3,14 @@ package people
 import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/secondfactor"
+	"github.com/regwarden/regwarden/internal/web/console/factorform"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
-	"github.com/regwarden/regwarden/internal/web/console/userform"
 )
 
 // PathFactor is the page of the own second factor.
 const PathFactor = "/console/sessions/second-factor"
 
-const (
-	titleFactor = "Second factor"
-)
+const titleFactor = "Second factor"
 
 // factorHandlers has the page of the own second factor, and what administrators do about those of others.
 type factorHandlers struct {
@@ -35,17 +33,17 @@ func (h factorHandlers) pages() []Page {
 // factorPage is the page of the own second factor.
 type factorPage struct {
 	secondfactor.Status
-	Key                            *userform.Key // of one that was just begun
+	Key                            *factorform.Key // of one that was just begun
 	Enroll, Confirm, Renew, Remove *forms.Form
 }
 
 func (h factorHandlers) read(c Call) (*factorPage, error) {
 	status, err := h.factors.Status(c.Context(), c.Principal)
 	return &factorPage{Status: status,
-		Enroll:  forms.New("Add a second factor", PathFactor, userform.Password()),
-		Confirm: forms.New("Confirm", PathFactor+"/confirm", userform.Code("Six digits of your app.")),
-		Renew:   userform.Proof("Replace the recovery codes", PathFactor+"/codes"),
-		Remove:  userform.Proof("Remove the second factor", PathFactor+"/remove")}, err
+		Enroll:  forms.New("Add a second factor", PathFactor, factorform.Password()),
+		Confirm: forms.New("Confirm", PathFactor+"/confirm", factorform.Code("Six digits of your app.")),
+		Renew:   factorform.Proof("Replace the recovery codes", PathFactor+"/codes"),
+		Remove:  factorform.Proof("Remove the second factor", PathFactor+"/remove")}, err
 }
 
 // showFactor is GET /console/sessions/second-factor.
@@ -69,14 +67,14 @@ func (h factorHandlers) refuse(c Call, err error, formOf func(*factorPage) *form
 
 // enroll is POST /console/sessions/second-factor.
 func (h factorHandlers) enroll(c Call) error {
-	password, _ := userform.Sent(c)
+	password, _ := factorform.Sent(c)
 	begun, err := h.factors.Enroll(c.Context(), c.Principal, c.Origin, password)
 	if err != nil {
 		return h.refuse(c, err, func(p *factorPage) *forms.Form { return p.Enroll })
 	}
 	page, err := h.read(c)
 	if err == nil {
-		page.Key, err = userform.NewKey(begun)
+		page.Key, err = factorform.NewKey(begun)
 	}
 	if err != nil {
 		return err
@@ -86,27 +84,27 @@ func (h factorHandlers) enroll(c Call) error {
 
 // confirm is POST /console/sessions/second-factor/confirm.
 func (h factorHandlers) confirm(c Call) error {
-	_, code := userform.Sent(c)
+	_, code := factorform.Sent(c)
 	codes, err := h.factors.Confirm(c.Context(), c.Principal, c.Origin, code)
 	if err != nil {
 		return h.refuse(c, err, func(p *factorPage) *forms.Form { return p.Confirm })
 	}
-	return c.Show("recoverycodes.html", "Recovery codes", userform.Recovery{Codes: codes, Next: PathFactor})
+	return c.Show("recoverycodes.html", "Recovery codes", factorform.Recovery{Codes: codes, Next: PathFactor})
 }
 
 // renew is POST /console/sessions/second-factor/codes.
 func (h factorHandlers) renew(c Call) error {
-	password, code := userform.Sent(c)
+	password, code := factorform.Sent(c)
 	codes, err := h.factors.RenewCodes(c.Context(), c.Principal, c.Origin, password, code)
 	if err != nil {
 		return h.refuse(c, err, func(p *factorPage) *forms.Form { return p.Renew })
 	}
-	return c.Show("recoverycodes.html", "Recovery codes", userform.Recovery{Codes: codes, Next: PathFactor})
+	return c.Show("recoverycodes.html", "Recovery codes", factorform.Recovery{Codes: codes, Next: PathFactor})
 }
 
 // remove is POST /console/sessions/second-factor/remove.
 func (h factorHandlers) remove(c Call) error {
-	password, code := userform.Sent(c)
+	password, code := factorform.Sent(c)
 	if err := h.factors.Remove(c.Context(), c.Principal, c.Origin, password, code); err != nil {
 		return h.refuse(c, err, func(p *factorPage) *forms.Form { return p.Remove })
 	}

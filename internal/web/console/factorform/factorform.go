@@ -1,5 +1,5 @@
-// Package userform has the forms of second factors.
-package userform
+// Package factorform has the forms of second factors.
+package factorform
 
 import (
 	"path"
