@@ -70,7 +70,7 @@ func Read(now func() time.Time) (*Views, error) {
 	return &Views{assets, pages}, err
 }
 
-// readPages returns the pages, each of which is read when it is first shown: the copies of what they share are most of the memory of an idle
+// readPages returns the pages, each of which is read when it is first shown: copies of what they share are most of the memory of an idle
 // server.
 func readPages(shared *template.Template) (map[string]func() (*template.Template, error), error) {
 	files, err := fs.Glob(templateFiles, "templates/*.html")
