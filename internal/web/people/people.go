@@ -1,4 +1,4 @@
-// Package people has the HTTP operations of teams, of roles, of second factors and of settings of organizations.
+// Package people has the HTTP operations of teams, roles, invitations, second factors and settings of organizations.
 //
 // It knows requests and responses as values: package server authenticates, decodes and encodes.
 package people
