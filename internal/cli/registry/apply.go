@@ -74,6 +74,9 @@ func (a *application) apply(documents []document) error {
 	if failed == nil && a.set != "" {
 		failed = a.prune(documents)
 	}
+	if failed != nil && len(a.rows) == 0 {
+		return failed
+	}
 	err := a.List(nil, output.Columns("name*", "result", "endpoint", "uid+"), a.rows)
 	if a.dryRun && failed == nil {
 		a.Changed("Nothing was changed, because of --dry-run.")
