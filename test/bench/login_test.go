@@ -188,16 +188,17 @@ func BenchmarkFairness(b *testing.B) {
 		{"120_user_creations", 120, true, attackAddress},
 		{"100_wrong_passwords_same_address", 100, false, userAddress}, // whose users have logged in before
 	} {
-		a.measure(r)
+		for _, t := range startTargets(b) {
+			a.measure(r, t)
+			t.Kill()
+		}
 	}
 	r.end()
 }
 
-func (a attack) measure(r *report) {
-	server := start(r.b, instance.Options{})
-	defer server.Kill()
+func (a attack) measure(r *report, server target) {
 	server.Admin(r.b, "", "org", "create", otherOrg)
-	createUsers(r.b, server, otherOrg)
+	createUsers(r.b, server.Server, otherOrg)
 	user, attacker := newClient(r.b, server.URL, userAddress), newClient(r.b, server.URL, a.address)
 	login := func(n int) error {
 		_, err := user.login(email(n%users), otherOrg, userPassword)
@@ -223,7 +224,8 @@ func (a attack) measure(r *report) {
 	attacks.Wait()
 	inTime, _ := slices.BinarySearch(took, userWithin+1)
 	// As if those that failed had been quick.
-	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", userSucceeds),
+	r.row(server.prefix+a.name, append(responses.metrics(),
+		atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", userSucceeds),
 		figure(percentile(took, 50), "p50-ms"), figure(percentile(took, 99), "p99-ms"))...)
 }
 
