@@ -26,8 +26,8 @@ const (
 	// memoryLimit is what the service may hold under any attack, of the 512 MiB that the shipped unit and manifests allow.
 	memoryLimit = 200 << 10 // KiB
 	// goMemory limits Go's memory as that of a container does. Without it the garbage collector may be late on a busy machine, where what
-	// the service holds is more than what it needs.
-	goMemory   = "GOMEMLIMIT=160MiB"
+	// the service holds is more than what it needs. The process that hashes passwords has 40 MiB of its own.
+	goMemory   = "GOMEMLIMIT=140MiB"
 	maxSilence = 15 * time.Second
 
 	maxResponse = 2 * time.Second // of a regular client's request

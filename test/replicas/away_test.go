@@ -160,17 +160,18 @@ func whileAway(tokens instance.Tokens) []*requestKind {
 
 // sendAll sends requests of all kinds concurrently until the returned function is called.
 func sendAll(t *testing.T, url string, kinds []*requestKind) (stop func()) {
-	transport := &http.Transport{MaxIdleConnsPerHost: awayClients}
-	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
 	stopped := make(chan struct{})
 	var sending sync.WaitGroup
 	for i := range awayClients {
-		sending.Go(func() { kinds[i%len(kinds)].send(t, client, url, stopped) })
+		sending.Go(func() { // with a connection of its own: a shared transport may use one that it never did when the server closes it
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			kinds[i%len(kinds)].send(t, &http.Client{Transport: transport, Timeout: 30 * time.Second}, url, stopped)
+		})
 	}
 	return func() {
 		close(stopped)
 		sending.Wait()
-		transport.CloseIdleConnections()
 	}
 }
 

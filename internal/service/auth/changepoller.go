@@ -163,7 +163,7 @@ func busyAfterTimeout(err error) error {
 		return err
 	}
 	busy := fault.Busy("The store does not respond. Retry after the time in Retry-After.", pollTimeout)
-	busy.Cause = err
+	busy.Cause = fmt.Errorf("the store did not respond within %v: %w", pollTimeout, err)
 	return busy
 }
 
