@@ -50,6 +50,9 @@ func TestCostOfReferencesAndScripts(t *testing.T) {
 		{name: "a nested pipeline", file: ".drone.yml", generate: many("# login\na: ", "[{a: 1}, ", "1"+strings.Repeat("]", 10))},
 		{name: "Talos", file: "a.yaml", generate: many(
 			"machine:\n  registries:\n    config:\n", "      a#: {auth: {username: u, password: p}}\n", "")},
+		{name: "documents of Talos", file: "a.yaml", generate: halves(
+			"", "---\napiVersion: v1alpha1\nkind: RegistryAuthConfig\nname: a#.test\nusername: u\npassword: p\n",
+			"", "---\napiVersion: v1alpha1\nkind: RegistryTLSConfig\nname: a#.test\nca: YQ==\n", "")},
 		{name: "files in a text", file: "user-data.yaml", generate: many("write_files:\n",
 			"- {path: /root/.docker/config.json, content: '{\"auths\": {\"a#.test\": {}}}'}\n", "")},
 		{name: "files of Cluster API", file: "a.yaml", generate: many(

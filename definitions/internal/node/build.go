@@ -15,6 +15,15 @@ func newScalar(line int, k kind, value string) *Node {
 	return &Node{Line: line, kind: k, size: 1, value: value}
 }
 
+// NewObject returns an object that a file has in parts.
+func NewObject(line int, members ...Pair) *Node {
+	n := newObject(line)
+	for _, p := range members {
+		n.addMember(p.KeyLine, p.Key, p.Value)
+	}
+	return n
+}
+
 func newObject(line int) *Node { return newList(line, object) }
 
 // newList returns an object or array without elements.

@@ -17,9 +17,7 @@ const (
 
 // fileFormats are searched in their order: more specific ones are first.
 var fileFormats = []fileFormat{
-	{name: model.Talos, consumer: model.Containerd, files: anyYAML, root: "machine.registries", entries: []fileEntry{
-		{at: "machine.registries.config{}", username: basicUser, password: basicPass, skipVerify: "tls.insecureSkipVerify"}},
-		embedded: embedded{"machine.files[]", "path", "content"}},
+	talos("machine.registries", "", ""), talos("kind", "apiVersion kind name", "RegistryAuthConfig RegistryTLSConfig"),
 	{name: model.DockerDaemon, consumer: model.Docker, files: "daemon.json", root: "registry-mirrors", entries: []fileEntry{
 		{at: "registry-mirrors[]"}}, insecure: "insecure-registries[]"},
 	{name: model.DockerDaemon, consumer: model.Docker, files: "daemon.json", root: "insecure-registries",
@@ -107,4 +105,14 @@ var fileFormats = []fileFormat{
 		{at: "creds[]", address: "registry", username: "user", password: "pass"}}},
 	{name: model.Regctl, files: ".regctl/config.json", root: "hosts", entries: []fileEntry{
 		{at: "hosts{}", username: "user", password: "pass"}}},
+}
+
+// talos returns the format of a configuration of Talos: what the older one has in an object, newer ones have in documents of their own.
+func talos(root, keys, kinds string) fileFormat {
+	entry := fileEntry{at: "machine.registries.config{}", username: basicUser, password: basicPass, login: "auth.auth",
+		token: "auth.identityToken", tls: "tls", skipVerify: "tls.insecureSkipVerify"}
+	return fileFormat{name: model.Talos, consumer: model.Containerd, files: anyYAML, root: root, keys: keys, kinds: kinds,
+		entries: []fileEntry{entry}, parts: map[string]string{"RegistryAuthConfig": "auth", "RegistryTLSConfig": "tls"},
+		plain:    []string{"machine.registries.mirrors{}.endpoints[]", "endpoints[].url"},
+		embedded: embedded{"machine.files[]", "path", "content"}}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/regcheck"
 )
 
 // fileFormat is a kind of file that needs no rules of its own: it is data. In a path, keys have dots between them, [] stands for each
@@ -21,9 +20,12 @@ type fileFormat struct {
 	files    string // patterns of names; what is not JSON or YAML by its name is TOML or HCL
 	root     string // a path that a file of this format has
 	keys     string // keys that the file has; empty: those of root
+	kinds    string // what kind is, in a document with root; empty: anything
 	entries  []fileEntry
 	embedded embedded
-	insecure string // where it has the registries that docker uses without TLS
+	insecure string            // where it has the registries that docker uses without TLS
+	parts    map[string]string // kinds of documents that are a member of the first entry, for the registry that they name
+	plain    []string          // where it has addresses, whose hosts are used without TLS if they begin with http://
 }
 
 // fileEntry is where a file has registries, or content of them. The other paths are relative to the entry.
@@ -33,13 +35,16 @@ type fileEntry struct {
 	address            string // the first of these paths that has one; empty: the entry itself, or its key if at ends with {}
 	standard           string // the address without one
 	username, password string // empty: it has none, and the entry is a reference
+	login, token       string // username:password in base64, and an identity token
 	store              string // names where the credentials are: in a store that is not read
 	config             string // the entry is a docker config after this prefix
 	configFile         string // names a docker config on the machine
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
 	skipVerify         string
-	image              bool // whether the address is that of an image
-	ociOnly            bool // whether other addresses than oci://… are not for a registry
+	tls                string          // an object with ca and clientIdentity, in PEM or that in base64
+	image              bool            // whether the address is that of an image
+	ociOnly            bool            // whether other addresses than oci://… are not for a registry
+	plain              map[string]bool // hosts that the file uses without TLS
 }
 
 // embedded is where a file has other files: their paths and contents.
@@ -57,7 +62,10 @@ func TableFormats() (readers []scanner.Reader) {
 }
 
 func (t fileFormat) hasRoot(f *scanner.File) bool {
-	return slices.ContainsFunc(t.parse(f), func(document *node.Node) bool { return get(document, t.root) != nil })
+	kinds := strings.Fields(t.kinds)
+	return slices.ContainsFunc(t.parse(f), func(document *node.Node) bool {
+		return get(document, t.root) != nil && (len(kinds) == 0 || slices.Contains(kinds, kindOf(document)))
+	})
 }
 
 // parse returns the documents of a file in the language that its name is for.
@@ -74,24 +82,39 @@ func (t fileFormat) parse(f *scanner.File) []*node.Node {
 }
 
 func (t fileFormat) read(f *scanner.File) {
-	if documents := t.parse(f); !slices.ContainsFunc(documents, func(n *node.Node) bool { return n != nil }) {
+	documents := t.parse(f)
+	if !slices.ContainsFunc(documents, func(n *node.Node) bool { return n != nil }) {
 		f.Readable() // which reports why
 	}
-	for _, root := range t.parse(f) {
-		for _, e := range t.entries {
-			for _, member := range node.At(root, e.at) {
-				t.add(f, e, member)
-			}
+	plain := t.plainHosts(documents)
+	for i, e := range t.entries {
+		e.plain = plain
+		var members []node.Pair
+		for _, root := range documents {
+			members = append(members, node.At(root, e.at)...)
 		}
-		for _, file := range node.At(root, t.embedded.at) {
-			f.Embedded(get(file.Value, t.embedded.path).Text(), get(file.Value, t.embedded.content), file.Value.Get("encoding").Text())
+		if i == 0 && t.parts != nil {
+			members = append(members, t.named(documents)...)
 		}
-		for _, host := range node.At(root, t.insecure) {
-			f.Scanner.Insecure(host.Value.Text())
+		for _, member := range members {
+			t.add(f, e, member)
 		}
-		if keys := scriptsOf(f); keys != nil {
-			readScripts(f, root, keys, "")
-		}
+	}
+	for _, root := range documents {
+		t.readRest(f, root)
+	}
+}
+
+// readRest reads what a document has except registries.
+func (t fileFormat) readRest(f *scanner.File, root *node.Node) {
+	for _, file := range node.At(root, t.embedded.at) {
+		f.Embedded(get(file.Value, t.embedded.path).Text(), get(file.Value, t.embedded.content), file.Value.Get("encoding").Text())
+	}
+	for _, host := range node.At(root, t.insecure) {
+		f.Scanner.Insecure(host.Value.Text())
+	}
+	if keys := scriptsOf(f); keys != nil {
+		readScripts(f, root, keys, "")
 	}
 }
 
@@ -195,7 +218,7 @@ func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source
 // addEntry adds an entry with credentials as a definition, and another one as a reference.
 func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 	address, at := e.find(f, member)
-	username, password, store := get(member.Value, e.username), get(member.Value, e.password), get(member.Value, e.store)
+	store := get(member.Value, e.store)
 	if store.IsText() && store.Text() == "" {
 		store = nil
 	}
@@ -204,9 +227,9 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 		return
 	case address == "" || address == "*" || e.ociOnly && !strings.HasPrefix(address, "oci://"):
 		return
-	case username == nil && password == nil && store == nil && !e.image && e.username != "":
+	case store == nil && !e.hasSettings(member) && !e.image && e.username != "":
 		return // a registry that is used without credentials, and no content of it
-	case username == nil && password == nil && store == nil:
+	case store == nil && !e.hasSettings(member):
 		f.Scanner.Reference(at, t.name, t.consumer, strings.TrimPrefix(address, "https://"))
 		return
 	}
@@ -215,24 +238,42 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 		entry.Address = imageAddress(address)
 	}
 	entry.Format, entry.Consumer = t.name, t.consumer
-	entry.Definition.Auth = scanner.BasicAuth(username.Text(), password.Text())
-	if get(member.Value, e.skipVerify).Bool() {
-		entry.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	entry.Definition.Auth = scanner.BasicAuth(get(member.Value, e.username).Text(), get(member.Value, e.password).Text())
+	if !e.setCredentials(f, member, &entry) {
+		return
 	}
+	e.setTLS(member, &entry)
+	e.resolve(member, store, &entry)
+	entry.Add(f.Scanner)
+}
+
+// hasSettings reports whether an entry has more than the address of a registry.
+func (e fileEntry) hasSettings(member node.Pair) bool {
+	return slices.ContainsFunc([]string{e.username, e.password, e.login, e.token, e.tls}, func(path string) bool {
+		return get(member.Value, path) != nil
+	})
+}
+
+// resolve sets why the credentials of an entry are not known, or that everyone who reads the file knows them.
+func (e fileEntry) resolve(member node.Pair, store *node.Node, entry *scanner.Entry) {
+	username, password := get(member.Value, e.username), get(member.Value, e.password)
+	values := []*node.Node{username, password, get(member.Value, e.login), get(member.Value, e.token), get(member.Value, e.tls).Get("ca")}
+	auth := entry.Definition.Auth
 	switch {
 	case store != nil && scanner.IsECR(entry.Address):
 		entry.Reason, entry.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password "+
 			"of AWS."
 	case store != nil:
 		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
-	case slices.ContainsFunc([]*node.Node{username, password}, isComputed):
+	case slices.ContainsFunc(values, func(n *node.Node) bool { return isSOPS(n.Text()) }):
+		entry.Reason, entry.Detail = model.UnresolvedEncrypted, "The file is encrypted with SOPS. Scan what sops --decrypt writes."
+	case slices.ContainsFunc(values, isComputed):
 		entry.Reason, entry.Detail = model.UnresolvedTemplate, "The credentials are a template. Scan what is rendered from it."
-	case username.Text() == "" || password.Text() == "":
+	case (username != nil || password != nil) && (username.Text() == "" || password.Text() == ""):
 		entry.Reason, entry.Detail = model.UnresolvedIncomplete, "The username or the password is missing."
-	default:
+	case auth.Password != "" || auth.Token != "" || auth.TLS.Key != "":
 		entry.Notices = append(entry.Notices, scanner.SecretNotice("Use an encrypted file, or a variable that the pipeline sets."))
 	}
-	entry.Add(f.Scanner)
 }
 
 // imageAddress returns host and path of an image, or of a registry alone.

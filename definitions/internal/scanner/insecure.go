@@ -40,6 +40,11 @@ func (i insecure) has(host string) bool {
 	return i.hosts[host] || err == nil && slices.ContainsFunc(i.networks, contains)
 }
 
+// isOfDaemon reports whether docker's daemon uses a registry. BuildKit has rules of its own, which its reader applies.
+func isOfDaemon(r *model.Registry) bool {
+	return r.Consumer == model.Docker && r.Format != model.Buildkitd
+}
+
 // ApplyInsecure makes what docker uses without TLS so, when all files were read.
 func (s *Scanner) ApplyInsecure() {
 	if s.insecure.hosts == nil && s.insecure.networks == nil {
@@ -48,7 +53,7 @@ func (s *Scanner) ApplyInsecure() {
 	apply := func(r *model.Registry) {
 		s.limits.check()
 		host := HostOf(r.Definition.Endpoint)
-		if r.Consumer == model.Docker && strings.HasPrefix(r.Definition.Endpoint, "https://") &&
+		if isOfDaemon(r) && strings.HasPrefix(r.Definition.Endpoint, "https://") &&
 			r.Definition.Auth.TLS == (regcheck.TLS{}) && s.insecure.has(host) {
 			withoutTLS(r, "docker's insecure-registries has "+host+
 				": docker verifies no certificate, and connects without TLS if the registry has none.")

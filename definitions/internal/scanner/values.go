@@ -139,7 +139,7 @@ func noteHost(r *model.Registry) {
 	switch name := hostname(host); {
 	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
 		AddNotice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
-	case isTLS && r.Consumer == model.Docker && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}):
+	case isTLS && isOfDaemon(r) && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}):
 		withoutTLS(r, "docker verifies no certificate of the machine itself, and connects without TLS if the registry has none.")
 	case isTLS && r.Consumer == model.Kubelet && isLoopback(name) && r.Definition.Auth.TLS == (regcheck.TLS{}) &&
 		!strings.HasSuffix(host, "]"): // containerd does not recognize IPv6 without a port
