@@ -92,5 +92,5 @@ type TenantPasswordPolicy struct {
 	MinBlockLetters      int    `json:"minNumOfBlockLetters"`
 	MinSpecialCharacters int    `json:"minNumOfSpecialCharacters"`
 	ExpiryDurationInDays int    `json:"expiryDurationInDays"` // 0: passwords do not expire
-	FirstReminderInDays  int    `json:"firstReminderInDays"`  // stored and returned alone
+	FirstReminderInDays  int    `json:"firstReminderInDays"`  // days before the expiry; 0: the expiry is always listed
 }

@@ -235,7 +235,7 @@ var mayImport = map[string][]string{
 	"internal/web/mutehandlers": {"api", "internal/audit", "internal/fault", "internal/service/auth", "internal/service/mutes",
 		"internal/web/fieldnames"},
 	"internal/service/expiries": {"internal/service/access", "internal/service/auth", "internal/service/paging",
-		"internal/service/registries"},
+		"internal/service/passwordpolicy", "internal/service/registries", "internal/storage/store"},
 	"internal/service/bulk": {"internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/auth/names",
 		"internal/service/fairqueue", "internal/service/paging", "internal/service/registries", "internal/service/watch", "regcheck"},

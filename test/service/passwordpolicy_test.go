@@ -2,8 +2,10 @@ package service_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
@@ -84,4 +86,46 @@ func TestExpiredPassword(t *testing.T) {
 	login("nine geese across the marsh 4", "").Want(http.StatusOK)
 	login(matePassword, "").Want(http.StatusUnauthorized)
 	mate.do("GET", "/v1/users/info", "").Want(http.StatusUnauthorized) // a session of before
+}
+
+// A user sees when its own password expires, from the day on that the policy says; no other user and no API key does.
+func TestPasswordReminder(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin.make("/v1/users", newUser("mate@acme.example"))
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	key := withKey(t, server, mate.newKey("ci", "").APIKey)
+	var me api.UserInfo
+	admin.get("/v1/users/info", &me)
+	db := openStore(t, server)
+	for _, tt := range []struct {
+		age      int
+		policy   string
+		reminded bool
+	}{
+		{26, `{}`, false},
+		{24, `{"expiryDurationInDays":30,"firstReminderInDays":5}`, false},
+		{25, `{"expiryDurationInDays":30,"firstReminderInDays":5}`, true},
+		{31, `{"expiryDurationInDays":30,"firstReminderInDays":5}`, true}, // expired
+		{1, `{"expiryDurationInDays":30}`, true},
+	} {
+		admin.do("POST", "/v1/tenants/"+me.TenantUID+"/password/policy", tt.policy).Want(http.StatusNoContent)
+		set := time.Now().Add(-time.Duration(tt.age) * 24 * time.Hour)
+		if _, err := db.ExecContext(t.Context(), `UPDATE users SET password_changed_at = ? WHERE email = 'mate@acme.example'`,
+			set.UnixMilli()); err != nil {
+			t.Fatal(err)
+		}
+		for of, p := range map[string]person{"mate": mate, "a key": key, "the administrator": admin} {
+			var found api.Expiries
+			p.get("/v1/expiry", &found)
+			listed := slices.ContainsFunc(found.Items, func(e api.Expiry) bool {
+				return e.Kind == "password" && e.Owner == "mate@acme.example" &&
+					e.NotAfter.Sub(set.Add(30*24*time.Hour)).Abs() < time.Second
+			})
+			if listed != (tt.reminded && of == "mate") {
+				t.Errorf("%d days, %s: %s sees %+v", tt.age, tt.policy, of, found.Items)
+			}
+		}
+	}
 }

@@ -78,7 +78,8 @@ func ics(list []api.Expiry, now time.Time) string {
 	return b.String()
 }
 
-var titles = map[string]string{"certificate": "Certificate of", "credentials": "Credentials of", "apiKey": "API key"}
+var titles = map[string]string{"certificate": "Certificate of", "credentials": "Credentials of", "apiKey": "API key",
+	"password": "Password of"}
 
 // escaped returns a text for a property: control characters would end it.
 func escaped(text string) string {

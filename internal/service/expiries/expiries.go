@@ -1,4 +1,4 @@
-// Package expiries lists certificates and credentials of registries, and API keys, by their expiry.
+// Package expiries lists certificates and credentials of registries, API keys, and the password of the caller, by their expiry.
 package expiries
 
 import (
@@ -10,7 +10,9 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
 // Kind is what expires.
@@ -21,6 +23,7 @@ const (
 	Certificate Kind = "certificate" // the first of those of a registry's server and client
 	Credentials Kind = "credentials"
 	APIKey      Kind = "apiKey"
+	Password    Kind = "password" // of the caller
 )
 
 const (
@@ -31,8 +34,8 @@ const (
 // Expiry is when something expires.
 type Expiry struct {
 	Kind      Kind
-	UID, Name string // of the registry or key
-	Owner     string // of a key: the email of its user; of a registry: its endpoint
+	UID, Name string // of the registry, key or user
+	Owner     string // of a key or password: the email of its user; of a registry: its endpoint
 	At        time.Time
 }
 
@@ -40,11 +43,13 @@ type Expiry struct {
 type Service struct {
 	Registries *registries.Service
 	Keys       *auth.APIKeys
+	DB         *store.DB
 	Now        func() time.Time
 }
 
 // List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries
-// and 500 API keys are read, the first to expire first.
+// and 500 API keys are read, the first to expire first. The password of a caller who logged in is listed from the day on that the policy
+// of its organization says.
 func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
 	until := s.Now().Add(ahead)
 	if p.CanAnywhere(access.ReadRegistries) {
@@ -71,6 +76,11 @@ func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err
 			list = append(list, Expiry{APIKey, k.UID, k.Name, k.Email, k.ExpiresAt})
 		}
 	}
+	own, err := s.password(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, own...)
 	slices.SortFunc(list, func(a, b Expiry) int {
 		if a.At.Equal(b.At) {
 			return strings.Compare(a.Name+string(a.Kind), b.Name+string(b.Kind))
@@ -78,4 +88,28 @@ func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err
 		return a.At.Compare(b.At)
 	})
 	return list, nil
+}
+
+// password lists the password of a caller who logged in, if it expires and its user is to see that.
+func (s Service) password(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
+	if p.SessionUID == "" { // an API key outlives the password
+		return nil, nil
+	}
+	err = s.DB.View(ctx, func(tx *store.Tx) error {
+		org, err := tx.Orgs.Get(ctx, p.OrgUID)
+		if err != nil || org.PasswordPolicy == "" {
+			return err
+		}
+		policy, err := passwordpolicy.Of(org.PasswordPolicy)
+		if err != nil {
+			return err
+		}
+		user, err := tx.Users.Get(ctx, p.OrgUID, p.UserUID)
+		at := policy.Expiry(user.PasswordChangedAt)
+		if err == nil && user.PasswordHash != "" && policy.Reminds(at, s.Now()) {
+			list = []Expiry{{Password, user.UID, user.Email, user.Email, at}}
+		}
+		return err
+	})
+	return list, err
 }

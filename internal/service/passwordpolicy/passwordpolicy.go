@@ -35,7 +35,7 @@ type Policy struct {
 	BlockLetters int    `json:"blockLetters,omitempty"`
 	Special      int    `json:"special,omitempty"`
 	ExpiryDays   int    `json:"expiryDays,omitempty"`   // a password expires so long after it was set; 0: never
-	ReminderDays int    `json:"reminderDays,omitempty"` // stored alone
+	ReminderDays int    `json:"reminderDays,omitempty"` // how long before that the user sees it; 0: always
 }
 
 // Of returns the policy of a stored text, which is empty for an organization that has none.
@@ -126,5 +126,21 @@ func Check(stored, field string, password secret.String) error {
 
 // Expired reports whether a password that was set at that time has expired.
 func (p Policy) Expired(set, now time.Time) bool {
-	return p.ExpiryDays > 0 && now.Sub(set) >= time.Duration(p.ExpiryDays)*24*time.Hour
+	at := p.Expiry(set)
+	return !at.IsZero() && !now.Before(at)
 }
+
+// Expiry returns when a password that was set at that time expires, the zero time for never.
+func (p Policy) Expiry(set time.Time) time.Time {
+	if p.ExpiryDays == 0 {
+		return time.Time{}
+	}
+	return set.Add(days(p.ExpiryDays))
+}
+
+// Reminds reports whether a user is to see that a password expires at that time.
+func (p Policy) Reminds(expiry, now time.Time) bool {
+	return !expiry.IsZero() && (p.ReminderDays == 0 || !now.Before(expiry.Add(-days(p.ReminderDays))))
+}
+
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

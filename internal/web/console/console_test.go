@@ -91,7 +91,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 			Invitations: directory.Invitations{Directory: people}, Mailer: alerting.Mailer,
 			Links: "https://console.test/console/invitation/"},
 		Tenants: tenants.New(db, time.Now), Bulk: bulk.New(stored, watched),
-		Expiry: expiries.Service{Registries: stored, Keys: service.APIKeys, Now: time.Now}, Secure: secure, Now: time.Now,
+		Expiry: expiries.Service{Registries: stored, Keys: service.APIKeys, DB: db, Now: time.Now}, Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)

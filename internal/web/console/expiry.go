@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 
@@ -25,15 +26,13 @@ type expiryView struct {
 // What names the kind.
 func (v expiryView) What() string {
 	return map[expiries.Kind]string{expiries.Certificate: "Certificate", expiries.Credentials: "Credentials",
-		expiries.APIKey: "API key"}[v.Kind]
+		expiries.APIKey: "API key", expiries.Password: "Your password"}[v.Kind]
 }
 
 // Path is the address of the page of the registry or key.
 func (v expiryView) Path() string {
-	if v.Kind == expiries.APIKey {
-		return pathKeys + "/" + url.PathEscape(v.UID)
-	}
-	return pathRegistries + "/" + url.PathEscape(v.UID)
+	pages := map[expiries.Kind]string{expiries.APIKey: pathKeys + "/" + url.PathEscape(v.UID), expiries.Password: pathSessions}
+	return cmp.Or(pages[v.Kind], pathRegistries+"/"+url.PathEscape(v.UID))
 }
 
 // Left is how much time is left, in whole days.
