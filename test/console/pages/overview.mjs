@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, count } from "../harness.mjs";
+import { accessible, as, assertAccessible, count } from "../harness.mjs";
 
 for (const role of ["admin", "member"]) {
   accessible("the overview", role, "/console/");
@@ -51,4 +51,33 @@ test("the overview is printed over the whole width", async (t) => {
   const [main, body] = await page.evaluate(() => [document.querySelector("main"), document.body].map((part) => part.offsetWidth));
   await page.emulateMedia({ media: null });
   assert.ok(main > 0.9 * body, `the page has ${main} of ${body} px`);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`the menu is folded on a phone, and opens by keyboard, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "admin", { javaScriptEnabled });
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.goto("/console/");
+    const link = page.getByRole("link", { name: "Registries", exact: true });
+    assert.equal(await link.isVisible(), false);
+    const heading = await page.getByRole("heading", { name: "Overview" }).boundingBox();
+    assert.ok(heading.y < 160, `the page begins at ${heading.y} px`);
+    await page.getByLabel("Menu").press("Space");
+    if (javaScriptEnabled) await assertAccessible(page);
+    await page.setViewportSize({ width: 320, height: 640 });
+    await link.click();
+    await page.getByRole("heading", { name: "Registries", level: 1 }).waitFor();
+    assert.equal(await link.isVisible(), false);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await link.waitFor();
+    assert.equal(await page.getByLabel("Menu").isVisible(), false);
+  });
+}
+
+test("the overview uses the width of a large screen", async (t) => {
+  const page = await as(t, "admin");
+  await page.setViewportSize({ width: 2560, height: 1300 });
+  await page.goto("/console/");
+  const [failing, expiring] = await Promise.all(["Failing registries", "Certificates and credentials that expire soon"].map((name) => page.getByRole("region", { name }).boundingBox()));
+  assert.ok(expiring.x > failing.x + failing.width && expiring.x + expiring.width > 2500, `lists at ${failing.x} and ${expiring.x} px`);
 });
