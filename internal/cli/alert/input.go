@@ -117,7 +117,7 @@ func anyChanged(cmd *cobra.Command, flags ...string) bool {
 
 // stored returns a request that changes nothing. The server replaces masks by the stored values.
 func stored(o api.AlertChannel) api.AlertChannelRequest {
-	request := api.AlertChannelRequest{Name: o.Name, Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers,
+	request := api.AlertChannelRequest{Type: o.Type, IsActive: o.IsActive, AlertAllUsers: o.AlertAllUsers,
 		Identifiers: o.Identifiers}
 	if o.HTTP != nil {
 		request.HTTP = &api.AlertChannelHTTPRequest{URL: secret.String(o.HTTP.URL), Method: o.HTTP.Method, Headers: o.HTTP.Headers,
@@ -141,7 +141,9 @@ func (f *alertInput) channel(c *manage.Call, channel api.AlertChannelRequest, cr
 	if create && f.file == "" || c.Cmd.Flag("active").Changed {
 		channel.IsActive = f.active
 	}
-	command.Set(&channel.Name, f.name)
+	if c.Cmd.Flag("name").Changed {
+		channel.Name = &f.name
+	}
 	if c.Cmd.Flag("email").Changed {
 		channel.Identifiers = f.email
 	}

@@ -27,8 +27,9 @@ const (
 // stands for the stored value, if that may be sent to the destination.
 type Channel struct {
 	UID           string
-	Name          string // of a stored one it stays if it is empty
-	Scope         Scope  // only when it is shown
+	Name          string
+	KeepName      bool  // of an input: the name of the stored channel stays
+	Scope         Scope // only when it is shown
 	Type          string
 	Active        bool
 	AlertAllUsers bool

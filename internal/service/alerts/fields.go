@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -63,10 +62,13 @@ func prefixed(prefix string, list []fault.Field) []fault.Field {
 // scheme, host and port that it was stored with: otherwise everyone who may change channels could read it.
 func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
 	var found problems
-	c := store.Channel{Name: cmp.Or(input.Name, old.Name), Type: input.Type, Active: input.Active,
+	c := store.Channel{Name: input.Name, Type: input.Type, Active: input.Active,
 		AlertAllUsers: input.AlertAllUsers, Identifiers: input.Identifiers}
 	if problem := names.NameProblem(input.Name); input.Name != "" && problem != "" {
 		found.add("name", "%s", problem)
+	}
+	if input.KeepName {
+		c.Name = old.Name
 	}
 	switch input.Type {
 	case TypeEmail:

@@ -150,8 +150,11 @@ func (h alertHandlers) testChannel(c *call) (response, error) {
 
 // channelInput omits the uid: where a request is about one channel, the path has its uid.
 func channelInput(body api.AlertChannelRequest) alerts.Channel {
-	input := alerts.Channel{Name: body.Name, Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers,
+	input := alerts.Channel{KeepName: body.Name == nil, Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers,
 		Identifiers: body.Identifiers}
+	if body.Name != nil {
+		input.Name = *body.Name
+	}
 	if h := body.HTTP; h != nil {
 		input.HTTP = &alerts.HTTP{URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret}
 	}

@@ -56,6 +56,11 @@ for (const javaScriptEnabled of [true, false]) {
     await result.filter({ hasText: "The sample was delivered" }).waitFor();
     assert.deepEqual([received[1].method, received[1].url, received[1].headers.authorization], ["PUT", "/marked-path-of-the-hook", "Bearer marked-header-value"]);
 
+    await page.getByLabel("Name").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: host }).waitFor();
+    assert.equal(await page.getByLabel("Name").inputValue(), "");
+
     await page.getByRole("link", { name: "All channels" }).click();
     await page.getByRole("row", { name: host }).filter({ hasText: "Health of registries" }).getByRole("link").click();
     await page.getByText("Delete channel").first().click();

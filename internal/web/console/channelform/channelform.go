@@ -145,7 +145,7 @@ func (t templated) PostFormValue(name string) string {
 
 // Fields are the fields for a channel. A stored one has a uid.
 func Fields(c alerts.Channel) []forms.Field {
-	name := forms.Field{Name: "name", Label: "Name", Value: c.Name, Hint: "For lists and messages."}
+	name := forms.Field{Name: "name", Label: "Name", Value: c.Name, Hint: "For lists and messages. Empty: none."}
 	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
 	if c.HTTP != nil {
 		return append(append([]forms.Field{name}, webhookFields(c)...), active)
