@@ -107,6 +107,17 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await assertAccessible(page);
     const path = new URL(page.url()).pathname;
 
+    // A user who joins while the form is open stays.
+    const other = await newAccount("none");
+    const second = await as(t, "admin", { javaScriptEnabled });
+    await second.goto(path);
+    await second.getByLabel("Users").fill(`${account.email}\n${other.email}`);
+    await click(second, "Save");
+    await second.getByText("The team is saved.").waitFor();
+    await click(page, "Save");
+    await page.getByText("The team is saved.").waitFor();
+    assert.deepEqual((await page.getByLabel("Users").inputValue()).split("\n").sort(), [account.email, other.email].sort());
+
     // An auditor sees roles and teams, and no form and button of them.
     const user = await logIn(t, account);
     for (const address of [path, roles + "/viewer", `/console/users/${account.uid}`]) {

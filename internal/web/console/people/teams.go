@@ -1,6 +1,7 @@
 package people
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/service/access"
@@ -84,18 +85,40 @@ func teamOf(c Call) directory.TeamRef { return directory.TeamRef{Team: c.PathVal
 const titleNewTeam = "Create a team"
 
 func teamForm(button, action string, known Known, team directory.Team) *forms.Form {
-	emails := make([]string, len(team.Users))
-	for i, user := range team.Users {
-		emails[i] = user.Email
-	}
+	emails := strings.Join(emailsOf(team), "\n")
 	projects := known.ProjectsField(team.Projects, team.ProjectRoles)
 	return forms.New(button, action,
 		forms.Field{Name: "name", Label: "Name", Value: team.Name, Required: true,
 			Hint: "A group of the identity provider with exactly this name is the team."},
-		forms.Field{Name: "users", Label: "Users", Type: "textarea", Value: strings.Join(emails, "\n"),
+		forms.Field{Name: "users", Label: "Users", Type: "textarea", Value: emails,
 			Hint: "Email addresses of users, one on each line."},
+		forms.Field{Name: fieldShown, Type: "hidden", Value: emails},
 		known.Field(team.Role, "What the users of the team may do in the organization, in addition to their own roles. None is possible."),
 		projects)
+}
+
+// fieldShown has the users that the form was made with.
+const fieldShown = "shownUsers"
+
+func emailsOf(team directory.Team) (emails []string) {
+	for _, user := range team.Users {
+		emails = append(emails, user.Email)
+	}
+	return emails
+}
+
+// changedUsers returns the users of a team after those that were removed from the shown ones, and with those that were added to them: a
+// user who joined since, by a login, stays.
+func changedUsers(team directory.Team, shown, sent []string) []string {
+	users := slices.DeleteFunc(emailsOf(team), func(email string) bool {
+		return slices.Contains(shown, email) && !slices.Contains(sent, email)
+	})
+	for _, email := range sent {
+		if !slices.Contains(shown, email) && !slices.Contains(users, email) {
+			users = append(users, email)
+		}
+	}
+	return users
 }
 
 // sentTeam returns the team that was entered.
@@ -159,7 +182,11 @@ func (h teamHandlers) update(c Call) error {
 	}
 	input, projects := sentTeam(c, known)
 	err = h.teams.Change(c.Context(), c.Principal, c.Origin, teamOf(c),
-		func(directory.Team) (directory.TeamChange, error) { return input, nil })
+		func(team directory.Team) (directory.TeamChange, error) {
+			change, users := input, changedUsers(team, lines(c.PostFormValue(fieldShown)), *input.Users)
+			change.Users = &users
+			return change, nil
+		})
 	if err == nil {
 		return c.Redirect(pathOf(pathTeams, c.PathValue("uid")), "teamSaved")
 	}
