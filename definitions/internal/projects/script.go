@@ -45,6 +45,8 @@ func readScriptText(f *scanner.File, format model.Format, text string, line int,
 			azureLogin(f, e, command)
 		case command.Is("helm repo add"):
 			addedRepository(f, e, command, instead)
+		case command.Is("helm"):
+			usedChart(f, e, command, instead)
 		}
 		for _, known := range loginCommands {
 			if command.Is(known.words) {
@@ -57,7 +59,8 @@ func readScriptText(f *scanner.File, format model.Format, text string, line int,
 
 // hasCommands reports whether a text may have commands that use a registry.
 func hasCommands(text []byte) bool {
-	return bytes.Contains(text, []byte("login")) || bytes.Contains(text, []byte("helm repo add"))
+	return bytes.Contains(text, []byte("login")) || bytes.Contains(text, []byte("helm repo add")) ||
+		bytes.Contains(text, []byte("oci://"))
 }
 
 // addedRepository adds the chart repository of helm repo add.

@@ -182,7 +182,7 @@ type Entry struct {
 type pathUse int
 
 const (
-	pathOfContent pathUse = iota
+	PathOfContent pathUse = iota
 	PathOfAPI
 	PathIgnored // by the consumer, which uses the host only
 	pathOfCharts
@@ -205,7 +205,7 @@ func (e Entry) Add(s *Scanner) {
 		if !e.addChartRepository(s, path) {
 			return
 		}
-	case pathOfContent:
+	case PathOfContent:
 		e.Definition.BaseContentPath = Tagged(joinPath(path, e.Definition.BaseContentPath), e.Version)
 	case PathOfAPI:
 		e.Definition.BasePath = joinPath(path, e.Definition.BasePath)
