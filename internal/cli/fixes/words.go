@@ -98,6 +98,12 @@ var table = []row{
 		key:         "the file of tls.key_file", skipVerify: "tls.insecure_skip_verify",
 		plainHTTP: "Begin the endpoint in {place} with http://",
 		login:     `Set username and password of configs."{host}".auth in {file}`}},
+	{model.Talos, "", "", words{
+		address: "the name of the registry", ca: "ca of the RegistryTLSConfig {host}, or tls.ca in {file}",
+		certificate: "the certificate of clientIdentity of {host} in {file}",
+		key:         "the key of clientIdentity", skipVerify: "insecureSkipVerify",
+		plainHTTP: "Add a mirror for {host} whose endpoint is http://{host} to {file}",
+		login:     "Set username and password of {host} in {place}"}},
 	{model.Buildkitd, "", "", words{
 		address: "the name of the registry", ca: `the file that ca of [registry."{host}"] in {file} names`,
 		certificate: `cert of keypair of [registry."{host}"] in {file}`,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,7 @@ func showImported(c *manage.Call, found model.Result, imported []api.ImportedReg
 
 // importedRow returns a row of the table. In text, the result is in words, and the name of a registry that is the same is part of it.
 func importedRow(format string, of model.Registry, i api.ImportedRegistry) []any {
+	i.Detail = cmp.Or(i.Detail, onlyTLS(of))
 	result, name := i.Result, i.Name
 	if address := model.Address(of.Definition); format == "text" || format == "wide" {
 		switch {
@@ -109,6 +111,15 @@ func importedRow(format string, of model.Registry, i api.ImportedRegistry) []any
 		}
 	}
 	return []any{result, name, scan.Place(of.Sources[0]), i.Detail, model.Address(of.Definition), i.UID, i.DiffersFrom}
+}
+
+// onlyTLS returns what a check of the stored registry does in another way than a scan, "" for nothing.
+func onlyTLS(r model.Registry) string {
+	if !slices.ContainsFunc(r.Notices, func(n model.Notice) bool { return n.Code == model.NoticePlainHTTPFallback }) {
+		return ""
+	}
+	host := strings.TrimPrefix(r.Definition.Endpoint, "https://")
+	return "Checks use TLS only, and the program also plain HTTP. If the registry has no TLS, set endpoint to http://" + host + "."
 }
 
 // totals returns how many definitions have each result.
