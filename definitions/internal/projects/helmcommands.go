@@ -52,8 +52,8 @@ func usedChart(f *scanner.File, e scanner.Entry, command shell.Command, instead 
 	e.Add(f.Scanner)
 }
 
-// valueOf returns the value of an option, or an empty one if it has none, nil without the option. Which options of Helm have a value need not
-// be known here.
+// valueOf returns the value of an option, or an empty one if it has none, nil without the option. Which options of Helm have a value
+// need not be known here.
 func valueOf(command shell.Command, name string) *shell.Word {
 	for i, word := range command.Words {
 		option, value, assigned := strings.Cut(word.Text, "=")
