@@ -441,8 +441,8 @@ func TestOverview(t *testing.T) {
 		"?expiry=soon&amp;sort=expiry\">2<",
 		"25 registries at r.example.com", "r100 &lt;b&gt;", "The cause of r100", "and 5 more",
 		"<td>The credentials expire soon or have expired: " +
-			credentials.UTC().Format("2 Jan 2006") + ", <time ", ">3 days ago</time>.",
-		"<td>The certificate expires soon: " + certificate.UTC().Format("2 Jan 2006") + ", <time ",
+			credentials.UTC().Format(time.DateOnly) + ", <time ", ">3 days ago</time>.",
+		"<td>The certificate expires soon: " + certificate.UTC().Format(time.DateOnly) + ", <time ",
 		">in 20 days</time>. The credentials expire soon"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

@@ -174,6 +174,21 @@ test("stages appear while the check runs", async (t) => {
   assert.equal(await field(page, "Endpoint").inputValue(), "");
 });
 
+test("a check ends when its tab is closed", async (t) => {
+  let arrived, closed;
+  const reached = new Promise((resolve) => (arrived = resolve));
+  const ended = new Promise((resolve) => (closed = resolve));
+  const endpoint = await serve(t, (request) => (arrived(), request.socket.on("close", closed)));
+  const page = await as(t, "member");
+  const tab = await page.context().newPage();
+  await check(tab, { Endpoint: endpoint });
+  await reached;
+  const began = Date.now();
+  await tab.close();
+  await ended;
+  assert.ok(Date.now() - began < 3000, `the check ended ${Date.now() - began} ms after its tab`);
+});
+
 const secrets = { Password: "hunter2", "Client key": "hunter3" };
 const typed = { Endpoint: registry.endpoint, Authentication: "Basic", Username: "ada", ...secrets, Name: "charts" };
 

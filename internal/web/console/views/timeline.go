@@ -32,7 +32,7 @@ type Bar struct {
 
 // Title describes a bar.
 func (b Bar) Title() string {
-	const format = "2 Jan 15:04"
+	const format = "2006-01-02 15:04"
 	return fmt.Sprintf("%s from %s to %s UTC", b.State, b.From.UTC().Format(format), b.To.UTC().Format(format))
 }
 

@@ -49,7 +49,7 @@ func Read(now func() time.Time) (*Views, error) {
 		"asset":        assets.url,
 		"icon":         icons.find,
 		"ago":          func(at time.Time) template.HTML { return words.Ago(at, now()) },
-		"date":         func(at time.Time) string { return at.UTC().Format("2 Jan 2006") },
+		"date":         func(at time.Time) string { return at.UTC().Format(time.DateOnly) },
 		"count":        words.Count,
 		"fix":          fix,
 		"sentence":     sentence,

@@ -27,7 +27,7 @@ func Ago(at, now time.Time) template.HTML {
 	}
 	at = at.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, // #nosec G203 -- contains only formatted times
-		at.Format(time.RFC3339), at.Format("Mon, 2 Jan 2006 15:04:05 MST"), text))
+		at.Format(time.RFC3339), at.Format("2006-01-02 15:04:05 MST"), text))
 }
 
 // Duration returns a duration in its largest unit. It rounds, and up to two of a unit it uses the next smaller one, since "1 month"
