@@ -23,9 +23,11 @@ func shownAt(t *testing.T, columns uint16, args ...string) []string {
 		t.Fatal(err)
 	}
 	cmd := instance.Command(t.Context(), t, args...)
-	cmd.Stdout = terminal.Slave
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 1 { // 1 is a registry that is not valid
-		t.Fatalf("%v: %v", args, err)
+	var errs strings.Builder
+	cmd.Stdout, cmd.Stderr = terminal.Slave, &errs
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code < 0 || code > 1 || errs.Len() > 0 { // 1 is a registry that is not valid
+		t.Fatalf("%v: %v\n%s", args, err, errs.String())
 	}
 	_ = terminal.Slave.Close()
 	var lines []string

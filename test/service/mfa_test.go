@@ -23,8 +23,8 @@ func proofBody(password, code string) string {
 	return instance.JSON(object{"currentPassword": password, "code": code})
 }
 
-// withFactor logs a user in and gives it a second factor. Its code of the time step before the present one was used.
-func withFactor(t *testing.T, server *instance.Server, email string) (p person, key string, recovery []string) {
+// withFactor logs a user in and gives it a second factor. Its code of the time step before the present one was used, and is returned.
+func withFactor(t *testing.T, server *instance.Server, email string) (p person, key, used string, recovery []string) {
 	t.Helper()
 	p, _ = loggedIn(t, server, email, instance.Org, matePassword)
 	var enrollment api.MFAEnrollment
@@ -33,8 +33,9 @@ func withFactor(t *testing.T, server *instance.Server, email string) (p person, 
 		t.Errorf("the URI has another secret than %s", enrollment.Secret)
 	}
 	var codes api.MFARecoveryCodes
-	p.do("POST", mfaPath+"/confirm", codeBody(instance.Code(t, enrollment.Secret, -1))).Want(http.StatusOK).Into(&codes)
-	return p, enrollment.Secret, codes.RecoveryCodes
+	used = instance.Code(t, enrollment.Secret, -1)
+	p.do("POST", mfaPath+"/confirm", codeBody(used)).Want(http.StatusOK).Into(&codes)
+	return p, enrollment.Secret, used, codes.RecoveryCodes
 }
 
 // pending logs in with a password, and returns the token of a login that waits for a code.
@@ -57,7 +58,7 @@ func TestSecondFactor(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const email = "mate@acme.example"
 	uid := admin.make("/v1/users", newUser(email))
-	mate, key, recovery := withFactor(t, server, email)
+	mate, key, used, recovery := withFactor(t, server, email)
 	var status api.MFAStatus
 	if mate.get(mfaPath, &status); !status.IsActive || status.IsRequired || status.RecoveryCodesLeft != 10 || status.ActiveSince.IsZero() {
 		t.Errorf("status %+v", status)
@@ -66,7 +67,7 @@ func TestSecondFactor(t *testing.T) {
 	mate.refused("POST", mfaPath+"/confirm", codeBody(instance.Code(t, key, 0)), http.StatusConflict, "SecondFactorActive")
 
 	waits := pending(t, server, email, api.MFAVerify)
-	waits.refused("POST", verifyPath, codeBody(instance.Code(t, key, -1)), http.StatusUnauthorized, "AuthenticationFailed") // used
+	waits.refused("POST", verifyPath, codeBody(used), http.StatusUnauthorized, "AuthenticationFailed")
 	waits.refused("POST", verifyPath, codeBody(""), http.StatusBadRequest, "InvalidRequest")
 	waits.refused("POST", enrollPath, "", http.StatusConflict, "SecondFactorActive")
 	waits.client.Do("POST", verifyPath, `{}`, append(waits.credential, "Content-Type", "text/plain")...).
@@ -167,7 +168,7 @@ func TestWrongCodesWait(t *testing.T) {
 	} {
 		email := fmt.Sprintf("mate%d@acme.example", i)
 		admin.make("/v1/users", newUser(email))
-		mate, _, recovery := withFactor(t, server, email)
+		mate, _, _, recovery := withFactor(t, server, email)
 		waits := pending(t, server, email, api.MFAVerify)
 		limited := false
 		for range 10 {
@@ -200,7 +201,7 @@ func TestPendingLoginIsGoodForNothingElse(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const email = "mate@acme.example"
 	admin.make("/v1/users", newUser(email))
-	mate, key, _ := withFactor(t, server, email)
+	mate, key, _, _ := withFactor(t, server, email)
 	waits := pending(t, server, email, api.MFAVerify)
 	token := waits.credential[1]
 	for _, operation := range operations {
