@@ -160,3 +160,29 @@ func TestRolesAreCloned(t *testing.T) {
 	weak.refused("POST", "/v1/roles/admin/clone", clone("Mine", ""), http.StatusForbidden, "OperationForbidden")
 	weak.make("/v1/roles/"+maker+"/clone", clone("Mine", ""))
 }
+
+// Where users and teams have roles with names, a role of the organization has its name, as public clients show it.
+func TestRolesHaveNames(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	role := admin.make("/v1/roles", roleBody("Checkers", "project", "registry.get"))
+	user := admin.make("/v1/users", newUser("mate@acme.example", object{"roles": []string{role, "viewer"}}))
+	team := admin.make("/v1/teams", instance.JSON(object{"metadata": object{"name": "Ops"}, "spec": object{"roles": []string{role}}}))
+	for _, path := range []string{"/v1/users/" + user, "/v1/teams/" + team} {
+		admin.do("PUT", path+"/projects", projectRole(admin.project(), role)).Want(http.StatusNoContent)
+	}
+	want := `{"uid":"` + role + `","name":"Checkers"}`
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", "/v1/users/" + user + "/roles", ""}, {"GET", "/v1/users/" + user + "/projects", ""},
+		{"GET", "/v1/teams/" + team + "/roles", ""}, {"GET", "/v1/teams/" + team + "/projects", ""},
+		{"POST", "/v1/users/summary", `{"filter":{}}`}, {"POST", "/v1/teams/summary", `{"filter":{}}`},
+	} {
+		if got := admin.do(tt.method, tt.path, tt.body).Want(http.StatusOK).Body; !strings.Contains(got, want) {
+			t.Errorf("%s %s: %s", tt.method, tt.path, got)
+		}
+	}
+	if got := admin.do("GET", "/v1/users/"+user+"/roles", "").Body; !strings.Contains(got, `{"uid":"viewer","name":"viewer"}`) {
+		t.Error(got)
+	}
+}

@@ -126,6 +126,19 @@ func (r *Roles) OfOrg(ctx context.Context, orgUID string) ([]Role, error) {
 	return all(defined), fault.Wrap("list roles", err)
 }
 
+// Names has the names of an organization's roles by their uids. Built-in roles have no other uid.
+type Names map[auth.Role]string
+
+// Names reads the names of the roles of an organization, as OfOrg does.
+func (r *Roles) Names(ctx context.Context, orgUID string) (Names, error) {
+	names := Names{}
+	list, err := r.OfOrg(ctx, orgUID)
+	for _, role := range list {
+		names[auth.Role(role.UID)] = role.Name
+	}
+	return names, err
+}
+
 // all lists the built-in roles and those.
 func all(defined []roles.Role) (list []Role) {
 	for _, d := range access.BuiltIn {

@@ -63,7 +63,7 @@ type Handlers struct {
 
 // Operations lists all operations of the package.
 func (h Handlers) Operations() []Operation {
-	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}}.operations(), roleHandlers{h.Roles}.operations(),
+	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}, h.Roles}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
 		orgLoginHandlers{h.SSO, h.Reminder}.operations(), reminderHandlers{h.Settings}.operations(),
 		invitationHandlers{h.Invited}.operations(), factorHandlers{h.SecondFactor, h.Directory, h.CountLogin}.operations())

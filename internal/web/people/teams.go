@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/fieldnames"
 )
 
@@ -19,7 +21,10 @@ var (
 )
 
 // teamHandlers handles the routes of teams.
-type teamHandlers struct{ teams directory.Teams }
+type teamHandlers struct {
+	teams directory.Teams
+	roles *roles.Roles
+}
 
 func (h teamHandlers) operations() []Operation {
 	return []Operation{
@@ -95,18 +100,22 @@ func (h teamHandlers) summarize(c Call) (int, any, error) {
 	if err := c.Read(&body, func() []fault.Field { return nil }); err != nil {
 		return 0, nil, err
 	}
+	names, err := h.roles.Names(c.Context(), c.Principal.OrgUID)
+	if err != nil {
+		return 0, nil, err
+	}
 	return http.StatusOK, h.all(c, func(t directory.Team) bool { return body.Filter.Name.Matches(t.Name) },
 		func(t directory.Team) (any, error) {
 			full, err := h.teams.Get(c.Context(), c.Principal, directory.TeamRef{Team: t.UID})
 			if fault.KindOf(err) == fault.NotFound { // deleted since
 				full, err = t, nil
 			}
-			return teamSummary(full), err
+			return teamSummary(full, names), err
 		}), nil
 }
 
-func teamSummary(t directory.Team) api.TeamSummary {
-	shown := api.TeamSummary{Metadata: teamMetadata(t), Spec: api.TeamSummarySpec{Projects: []api.Ref{}, Roles: Refs(t.Role),
+func teamSummary(t directory.Team, names roles.Names) api.TeamSummary {
+	shown := api.TeamSummary{Metadata: teamMetadata(t), Spec: api.TeamSummarySpec{Projects: []api.Ref{}, Roles: Refs(t.Role, names),
 		Users: []api.Ref{}}}
 	for _, p := range t.Projects {
 		shown.Spec.Projects = append(shown.Spec.Projects, api.Ref{UID: p.UID, Name: p.Name})
@@ -136,10 +145,10 @@ func shownTeam(t directory.Team) api.Team {
 }
 
 // Refs returns single roles with their names.
-func Refs(role auth.Role) []api.Ref {
+func Refs(role auth.Role, names roles.Names) []api.Ref {
 	refs := []api.Ref{}
 	for _, one := range role.All() {
-		refs = append(refs, api.Ref{UID: string(one), Name: string(one)})
+		refs = append(refs, api.Ref{UID: string(one), Name: cmp.Or(names[one], string(one))})
 	}
 	return refs
 }
@@ -219,10 +228,18 @@ func (h teamHandlers) delete(c Call) (int, any, error) {
 	return http.StatusNoContent, nil, h.teams.Delete(c.Context(), c.Principal, c.Origin, ref(c))
 }
 
+// withNames returns the team that the path names, and the names of roles.
+func (h teamHandlers) withNames(c Call) (team directory.Team, names roles.Names, err error) {
+	if team, err = h.teams.Get(c.Context(), c.Principal, ref(c)); err == nil {
+		names, err = h.roles.Names(c.Context(), c.Principal.OrgUID)
+	}
+	return team, names, err
+}
+
 // getRoles is GET /v1/teams/{uid}/roles.
 func (h teamHandlers) getRoles(c Call) (int, any, error) {
-	team, err := h.teams.Get(c.Context(), c.Principal, ref(c))
-	return http.StatusOK, api.TeamRoles{Roles: Refs(team.Role), InheritedRoles: []api.Ref{}}, err
+	team, names, err := h.withNames(c)
+	return http.StatusOK, api.TeamRoles{Roles: Refs(team.Role, names), InheritedRoles: []api.Ref{}}, err
 }
 
 // setRoles is PUT /v1/teams/{uid}/roles.
@@ -245,10 +262,10 @@ func (h teamHandlers) setRoles(c Call) (int, any, error) {
 
 // getProjects is GET /v1/teams/{uid}/projects.
 func (h teamHandlers) getProjects(c Call) (int, any, error) {
-	team, err := h.teams.Get(c.Context(), c.Principal, ref(c))
+	team, names, err := h.withNames(c)
 	projects := []api.TeamProject{}
 	for _, p := range team.Projects {
-		projects = append(projects, api.TeamProject{UID: p.UID, Name: p.Name, Roles: Refs(team.ProjectRoles[p.UID]),
+		projects = append(projects, api.TeamProject{UID: p.UID, Name: p.Name, Roles: Refs(team.ProjectRoles[p.UID], names),
 			InheritedRoles: []api.Ref{}})
 	}
 	return http.StatusOK, api.TeamProjects{Projects: projects}, err

@@ -111,7 +111,7 @@ func (s *Server) routes() []route {
 	helm := registryHandlers{helmKind, s.Registries, s.Checks, 0}
 	watched := watchHandlers{s.Watch, s.Checks}
 	content := contentHandlers{s.ContentSync}
-	users := userHandlers{s.Directory, s.Auth}
+	users := userHandlers{s.Directory, s.Auth, s.Roles}
 	trusts := trustHandlers{directory.Trusts{Directory: s.Directory}, s.Federation, s.Devices, s.Metrics}
 	sso := ssoHandlers{directory.Providers{Directory: s.Directory}, s.SSO}
 	sent := checkHandlers{ociKind, s.Checks, s.Directory, s.Metrics, s.ScanBytes}

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/people"
 )
 
@@ -24,17 +25,25 @@ func namesOfRoles(role auth.Role) []string {
 	return names
 }
 
-func tenantRoles(u directory.User) []api.Ref {
+func tenantRoles(u directory.User, names roles.Names) []api.Ref {
 	if u.Role == auth.RoleMember && !u.RoleNamed {
 		return []api.Ref{}
 	}
-	return people.Refs(u.Role)
+	return people.Refs(u.Role, names)
+}
+
+// withNames returns the user that the path names, and the names of roles.
+func (h userHandlers) withNames(c *call) (user directory.UserWithProjects, names roles.Names, err error) {
+	if user, err = h.userOfPath(c); err == nil {
+		names, err = h.roles.Names(c.Context(), c.principal.OrgUID)
+	}
+	return user, names, err
 }
 
 // getUserRoles is GET /v1/users/{uid}/roles.
 func (h userHandlers) getUserRoles(c *call) (response, error) {
-	found, err := h.userOfPath(c)
-	return response{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
+	found, names, err := h.withNames(c)
+	return response{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User, names)}}, err
 }
 
 // setUserRoles is PUT /v1/users/{uid}/roles.
@@ -57,10 +66,10 @@ func (h userHandlers) setUserRoles(c *call) (response, error) {
 
 // getUserProjects is GET /v1/users/{uid}/projects.
 func (h userHandlers) getUserProjects(c *call) (response, error) {
-	found, err := h.userOfPath(c)
+	found, names, err := h.withNames(c)
 	projects := make([]api.ProjectRoles, len(found.Projects))
 	for i, p := range found.Projects {
-		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: people.Refs(found.ProjectRoles[p.UID])}
+		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: people.Refs(found.ProjectRoles[p.UID], names)}
 	}
 	return response{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/roles"
 )
 
 var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
@@ -18,6 +19,7 @@ var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", 
 type userHandlers struct {
 	directory *directory.Directory
 	auth      *auth.Service
+	roles     *roles.Roles
 }
 
 // userInfo is GET /v1/users/info, about the caller.
@@ -190,13 +192,17 @@ func (h userHandlers) summarizeUsers(c *call) (response, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
+	names, err := h.roles.Names(c.Context(), c.principal.OrgUID)
+	if err != nil {
+		return response{}, err
+	}
 	return listOf(http.StatusOK, h.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)
 		if !body.Filter.EmailID.Matches(u.Email) || !body.Filter.Name.Matches(metadata.Name) {
 			return nil
 		}
 		return api.UserSummary{Metadata: metadata, Status: userStatus(u),
-			Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u),
+			Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u, names),
 				Teams: teamRefs(u)}}
 	})
 }
