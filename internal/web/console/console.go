@@ -132,6 +132,8 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathOverview + "{$}", handle: overview.overview, label: "Overview", icon: "overview"},
 
+		{method: "GET", path: "/console/search", handle: s.search, label: "Search", icon: "search"},
+
 		{method: "GET", path: pathCheck, handle: sent.showCheck, label: "Check", icon: "check", permission: access.ValidateRegistries},
 		{method: "POST", path: pathCheck, handle: sent.check, maxBody: maxDefinition},
 		{method: "POST", path: pathCheck + "/save", handle: sent.saveChecked, maxBody: maxDefinition},

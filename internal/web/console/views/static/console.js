@@ -1,5 +1,6 @@
 import "./once.js";
 import "./progress.js";
+import "./shortcuts.js";
 
 // A message about a change is shown once: not again when the page is reloaded or visited again.
 const address = new URL(location);
