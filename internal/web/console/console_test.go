@@ -164,7 +164,7 @@ func TestCookieOfTheSession(t *testing.T) {
 	} {
 		w := mustWorld(t, secure)
 		got := w.send("POST", pathLogin, loginForm(password)).Result().Cookies()
-		if len(got) != 1 || got[0].Expires.Before(time.Now().AddDate(0, 0, 29)) {
+		if len(got) != 2 || got[0].Expires.Before(time.Now().AddDate(0, 0, 29)) {
 			t.Fatalf("cookies: %v", got)
 		}
 		got[0].Value, got[0].Expires = got[0].Value[:4], time.Time{}
@@ -402,6 +402,22 @@ func TestAssets(t *testing.T) {
 	older := w.send("GET", views.PathStatic+"0123456789abcdef/console.css", "")
 	if older.Code != http.StatusOK || strings.Contains(older.Header().Get("Cache-Control"), "immutable") {
 		t.Errorf("of another version: %d %v", older.Code, older.Header())
+	}
+}
+
+// A successful login fills in the organization of the next one in the same browser, and a failed one does not.
+func TestOrganizationOfTheLastLogin(t *testing.T) {
+	w := mustWorld(t, false)
+	if got := w.send("POST", pathLogin, loginForm("five lanterns on the quay")).Header().Values("Set-Cookie"); len(got) > 0 {
+		t.Errorf("a failed login sets %v", got)
+	}
+	sent := w.send("POST", pathLogin, loginForm(password)).Result().Cookies()[1].Value
+	for value, want := range map[string]string{sent: `value="Acme"`, "": "", "%zz": "",
+		"%22%3E%3Cscript%3E": `value="&#34;&gt;&lt;script&gt;"`} {
+		page := w.send("GET", pathLogin, "", "Cookie", orgCookie+"="+value).Body.String()
+		if !strings.Contains(page, want) || strings.Contains(page, "value=\"Acme") != (value == sent) {
+			t.Errorf("%s: %s", value, page)
+		}
 	}
 }
 

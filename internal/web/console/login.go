@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 
@@ -44,7 +45,8 @@ func (h loginHandlers) showLogin(c *call) error {
 	}
 	form := newLoginForm()
 	company := c.FormValue("company")
-	form.Fields[0].Value = company
+	remembered, _ := url.QueryUnescape(c.cookie(orgCookie)) // empty if the browser sends something else
+	form.Fields[0].Value = cmp.Or(company, remembered)
 	return c.show("login.html", "Log in", h.page(c, form, company, c.next()))
 }
 
@@ -97,6 +99,9 @@ func (h loginHandlers) begin(c *call, reference secret.String, end time.Time) {
 		_ = h.auth.Sessions.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
 	}
 	c.setCookie(sessionCookie, reference.Reveal(), end)
+	if p, err := h.auth.Authenticator.AuthenticateConsole(c.Context(), reference); err == nil {
+		c.setCookie(orgCookie, url.QueryEscape(p.OrgName), h.now().AddDate(1, 0, 0))
+	}
 }
 
 // maxNext is the length of an address that a cookie holds while a browser is at the provider.

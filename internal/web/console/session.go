@@ -15,8 +15,9 @@ import (
 const (
 	sessionCookie = "regwarden-session"
 	themeCookie   = "regwarden-theme"
-	ssoCookie     = "regwarden-sso"   // of a login that has begun at an identity provider
-	pendingCookie = "regwarden-login" // of a login that waits for a code
+	ssoCookie     = "regwarden-sso"          // of a login that has begun at an identity provider
+	pendingCookie = "regwarden-login"        // of a login that waits for a code
+	orgCookie     = "regwarden-organization" // of the last login, for the next one
 	securePrefix  = "__Host-"
 )
 

@@ -64,7 +64,7 @@ for (const javaScriptEnabled of [true, false]) {
     await other.getByRole("button", { name: "Log in" }).click();
     await other.getByRole("heading", { name: /^Check/ }).waitFor();
     const cookies = await other.context().cookies();
-    assert.deepEqual(cookies.map((cookie) => cookie.name), ["__Host-regwarden-session"]);
+    assert.deepEqual(cookies.map((cookie) => cookie.name).sort(), ["__Host-regwarden-organization", "__Host-regwarden-session"]);
 
     await other.goto(page);
     const remove = other.locator("form[action$='/remove']");

@@ -18,7 +18,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByText(service.sso.email).first().waitFor();
     assert.equal(page.url(), service.sso.url + "/console/projects");
     const cookies = (await page.context().cookies()).filter(({ name }) => name.includes("regwarden"));
-    assert.deepEqual(cookies.map(({ name, sameSite }) => [name, sameSite]), [["__Host-regwarden-session", "Strict"]]);
+    assert.deepEqual(cookies.map(({ name, sameSite }) => [name, sameSite]).sort(), [["__Host-regwarden-organization", "Strict"], ["__Host-regwarden-session", "Strict"]]);
 
     await page.getByRole("button", { name: "Log out" }).click();
     await page.waitForURL(service.sso.url + "/console/login");
