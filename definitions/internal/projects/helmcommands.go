@@ -11,16 +11,13 @@ import (
 )
 
 // chartCommands are the commands of Helm that read a chart.
-var chartCommands = []string{"install", "upgrade", "pull", "template", "show"}
+var chartCommands = []string{"install", "upgrade", "pull", "fetch", "template", "show", "inspect"}
 
 // usedChart adds the chart in an OCI registry that a command of Helm reads: as a reference, or as a definition if the command says how to
 // connect. Charts with variables in their names are left out, as images are.
 func usedChart(f *scanner.File, e scanner.Entry, command shell.Command, instead string) {
-	if len(command.Words) < 3 || !slices.Contains(chartCommands, command.Words[1].Text) {
-		return
-	}
 	at := slices.IndexFunc(command.Words, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "oci://") })
-	if at < 0 || !command.Words[at].Literal {
+	if at < 0 || !command.Words[at].Literal || !slices.ContainsFunc(command.Words[:at], isChartCommand) {
 		return
 	}
 	chart, version := command.Words[at].Text, valueOf(command, "--version")
@@ -31,8 +28,9 @@ func usedChart(f *scanner.File, e scanner.Entry, command shell.Command, instead 
 		e.Version = version.Text
 	}
 	username, password := valueOf(command, "--username"), valueOf(command, "--password")
-	plain, skip := valueOf(command, "--plain-http") != nil, valueOf(command, "--insecure-skip-tls-verify") != nil
-	if username == nil && password == nil && !plain && !skip {
+	plain, skip := isOn(command, "--plain-http"), isOn(command, "--insecure-skip-tls-verify")
+	ofFiles := valueOf(command, "--ca-file") != nil || valueOf(command, "--cert-file") != nil
+	if username == nil && password == nil && !plain && !skip && !ofFiles {
 		if tagged := scanner.Tagged(chart, e.Version); !strings.ContainsAny(tagged, " <>") {
 			chart = tagged
 		}
@@ -43,6 +41,9 @@ func usedChart(f *scanner.File, e scanner.Entry, command shell.Command, instead 
 	if username != nil || password != nil {
 		setLogin(&e, username, password, instead)
 	}
+	if ofFiles && e.Reason == "" {
+		e.Reason, e.Detail = model.UnresolvedConfigFile, "The certificates are in files that were not read."
+	}
 	if skip {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}
@@ -50,6 +51,17 @@ func usedChart(f *scanner.File, e scanner.Entry, command shell.Command, instead 
 		e.Address = "http://" + strings.TrimPrefix(chart, "oci://")
 	}
 	e.Add(f.Scanner)
+}
+
+// isChartCommand reports whether a word is one of chartCommands. Options of Helm may precede it.
+func isChartCommand(w shell.Word) bool { return w.Literal && slices.Contains(chartCommands, w.Text) }
+
+// isOn reports whether a command has an option that is true or false.
+func isOn(command shell.Command, name string) bool {
+	return slices.ContainsFunc(command.Words, func(w shell.Word) bool {
+		option, value, assigned := strings.Cut(w.Text, "=")
+		return option == name && (!assigned || value != "false")
+	})
 }
 
 // valueOf returns the value of an option, or an empty one if it has none, nil without the option. Which options of Helm have a value

@@ -24,7 +24,7 @@ func (t fileFormat) named(documents []*node.Node) (entries []node.Pair) {
 	parts := map[string][]node.Pair{}
 	for _, document := range documents {
 		name, part := document.Get("name"), t.parts[kindOf(document)]
-		if part == "" || name.Text() == "" {
+		if part == "" || name.Text() == "" || document.Get("$patch").Text() == "delete" {
 			continue
 		}
 		if parts[name.Text()] == nil {

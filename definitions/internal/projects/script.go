@@ -78,13 +78,13 @@ func addedRepository(f *scanner.File, e scanner.Entry, command shell.Command, in
 	if username, password := options.Get("--username"), options.Get("--password"); username != nil || password != nil {
 		setLogin(&e, username, password, instead)
 	}
-	if options.Get("--insecure-skip-tls-verify") != nil {
+	if isOn(command, "--insecure-skip-tls-verify") {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}
 	if ca := options.Get("--ca-file"); ca != nil && e.Reason == "" {
 		e.Reason, e.Detail = model.UnresolvedConfigFile, "The certificates of the CA are in a file that was not read."
 	}
-	e.Definition.Auth.PassCredentials = options.Get("--pass-credentials") != nil
+	e.Definition.Auth.PassCredentials = isOn(command, "--pass-credentials")
 	e.OfCharts("", "")
 	e.Add(f.Scanner)
 }
@@ -124,10 +124,10 @@ func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words
 		password = standardInput(&e, command)
 	}
 	setLogin(&e, username, password, instead)
-	if verify := options.Get("--tls-verify"); options.Get("--insecure") != nil || verify != nil && verify.Text == "false" {
+	if verify := options.Get("--tls-verify"); isOn(command, "--insecure") || verify != nil && verify.Text == "false" {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}
-	if options.Get("--plain-http") != nil {
+	if isOn(command, "--plain-http") {
 		e.Address = "http://" + scanner.HostOf(e.Address)
 	}
 	e.Add(f.Scanner)

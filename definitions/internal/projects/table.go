@@ -225,7 +225,7 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 	switch {
 	case t.addCharts(f, e, member, address, at):
 		return
-	case address == "" || address == "*" || e.ociOnly && !strings.HasPrefix(address, "oci://"):
+	case address == "" || address == "*" || isSOPS(address) || e.ociOnly && !strings.HasPrefix(address, "oci://"):
 		return
 	case store == nil && !e.hasSettings(member) && !e.image && e.username != "":
 		return // a registry that is used without credentials, and no content of it
@@ -244,6 +244,9 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 	}
 	e.setTLS(member, &entry)
 	e.resolve(member, store, &entry)
+	if e.tls != "" && entry.Reason == "" && *entry.Definition.Auth == *scanner.BasicAuth("", "") {
+		return // all that it sets is what holds without it
+	}
 	entry.Add(f.Scanner)
 }
 

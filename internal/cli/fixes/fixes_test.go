@@ -89,6 +89,14 @@ func TestHintsOfConsumers(t *testing.T) {
 		{model.HelmChart, model.Helm, "dependency a", untrusted, "Set the file of helm's --ca-file" + ca},
 		{model.Terraform, "", oci, untrusted, "Set credentials.tls_config.certificate of " + oci + " in apps/a.yaml" + ca},
 		{model.ContainersAuth, model.Podman, "", untrusted, "Set /etc/containers/certs.d/r.example.com:5000/ca.crt" + ca},
+		{model.Talos, model.Containerd, "r.example.com:5000", untrusted,
+			`Set ca of the RegistryTLSConfig r.example.com:5000, or tls.ca of machine.registries.config."r.example.com:5000", ` +
+				"in apps/a.yaml" + ca},
+		{model.Talos, model.Containerd, "r.example.com:5000", notTLS,
+			"Add the endpoint http://r.example.com:5000 to a RegistryMirrorConfig r.example.com:5000, or to machine.registries.mirrors, " +
+				"in apps/a.yaml" + port + "the name of the registry (apps/a.yaml:12)."},
+		{model.Talos, model.Containerd, "docker.io", required, "Set username and password of a RegistryAuthConfig docker.io, or of " +
+			`machine.registries.config."docker.io".auth, in apps/a.yaml.`},
 		{model.Buildkitd, model.Docker, "", untrusted,
 			`Set the file that ca of [registry."r.example.com:5000"] in apps/a.yaml names` + ca},
 		{model.K3sRegistries, model.Containerd, "", untrusted,

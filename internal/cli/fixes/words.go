@@ -99,11 +99,13 @@ var table = []row{
 		plainHTTP: "Begin the endpoint in {place} with http://",
 		login:     `Set username and password of configs."{host}".auth in {file}`}},
 	{model.Talos, "", "", words{
-		address: "the name of the registry", ca: "ca of the RegistryTLSConfig {host}, or tls.ca in {file}",
-		certificate: "the certificate of clientIdentity of {host} in {file}",
-		key:         "the key of clientIdentity", skipVerify: "insecureSkipVerify",
-		plainHTTP: "Add a mirror for {host} whose endpoint is http://{host} to {file}",
-		login:     "Set username and password of {host} in {place}"}},
+		address:     "the name of the registry",
+		ca:          `ca of the RegistryTLSConfig {object}, or tls.ca of machine.registries.config."{object}", in {file}`,
+		certificate: "clientIdentity.cert of the RegistryTLSConfig {object}, or clientIdentity.crt of machine.registries.config, in {file}",
+		key:         "clientIdentity.key next to it", skipVerify: "insecureSkipVerify",
+		plainHTTP: "Add the endpoint http://{host} to a RegistryMirrorConfig {object}, or to machine.registries.mirrors, in {file}",
+		login: `Set username and password of a RegistryAuthConfig {object}, or of machine.registries.config."{object}".auth, ` +
+			"in {file}"}},
 	{model.Buildkitd, "", "", words{
 		address: "the name of the registry", ca: `the file that ca of [registry."{host}"] in {file} names`,
 		certificate: `cert of keypair of [registry."{host}"] in {file}`,

@@ -12,3 +12,9 @@ helm pull "oci://$REGISTRY/charts/variable"
 helm pull oci://registry.example.com/charts/later --version "$VERSION"
 helm push web-1.2.3.tgz oci://registry.example.com/pushed
 echo "helm pull oci://registry.example.com/charts/echoed"
+helm install tls oci://tls.example.com/charts/app --plain-http=false --insecure-skip-tls-verify=false
+helm install own-ca oci://own-ca.example.com/charts/app --ca-file ca.crt --username robot --password hunter2
+helm install own-ca oci://own-ca-only.example.com/charts/app --ca-file ca.crt
+helm --namespace app fetch oci://flags.example.com/charts/app --version 1.2.3
+helm registry login login.example.com --insecure=false --plain-http=false -u robot -p hunter2
+helm push app.tgz oci://push.example.com/charts
