@@ -48,11 +48,11 @@ for (const role of ["admin", "member"]) {
     await page.getByLabel("Expires on").fill("2098-01-31");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("The API key is saved.").waitFor();
-    await row.getByTitle("1 Feb 2098 00:00:00").waitFor();
+    await row.getByTitle("2098-02-01 00:00:00").waitFor();
     await row.getByRole("link", { name: "renamed " + name, exact: true }).click();
     await page.getByLabel("Name").fill(name);
     await page.getByRole("button", { name: "Save" }).click();
-    await row.getByTitle("1 Feb 2098 00:00:00").waitFor(); // the day has not changed
+    await row.getByTitle("2098-02-01 00:00:00").waitFor(); // the day has not changed
 
     await page.getByRole("button", { name: `Deactivate ${name}` }).click();
     await page.getByText("The API key is not active any more.").waitFor();
