@@ -66,3 +66,6 @@ func FuzzDefinition(f *testing.F) {
 		`{"items": [{"metadata": {"name": "n"}, "spec": {"endpoint": "a.test", "auth": {"type": "basic", "password": "********"}}}, `+
 			`{"endpoint": 1}]}`)
 }
+
+// FuzzScript reads logins and commands of Helm in a shell script.
+func FuzzScript(f *testing.F) { fuzzReader(f, model.Script, "deploy.sh") }

@@ -67,3 +67,6 @@ func FuzzRegistriesConf(f *testing.F) {
 func FuzzK3sRegistries(f *testing.F) {
 	fuzzRuntime(f, "registries.yaml", model.K3sRegistries)
 }
+
+// FuzzTalos reads configurations of Talos: one object, and documents of one registry each.
+func FuzzTalos(f *testing.F) { fuzzReader(f, model.Talos, "worker.yaml") }
