@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/identityprovider"
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -363,4 +364,33 @@ func TestLoginOfPrograms(t *testing.T) {
 	client.Do(http.MethodPost, logout, strings.Repeat("x", 1<<17), formType...).Want(http.StatusRequestEntityTooLarge)
 	client.Do(http.MethodGet, "/v1/auth/org?orgName=unknown", "").Want(http.StatusOK)
 	client.Do(http.MethodGet, "/v1/auth/org?orgName="+instance.Org, "").Want(http.StatusOK)
+}
+
+// While the provider does not respond, local users log in with their passwords, and sessions in use go on.
+func TestPasswordsWhileTheProviderIsAway(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, tokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	away := "https://" + testport.Unused(t)
+	admin.do("PUT", "/v1/sso", instance.JSON(object{"spec": object{"issuer": away, "clientId": "regwarden"}})).Want(http.StatusNoContent)
+	admin.do("GET", alerts, "").Want(http.StatusOK)
+	admin.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK)
+	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusOK)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{t, &http.Client{Jar: jar, Timeout: time.Minute}}
+	if _, page := b.get(server.URL + "/console/sso?org=" + url.QueryEscape(instance.Org)); !strings.Contains(page, "identity provider") {
+		t.Errorf("a login by the provider leads to %.2000s", page)
+	}
+	_, page := b.get(server.URL + "/console/login?org=" + url.QueryEscape(instance.Org))
+	if !strings.Contains(page, `name="password"`) {
+		t.Errorf("the page of logins has no password: %.2000s", page)
+	}
+	at, page := b.post(server.URL+"/console/login", url.Values{"org": {instance.Org}, "emailId": {instance.Email},
+		"password": {instance.Password}})
+	if at.Path != "/console/" {
+		t.Errorf("a login with a password leads to %s: %.2000s", at, page)
+	}
 }

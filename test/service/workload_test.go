@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,10 +109,14 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 		fmt.Fprintf(w, `{"value":%q}`, p.token(t, "acme/app", r.URL.Query().Get("audience"), "github"))
 	}))
 	t.Cleanup(requests.Close)
-	pod := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(pod, []byte(p.token(t, "acme/app", server.URL, "pod")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	written := func(id string) string {
+		path := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(path, []byte(p.token(t, "acme/app", server.URL, id)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	pod, mounted := written("pod"), written("mounted")
 	for name, how := range map[string]struct {
 		stdin string
 		flags []string
@@ -121,7 +126,8 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 		"file":           {flags: []string{"--oidc-token", pod}},
 		"github": {flags: []string{"--github"}, env: []string{"ACTIONS_ID_TOKEN_REQUEST_URL=" + requests.URL + "/?v=1",
 			"ACTIONS_ID_TOKEN_REQUEST_TOKEN=of the job"}},
-		"gitlab": {flags: []string{"--gitlab"}, env: []string{"REGWARDEN_ID_TOKEN=" + p.token(t, "acme/app", server.URL, "gitlab")}},
+		"gitlab":     {flags: []string{"--gitlab"}, env: []string{"REGWARDEN_ID_TOKEN=" + p.token(t, "acme/app", server.URL, "gitlab")}},
+		"kubernetes": {flags: []string{"--kubernetes"}, env: []string{"REGWARDEN_ID_TOKEN_FILE=" + mounted}},
 	} {
 		home := t.TempDir()
 		login := append([]string{"login", server.URL, "--org", instance.Org}, how.flags...)
@@ -142,16 +148,48 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 	}
 	used := []string{"REGWARDEN_ID_TOKEN_FILE=" + pod}
 	result := job(t, t.TempDir(), "", used, "login", server.URL, "--org", instance.Org, "--kubernetes")
-	if result.Code == 0 {
-		t.Errorf("a token was accepted twice: %s", result.Out)
+	if result.Code == 0 || !strings.Contains(result.Err, "No trust rule of this organization accepts the token") {
+		t.Errorf("a token was accepted twice: exit code %d\n%s", result.Code, result.Err)
 	}
 	evil := p.token(t, "evil/app", server.URL, "evil")
 	result = job(t, t.TempDir(), evil, nil, "login", server.URL, "--org", instance.Org, "--oidc-token", "-")
 	if result.Code == 0 || !strings.Contains(result.Err, "No trust rule of this organization accepts the token") {
 		t.Errorf("another repository: exit code %d\n%s", result.Code, result.Err)
 	}
-	if list := server.Admin(t, "", "audit", "list", "--org", instance.Org, "-o", "json"); !strings.Contains(list, "claim repository") {
+	if list := server.Admin(t, "", "audit", "list", "--org", instance.Org, "-o", "json"); !strings.Contains(list, "claim repository") ||
+		!strings.Contains(list, "alreadyUsed") {
 		t.Errorf("the audit log lacks the reason: %s", list)
 	}
 	server.Admin(t, "", "trust", "delete", "ci", "--org", instance.Org, "--yes")
+}
+
+// Rules, identities and sessions belong to an organization, not to its name: another one that takes the name gets nothing of them, and
+// logins by that name are its own.
+func TestRenamedOrganizationKeepsItsTrust(t *testing.T) {
+	t.Parallel()
+	server, p := instance.Start(t, instance.Options{}), newPlatform(t)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.ca, "--claim", "repository=acme/app", "--audience",
+		server.URL, "--org", instance.Org, "--role", "admin")
+	admin.do("PUT", "/v1/sso", instance.JSON(object{"spec": object{"issuer": p.URL, "clientId": "regwarden"}})).Want(http.StatusNoContent)
+	const renamed = "Acme EMEA"
+	server.Admin(t, "", "org", "rename", instance.Org, renamed)
+	server.Admin(t, "", "org", "create", instance.Org)
+	exchange := func(org, id string) instance.Result {
+		return job(t, t.TempDir(), p.token(t, "acme/app", server.URL, id), nil, "login", server.URL, "--org", org, "--oidc-token", "-")
+	}
+	if result := exchange(instance.Org, "taken"); result.Code == 0 || !strings.Contains(result.Err, "No trust rule") {
+		t.Errorf("the organization that took the name: exit code %d\n%s", result.Code, result.Err)
+	}
+	if result := exchange(renamed, "renamed"); result.Code != 0 {
+		t.Errorf("the renamed organization: exit code %d\n%s", result.Code, result.Err)
+	}
+	admin.do("GET", alerts, "").Want(http.StatusOK)
+	for org, want := range map[string]struct{ password, provider int }{
+		instance.Org: {http.StatusUnauthorized, http.StatusOK},       // offers passwords only
+		renamed:      {http.StatusOK, http.StatusServiceUnavailable}, // asks the provider, whose authority is not trusted
+	} {
+		admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, org, instance.Password)).Want(want.password)
+		admin.client.Do("GET", "/v1/auth/org?orgName="+url.QueryEscape(org), "").Want(want.provider)
+	}
 }

@@ -320,7 +320,16 @@ func signWith(t *testing.T, key crypto.PrivateKey, algorithm jose.SignatureAlgor
 
 func signText(t *testing.T, key any, algorithm jose.SignatureAlgorithm, kid string, payload []byte) string {
 	t.Helper()
+	return signHeaded(t, key, algorithm, kid, payload, nil)
+}
+
+// signHeaded signs a token with more members in its header.
+func signHeaded(t *testing.T, key any, algorithm jose.SignatureAlgorithm, kid string, payload []byte, more map[jose.HeaderKey]any) string {
+	t.Helper()
 	options := (&jose.SignerOptions{}).WithType("JWT")
+	for name, value := range more {
+		options = options.WithHeader(name, value)
+	}
 	if kid != "" {
 		options = options.WithHeader("kid", kid)
 	}
