@@ -63,7 +63,7 @@ for (const javaScriptEnabled of [true, false]) {
 
     const user = await logIn(t, account);
     await user.getByText(`${service.admin.org} · ${name}`).waitFor();
-    assert.deepEqual(await entries(user), ["Overview", "Registries", "Expiry", "Alerts", "API keys", "Projects", "Audit log", "Account", "API reference"]);
+    assert.deepEqual(await entries(user), ["Overview", "Search", "Registries", "Expiry", "Alerts", "API keys", "Projects", "Audit log", "Account", "API reference"]);
     for (const address of [roles, path, teams, "/console/identity-provider", "/console/trust-rules", "/console/users", "/console/check"]) {
       assert.equal((await user.request.get(address)).status(), 403, address);
     }
