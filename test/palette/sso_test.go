@@ -300,5 +300,9 @@ func TestSettingsOfATenantAreAlwaysRead(t *testing.T) {
 	}
 	eve.refused(post(tenant+"/oidc/config", `{"issuerUrl":""}`, 204), 403, "OperationForbidden")
 	eve.refused(post(tenant+"/domains", `{"domains":[]}`, 204), 403, "OperationForbidden")
-	p.must(put(tenant+"/authTokenSettings", `{"expiryTimeMinutes":240}`), nil)
+	p.must(put(tenant+"/authTokenSettings", `{"expiryTimeMinutes":60}`), nil)
+	var settings struct{ ExpiryTimeMinutes int }
+	if p.must(get(tenant+"/authTokenSettings"), &settings); settings.ExpiryTimeMinutes != 60 {
+		t.Errorf("settings of tokens: %+v", settings)
+	}
 }

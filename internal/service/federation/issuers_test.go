@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -140,6 +142,7 @@ func TestHostileIssuers(t *testing.T) {
 		"a symmetric key":    keysAre(`{"keys":[{"kty":"oct","kid":"key-1","k":"c2VjcmV0"}]}`),
 		"a key to encrypt": keysAre(`{"keys":[{"kty":"OKP","crv":"Ed25519","use":"enc","kid":"key-1",` +
 			`"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`),
+		"too many keys": keysAre(manyKeys(t, maxKeys+1)),
 		"keys of a 404": notFound,
 		"a redirect":    moved,
 		"a redirect for keys": func(w http.ResponseWriter, r *http.Request) bool {
@@ -158,6 +161,30 @@ func TestHostileIssuers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	w, most := mustWorld(t), keysAre(manyKeys(t, maxKeys))
+	w.trustAll(t)
+	w.set(func() {
+		w.serve = func(response http.ResponseWriter, r *http.Request) bool {
+			return r.Host == hostOf(github) && most(response, r)
+		}
+	})
+	if _, err := w.exchange(t, sign(t, githubClaims())); err != nil {
+		t.Errorf("%d keys: %v", maxKeys, err)
+	}
+}
+
+// manyKeys is a set of so many keys.
+func manyKeys(t *testing.T, n int) string {
+	t.Helper()
+	set := jose.JSONWebKeySet{}
+	for i := range n {
+		set.Keys = append(set.Keys, public(github, fmt.Sprintf("key-%d", i+1)))
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) bool {
