@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -10,9 +9,12 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -203,7 +205,7 @@ func TestSingleSignOn(t *testing.T) {
 	}
 }
 
-// The command line logs in without a password: a person who is logged in by the provider confirms it in a browser.
+// The command line logs in at a terminal, without a password: it opens a browser, and a person who is logged in by the provider confirms it in a browser.
 func TestDeviceLogin(t *testing.T) {
 	t.Parallel()
 	p := identityprovider.Start(t)
@@ -216,27 +218,28 @@ func TestDeviceLogin(t *testing.T) {
 		cmd.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home}
 		return cmd
 	}
-	login := run("login", server.URL, "--web")
-	stderr, err := login.StderrPipe()
-	if err != nil {
+	terminal, opened, programs := instance.OpenTerminal(t), filepath.Join(t.TempDir(), "opened"), t.TempDir()
+	desktop := "#!/bin/sh\nprintf %s \"$1\" >" + opened + ".new && mv " + opened + ".new " + opened + "\n"
+	if err := os.WriteFile(filepath.Join(programs, "xdg-open"), []byte(desktop), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	login := run("login", server.URL, "--web")
+	login.Env = append(login.Env, "DISPLAY=:0", "PATH="+programs+":"+os.Getenv("PATH"))
+	login.Stdin, login.Stdout, login.Stderr = terminal.Slave, terminal.Slave, terminal.Slave
+	login.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
 	if err := login.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(stderr)
-	var at, code string
-	for at == "" || code == "" {
-		if !lines.Scan() {
-			t.Fatalf("the command ended: %v", lines.Err())
-		}
-		if text, found := strings.CutPrefix(lines.Text(), "Open "); found {
-			at = text
-		}
-		if text, found := strings.CutPrefix(lines.Text(), "and enter the code "); found {
-			code = text
-		}
-	}
+	var shown []string
+	instance.Await(t, "the terminal shows address and code", func() bool {
+		shown = regexp.MustCompile(`Open (\S+)\s+and enter the code (\S+)\r`).FindStringSubmatch(terminal.Shown())
+		return shown != nil
+	})
+	at, code := shown[1], shown[2]
+	instance.Await(t, "the browser opens the page", func() bool {
+		page, err := os.ReadFile(opened)
+		return err == nil && string(page) == at+"?code="+code
+	})
 	if at != server.URL+"/console/device" {
 		t.Errorf("the command leads to %s", at)
 	}
@@ -252,8 +255,6 @@ func TestDeviceLogin(t *testing.T) {
 	}
 	if _, page := b.post(at+"/confirm", url.Values{"code": {code}, "allow": {"true"}}); !strings.Contains(page, "is logged in now") {
 		t.Errorf("after it is confirmed:\n%s", page)
-	}
-	for lines.Scan() { // until it ends
 	}
 	if err := login.Wait(); err != nil {
 		t.Fatal(err)
