@@ -62,6 +62,7 @@ type sso struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
 	Email    string `json:"email"`
+	Removal  string `json:"removal"` // a request to it removes the users at the provider
 }
 
 type registry struct {
@@ -104,7 +105,7 @@ func TestConsole(t *testing.T) {
 func startSSO(t *testing.T) sso {
 	t.Helper()
 	p := identityprovider.StartAt(t, "localhost")
-	server := instance.Start(t, instance.Options{Insecure: true, Hosts: "127.0.0.1 localhost\n", Flags: []string{"--tls-self-signed"}})
+	server := instance.Start(t, instance.Options{Insecure: true, Hosts: "127.0.0.1 localhost\n", Flags: []string{"--tls-self-signed", "--sso-recheck", "1s"}})
 	admin := newAdmin(t, server)
 	admin.client.Do(http.MethodPut, "/v1/sso", instance.JSON(map[string]any{"spec": map[string]any{"issuer": p.URL, "name": "Example",
 		"clientId": identityprovider.ClientID, "clientSecret": identityprovider.ClientSecret, "ca": p.CA}}),
@@ -114,7 +115,9 @@ func startSSO(t *testing.T) sso {
 	}
 	admin.client.Do(http.MethodGet, "/v1/sso", "", "Authorization", admin.token).Want(http.StatusOK).Into(&set)
 	p.Register(set.Status.CallbackURL, set.Status.LogoutURL)
-	return sso{server.URL, p.URL, identityprovider.Username, identityprovider.Password, identityprovider.Email}
+	removal := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.Remove() }))
+	t.Cleanup(removal.Close)
+	return sso{server.URL, p.URL, identityprovider.Username, identityprovider.Password, identityprovider.Email, removal.URL}
 }
 
 func start(t *testing.T, dataDir string, flags ...string) *instance.Server {
