@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -370,23 +371,38 @@ func TestLoginOfPrograms(t *testing.T) {
 // While the provider does not respond, local users log in with their passwords, and sessions in use go on.
 func TestPasswordsWhileTheProviderIsAway(t *testing.T) {
 	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts connections, and nothing responds
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	for name, address := range map[string]string{"it refuses connections": testport.Unused(t), "it says nothing": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withoutProvider(t, "https://"+address)
+		})
+	}
+}
+
+func withoutProvider(t *testing.T, away string) {
+	t.Helper()
 	server := instance.Start(t, instance.Options{})
 	admin, tokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	away := "https://" + testport.Unused(t)
 	admin.do("PUT", "/v1/sso", instance.JSON(object{"spec": object{"issuer": away, "clientId": "regwarden"}})).Want(http.StatusNoContent)
-	admin.do("GET", alerts, "").Want(http.StatusOK)
-	admin.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK)
-	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusOK)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &browser{t, &http.Client{Jar: jar, Timeout: time.Minute}}
-	if _, page := b.get(server.URL + "/console/sso?org=" + url.QueryEscape(instance.Org)); !strings.Contains(page, "identity provider") {
-		t.Errorf("a login by the provider leads to %.2000s", page)
+	if at, page := b.get(server.URL + "/console/sso?org=" + url.QueryEscape(instance.Org)); at.Host != strings.TrimPrefix(server.URL,
+		"http://") || !strings.Contains(page, "does not respond") {
+		t.Errorf("a login by the provider leads to %s: %.2000s", at, page)
 	}
-	_, page := b.get(server.URL + "/console/login?org=" + url.QueryEscape(instance.Org))
-	if !strings.Contains(page, `name="password"`) {
+	admin.client.Do("GET", "/v1/auth/org?orgName="+url.QueryEscape(instance.Org), "").Want(http.StatusServiceUnavailable)
+	admin.do("GET", alerts, "").Want(http.StatusOK)
+	admin.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK)
+	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusOK)
+	if _, page := b.get(server.URL + "/console/login?org=" + url.QueryEscape(instance.Org)); !strings.Contains(page, `name="password"`) {
 		t.Errorf("the page of logins has no password: %.2000s", page)
 	}
 	at, page := b.post(server.URL+"/console/login", url.Values{"org": {instance.Org}, "emailId": {instance.Email},
