@@ -105,7 +105,8 @@ func TestConsole(t *testing.T) {
 func startSSO(t *testing.T) sso {
 	t.Helper()
 	p := identityprovider.StartAt(t, "localhost")
-	server := instance.Start(t, instance.Options{Insecure: true, Hosts: "127.0.0.1 localhost\n", Flags: []string{"--tls-self-signed", "--sso-recheck", "1s"}})
+	server := instance.Start(t, instance.Options{Insecure: true, Hosts: "127.0.0.1 localhost\n",
+		Flags: []string{"--tls-self-signed", "--sso-recheck", "1s"}})
 	admin := newAdmin(t, server)
 	admin.client.Do(http.MethodPut, "/v1/sso", instance.JSON(map[string]any{"spec": map[string]any{"issuer": p.URL, "name": "Example",
 		"clientId": identityprovider.ClientID, "clientSecret": identityprovider.ClientSecret, "ca": p.CA}}),

@@ -206,7 +206,8 @@ func TestSingleSignOn(t *testing.T) {
 	}
 }
 
-// The command line logs in at a terminal, without a password: it opens a browser, and a person who is logged in by the provider confirms it in a browser.
+// The command line logs in at a terminal, without a password: it opens a browser, where a person who is logged in by the provider confirms
+// it.
 func TestDeviceLogin(t *testing.T) {
 	t.Parallel()
 	p := identityprovider.Start(t)
