@@ -62,7 +62,7 @@ type AlertRequest struct {
 // AlertChannelRequest is a channel to be stored. Status and times that public clients send back are ignored.
 type AlertChannelRequest struct {
 	UID           string                   `json:"uid"`
-	Name          *string                  `json:"name,omitempty"` // a stored one stays if it is nil, and "" removes it
+	Name          *string                  `json:"name,omitzero"` // a stored one stays if it is nil, and "" removes it
 	Type          string                   `json:"type"`
 	IsActive      bool                     `json:"isActive"`
 	AlertAllUsers bool                     `json:"alertAllUsers"`

@@ -7,7 +7,7 @@ import "github.com/regwarden/regwarden/regcheck"
 type RegistryBulk struct {
 	Action            string              `json:"action"`
 	UIDs              []string            `json:"uids,omitempty"`
-	Filter            *RegistryBulkFilter `json:"filter,omitempty"`
+	Filter            *RegistryBulkFilter `json:"filter,omitzero"`
 	SameCredentialsAs string              `json:"sameCredentialsAs,omitempty"` // uid of a registry
 	Labels            map[string]*string  `json:"labels,omitempty"`            // of the action labels: to set, null to remove
 	Auth              *regcheck.Auth      `json:"auth,omitempty"`              // of the action credentials; without tls
@@ -16,7 +16,7 @@ type RegistryBulk struct {
 
 // RegistryBulkFilter chooses registries as the query of PathOCIRegistrySummary does. Without any field it chooses all.
 type RegistryBulkFilter struct {
-	Name   string `json:"name"` // always sent: without any member, the filter would be left out
+	Name   string `json:"name,omitempty"`
 	Health string `json:"health,omitempty"`
 	Expiry string `json:"expiry,omitempty"`
 	Label  string `json:"label,omitempty"`

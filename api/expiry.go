@@ -10,7 +10,7 @@ type Expiries struct {
 // Expiry is something that ends: a certificate or the credentials of a stored registry, or an API key. Owner is the endpoint of the
 // registry, or the email of the user of the key.
 type Expiry struct {
-	Kind     string    `json:"kind"` // certificate, credentials or apiKey
+	Kind     string    `json:"kind"` // certificate, credentials, apiKey or password
 	UID      string    `json:"uid"`
 	Name     string    `json:"name"`
 	Owner    string    `json:"owner"`

@@ -442,6 +442,31 @@ func TestAlertChannels(t *testing.T) {
 	}
 }
 
+// A name that is missing keeps the stored one, which public clients do not know; an empty one removes it.
+func TestNameOfAChannel(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	var made struct{ UID string }
+	admin.do("POST", channelsOf(admin.project()), hook("https://hooks.example.com/")).Want(http.StatusCreated).Into(&made)
+	path := channelsOf(admin.project()) + "/" + made.UID
+	channel := object{"type": "http", "http": object{"url": "https://hooks.example.com/********", "method": "POST"}}
+	for _, tt := range []struct {
+		sent any // nil: missing
+		want string
+	}{{nil, ""}, {"Ops", "Ops"}, {nil, "Ops"}, {"Other", "Other"}, {"", ""}, {nil, ""}} {
+		delete(channel, "name")
+		if tt.sent != nil {
+			channel["name"] = tt.sent
+		}
+		admin.do("PUT", path, instance.JSON(channel)).Want(http.StatusNoContent)
+		var shown struct{ Name string }
+		if admin.get(path, &shown); shown.Name != tt.want {
+			t.Errorf("after the name %v it is %q, want %q", tt.sent, shown.Name, tt.want)
+		}
+	}
+}
+
 // An administrator tests a channel and sees what the receiver responded, without the secrets of the channel that it repeats.
 func TestAChannelIsTested(t *testing.T) {
 	t.Parallel()
