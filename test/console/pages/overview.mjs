@@ -81,3 +81,15 @@ test("the overview uses the width of a large screen", async (t) => {
   const [failing, expiring] = await Promise.all(["Failing registries", "Certificates and credentials that expire soon"].map((name) => page.getByRole("region", { name }).boundingBox()));
   assert.ok(expiring.x > failing.x + failing.width && expiring.x + expiring.width > 2500, `lists at ${failing.x} and ${expiring.x} px`);
 });
+
+test("on a phone no cause is cut off, and no label is broken within a word", async (t) => {
+  const page = await as(t, "admin");
+  for (const width of [320, 390]) {
+    await page.setViewportSize({ width, height: 640 });
+    await page.goto("/console/");
+    const list = page.getByRole("region", { name: "Failing registries" });
+    assert.ok(await list.evaluate((region) => region.scrollWidth <= region.clientWidth), `causes are cut off at ${width} px`);
+    const lines = await page.locator(".counts dt").evaluateAll((labels) => labels.map((label) => [label.textContent, label.clientHeight]));
+    for (const [label, height] of lines) assert.ok(height < 26 * label.split(" ").length, `${label} is ${height} px high at ${width} px`);
+  }
+});
