@@ -44,7 +44,7 @@ func (t fileFormat) plainHosts(documents []*node.Node) map[string]bool {
 	for _, document := range documents {
 		for _, path := range t.plain {
 			for _, member := range node.At(document, path) {
-				if address := member.Value.Text(); strings.HasPrefix(address, "http://") {
+				if address := member.Value.Text(); strings.HasPrefix(strings.ToLower(address), "http://") {
 					hosts[scanner.HostOf(address)] = true
 				}
 			}
@@ -72,8 +72,8 @@ func (e fileEntry) setCredentials(f *scanner.File, member node.Pair, entry *scan
 	return true
 }
 
-// setTLS sets how the entry verifies the registry, and whether it is used without TLS.
-func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry) {
+// setTLS sets how the entry verifies the registry, and whether it is used without TLS. plain: its host has an address without TLS.
+func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry, plain bool) {
 	own, tls := get(member.Value, e.tls), &entry.Definition.Auth.TLS
 	identity := own.Get("clientIdentity")
 	tls.InsecureSkipVerify = get(member.Value, e.skipVerify).Bool()
@@ -86,7 +86,7 @@ func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry) {
 	tls.Key = secret.String(key)
 	tls.Enabled = *tls != regcheck.TLS{}
 	switch {
-	case !e.plain[scanner.HostOf(entry.Address)]:
+	case !plain:
 	case tls.Enabled:
 		scanner.AddNotice(&entry.Registry, model.NoticePlainHTTPFallback,
 			"containerd tries HTTPS first because TLS is configured, then plain HTTP.")

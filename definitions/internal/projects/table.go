@@ -42,9 +42,8 @@ type fileEntry struct {
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
 	skipVerify         string
 	tls                string          // an object with ca and clientIdentity, in PEM or that in base64
-	image              bool            // whether the address is that of an image
-	ociOnly            bool            // whether other addresses than oci://… are not for a registry
-	plain              map[string]bool // hosts that the file uses without TLS
+	image              bool   // whether the address is that of an image
+	ociOnly            bool   // whether other addresses than oci://… are not for a registry
 }
 
 // embedded is where a file has other files: their paths and contents.
@@ -88,7 +87,6 @@ func (t fileFormat) read(f *scanner.File) {
 	}
 	plain := t.plainHosts(documents)
 	for i, e := range t.entries {
-		e.plain = plain
 		var members []node.Pair
 		for _, root := range documents {
 			members = append(members, node.At(root, e.at)...)
@@ -97,7 +95,7 @@ func (t fileFormat) read(f *scanner.File) {
 			members = append(members, t.named(documents)...)
 		}
 		for _, member := range members {
-			t.add(f, e, member)
+			t.add(f, e, member, plain)
 		}
 	}
 	for _, root := range documents {
@@ -126,8 +124,8 @@ func get(n *node.Node, path string) *node.Node {
 	return n.Get(strings.Split(path, ".")...)
 }
 
-// add adds what an entry has.
-func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair) {
+// add adds what an entry has. plain are the hosts that the file uses without TLS.
+func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair, plain map[string]bool) {
 	path, values, _ := strings.Cut(e.only, " ")
 	if e.only != "" && !slices.Contains(strings.Fields(values), get(member.Value, path).Text()) {
 		return
@@ -135,7 +133,7 @@ func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair) {
 	if e.configFile != "" {
 		t.addConfigFile(f, get(member.Value, e.configFile))
 	} else if e.config == "" {
-		t.addEntry(f, e, member)
+		t.addEntry(f, e, member, plain)
 	} else if config, found := strings.CutPrefix(member.Value.Text(), e.config); found {
 		t.addConfig(f, []byte(config), f.At(member.Value.Line, strings.TrimSuffix(e.config, "=")))
 	}
@@ -216,7 +214,7 @@ func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source
 }
 
 // addEntry adds an entry with credentials as a definition, and another one as a reference.
-func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
+func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, plain map[string]bool) {
 	address, at := e.find(f, member)
 	store := get(member.Value, e.store)
 	if store.IsText() && store.Text() == "" {
@@ -242,7 +240,7 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair) {
 	if !e.setCredentials(f, member, &entry) {
 		return
 	}
-	e.setTLS(member, &entry)
+	e.setTLS(member, &entry, plain[scanner.HostOf(entry.Address)])
 	e.resolve(member, store, &entry)
 	if e.tls != "" && entry.Reason == "" && *entry.Definition.Auth == *scanner.BasicAuth("", "") {
 		return // all that it sets is what holds without it
