@@ -31,7 +31,7 @@ func (v View) What() string {
 		expiries.APIKey: "API key", expiries.Password: "Your password"}[v.Kind]
 }
 
-// Path is the address of the page of the registry or key.
+// Path is the address of the page of the registry or key, or of that where the password is changed.
 func (v View) Path() string {
 	uid := url.PathEscape(v.UID)
 	pages := map[expiries.Kind]string{expiries.APIKey: "/console/api-keys/" + uid, expiries.Password: "/console/sessions"}
@@ -49,7 +49,7 @@ func (v View) Left() string {
 
 // Read returns the page of a user.
 func Read(ctx context.Context, from expiries.Service, p auth.Principal) (Page, error) {
-	page := Page{Empty: views.Empty{Text: "No certificate, credentials or API key is known to expire within 400 days."}}
+	page := Page{Empty: views.Empty{Text: "No certificate, credentials, API key or password is known to expire within 400 days."}}
 	found, err := from.List(ctx, p)
 	for _, e := range found {
 		page.Items = append(page.Items, View{e, from.Now()})
