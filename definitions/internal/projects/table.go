@@ -41,7 +41,7 @@ type fileEntry struct {
 	configFile         string // names a docker config on the machine
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
 	skipVerify         string
-	tls                string          // an object with ca and clientIdentity, in PEM or that in base64
+	tls                string // an object with ca and clientIdentity, in PEM or that in base64
 	image              bool   // whether the address is that of an image
 	ociOnly            bool   // whether other addresses than oci://… are not for a registry
 }
