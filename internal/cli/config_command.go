@@ -97,7 +97,7 @@ func (s *settings) shown(f *pflag.Flag) string {
 var otherVariables = []string{
 	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword,
 	command.EnvRegistryToken,
-	logins.EnvServer, logins.EnvAPIKey, logins.EnvCA, alert.EnvURL,
+	logins.EnvServer, logins.EnvAPIKey, logins.EnvCA, logins.EnvContexts, alert.EnvURL,
 }
 
 // warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,

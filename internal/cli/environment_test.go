@@ -19,7 +19,7 @@ func TestUnknownVariablesAreLogged(t *testing.T) {
 		{[]string{"REGWARDEN_DB_PORT=hunter2"}, `variable=REGWARDEN_DB_PORT`},
 		{[]string{"REGWARDEN_LOGIN_WAIT=3s", "REGWARDEN_CONFIG=x", "REGWARDEN_BOOTSTRAP_ORG=Acme", "REGWARDEN_REGISTRY_TOKEN=x",
 			"REGWARDEN_MASTER_KEY=x",
-			"REGWARDEN_SERVER=x", "REGWARDEN_API_KEY=x", "REGWARDEN_CA=x", "REGWARDEN_ALERT_URL=x"}, ""},
+			"REGWARDEN_SERVER=x", "REGWARDEN_API_KEY=x", "REGWARDEN_CA=x", "REGWARDEN_CONTEXTS=x", "REGWARDEN_ALERT_URL=x"}, ""},
 		{[]string{"REGWARDEN_LOGIN_WIAT=", "OTHER_LOGIN_WAIT=x", "REGWARDEN"}, ""},
 		// Kubernetes, for a Service named regwarden and one named regwarden-db.
 		{[]string{"REGWARDEN_SERVICE_HOST=10.0.0.1", "REGWARDEN_SERVICE_PORT=80", "REGWARDEN_SERVICE_PORT_HTTPS=443",

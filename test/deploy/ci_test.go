@@ -199,28 +199,67 @@ func changeChecksums(t *testing.T, r *published) {
 	r.checksums = ""
 }
 
-// The action reads strictly, no input is part of its script, and its flags are those of the program.
-func TestGitHubAction(t *testing.T) {
-	var action struct {
-		Name, Description, Author string
-		Branding                  struct{ Icon, Color string }
-		Inputs                    map[string]struct {
-			Description, Default string
-			Required             bool
-		}
-		Runs struct {
-			Using string
-			Steps []struct {
-				Shell, Run string
-				Env        map[string]string
-			}
+// githubAction is the file action.yml.
+type githubAction struct {
+	Name, Description, Author string
+	Branding                  struct{ Icon, Color string }
+	Inputs                    map[string]struct {
+		Description, Default string
+		Required             bool
+	}
+	Runs struct {
+		Using string
+		Steps []struct {
+			Shell, Run string
+			Env        map[string]string
 		}
 	}
+}
+
+func readAction(t *testing.T) (action githubAction) {
+	t.Helper()
 	decodeStrictly(t, ci(t, "action.yml"), &action)
 	step := action.Runs.Steps[0]
 	if action.Runs.Using != "composite" || len(action.Runs.Steps) != 1 || step.Shell != "bash" || strings.Contains(step.Run, "${{") {
 		t.Fatalf("%+v", action.Runs)
 	}
+	return action
+}
+
+// run runs the step of the action as a runner does, with these inputs and the defaults of the others.
+func (a githubAction) run(t *testing.T, r published, dir string, env []string, inputs map[string]string) (string, error) {
+	t.Helper()
+	step, used := a.Runs.Steps[0], map[string]bool{}
+	for name, expression := range step.Env {
+		input := regexp.MustCompile(`^\$\{\{ inputs\.([a-z-]+) \}\}$`).FindStringSubmatch(expression)
+		if input == nil {
+			t.Fatalf("%s is %q", name, expression)
+		}
+		value, given := inputs[input[1]]
+		if !given {
+			value = a.Inputs[input[1]].Default
+		}
+		used[input[1]] = true
+		env = append(env, name+"="+value)
+	}
+	if len(used) != len(a.Inputs) {
+		t.Errorf("the script uses %v of %v", used, a.Inputs)
+	}
+	env = append(env, "GITHUB_ACTION_PATH="+ci(t, ""), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary.md"))
+	return r.run(t, dir, env, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+}
+
+// runnerFiles are where a step writes what later ones have: their PATH and environment.
+func runnerFiles(t *testing.T) (env []string, path, variables string) {
+	t.Helper()
+	dir := t.TempDir()
+	path, variables = filepath.Join(dir, "path"), filepath.Join(dir, "env")
+	return []string{"GITHUB_PATH=" + path, "GITHUB_ENV=" + variables, "RUNNER_TEMP=" + t.TempDir()}, path, variables
+}
+
+// The action reads strictly, no input is part of its script, and its flags are those of the program.
+func TestGitHubAction(t *testing.T) {
+	action := readAction(t)
 	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
 	values := map[string]string{
 		"version": releasedVersion, "checksums": r.checksums, "list": "true",
@@ -229,21 +268,8 @@ func TestGitHubAction(t *testing.T) {
 		"exclude": "known/\n\n*.md\n", "baseline": "baseline.json", "since": "HEAD", "ca": "ca.pem",
 	}
 	pastOf(t, dir)
-	env := []string{"GITHUB_ACTION_PATH=" + ci(t, ""), "RUNNER_TEMP=" + t.TempDir(),
-		"GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md")}
-	used := map[string]bool{}
-	for name, expression := range step.Env {
-		input := regexp.MustCompile(`^\$\{\{ inputs\.([a-z-]+) \}\}$`).FindStringSubmatch(expression)
-		if input == nil || values[input[1]] == "" {
-			t.Fatalf("%s is %q", name, expression)
-		}
-		used[input[1]] = true
-		env = append(env, name+"="+values[input[1]])
-	}
-	if len(used) != len(action.Inputs) {
-		t.Errorf("the script uses %v of %v", used, action.Inputs)
-	}
-	out, err := r.run(t, dir, env, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+	files, _, _ := runnerFiles(t)
+	out, err := action.run(t, r, dir, files, values)
 	if exitCode(err) != 1 || !strings.Contains(out, "::error file=config.json,") || strings.Contains(out, "known/") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -253,8 +279,21 @@ func TestGitHubAction(t *testing.T) {
 	}
 }
 
-// The template has inputs with a use each, the same installation as the action, and its reports are where GitLab looks for them.
-func TestGitLabTemplate(t *testing.T) {
+// gitlabJob is a job of the template, with what it extends.
+type gitlabJob struct {
+	Stage, Image, Extends string
+	Variables             map[string]string
+	BeforeScript          []string `yaml:"before_script"`
+	Script                []string
+	Artifacts             struct {
+		When    string
+		Reports struct{ JUnit, CodeQuality string }
+	}
+}
+
+// readTemplate returns the jobs of the template with these inputs and the defaults of the others.
+func readTemplate(t *testing.T, values map[string]string) map[string]gitlabJob {
+	t.Helper()
 	header, text, found := strings.Cut(string(mustFile(t, "ci/gitlab.yml")), "\n---\n")
 	var spec struct {
 		Spec struct {
@@ -265,39 +304,50 @@ func TestGitLabTemplate(t *testing.T) {
 		}
 	}
 	decode(t, []byte(header), &spec)
-	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
 	for name, input := range spec.Spec.Inputs {
-		value := map[string]string{"version": releasedVersion, "checksums": r.checksums, "paths": "config.json ./", "fail-on": "notValid",
-			"stage": "test", "image": "alpine", "baseline": "baseline.json", "since": "HEAD",
-			"ca": "ca.pem"}[name]
+		value, given := values[name]
+		if !given && input.Default != nil {
+			value = *input.Default
+		}
 		placeholder := "$[[ inputs." + name + " ]]"
-		if value == "" || input.Description == "" || !strings.Contains(text, placeholder) {
+		if input.Description == "" || !strings.Contains(text, placeholder) {
 			t.Errorf("input %s: %+v", name, input)
 		}
 		text = strings.ReplaceAll(text, placeholder, value)
 	}
-	pastOf(t, dir)
-	var jobs map[string]struct {
-		Stage, Image string
-		Variables    map[string]string
-		Script       []string
-		Artifacts    struct {
-			When    string
-			Reports struct{ JUnit, CodeQuality string }
-		}
-	}
+	var jobs map[string]gitlabJob
 	decode(t, []byte(text), &jobs)
-	job := jobs["regwarden-scan"]
-	if !found || strings.Contains(text, "$[[") || job.Artifacts.When != "always" ||
-		!strings.Contains(job.Script[0], string(mustFile(t, "ci/install"))) {
+	if !found || strings.Contains(text, "$[[") || jobs["regwarden-scan"].Artifacts.When != "always" ||
+		!strings.Contains(jobs[".regwarden"].BeforeScript[0], string(mustFile(t, "ci/install"))) {
+		t.Fatalf("%+v", jobs)
+	}
+	return jobs
+}
+
+// runJob runs a job that extends .regwarden as a runner does: in one shell.
+func (r published) runJob(t *testing.T, dir string, env []string, jobs map[string]gitlabJob, job gitlabJob) (string, error) {
+	t.Helper()
+	if job.Extends != ".regwarden" {
 		t.Fatalf("%+v", job)
 	}
-	var env []string
-	for name, value := range job.Variables {
-		env = append(env, name+"="+value)
+	for _, variables := range []map[string]string{jobs[job.Extends].Variables, job.Variables} {
+		for name, value := range variables {
+			env = append(env, name+"="+value)
+		}
 	}
-	script := strings.ReplaceAll(strings.Join(job.Script, "\n"), "/tmp/", t.TempDir()+"/")
-	out, err := r.run(t, dir, env, "sh", "-ec", script)
+	script := strings.Join(slices.Concat(jobs[job.Extends].BeforeScript, job.Script), "\n")
+	script = strings.ReplaceAll(script, "/tmp/", t.TempDir()+"/")
+	return r.run(t, dir, append(env, "TMPDIR="+t.TempDir()), "sh", "-ec", script)
+}
+
+// The template has inputs with a use each, the same installation as the action, and its reports are where GitLab looks for them.
+func TestGitLabTemplate(t *testing.T) {
+	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	pastOf(t, dir)
+	jobs := readTemplate(t, map[string]string{"version": releasedVersion, "checksums": r.checksums, "paths": "config.json ./",
+		"baseline": "baseline.json", "since": "HEAD", "ca": "ca.pem"})
+	job := jobs["regwarden-scan"]
+	out, err := r.runJob(t, dir, nil, jobs, job)
 	if exitCode(err) != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -346,8 +396,9 @@ func TestPreSyncOfFlux(t *testing.T) {
 	}
 }
 
-// pre-commit looks for the hooks at the root of the repository, and runs them in the user's.
-func TestPreCommitHook(t *testing.T) {
+// hookOf returns the hook in a clone of the tag, where pre-commit looks for it at the root of the repository.
+func hookOf(t *testing.T) string {
+	t.Helper()
 	var hooks []struct {
 		ID, Name, Description, Entry, Language string
 		Types                                  []string
@@ -370,12 +421,17 @@ func TestPreCommitHook(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(clone, "CHANGELOG.md"), []byte(changelog), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
-	out, err := r.run(t, dir, nil, filepath.Join(clone, hooks[0].Entry), "--checksums="+r.checksums, "config.json")
+	return filepath.Join(clone, hooks[0].Entry)
+}
+
+// pre-commit runs the hook in the user's repository.
+func TestPreCommitHook(t *testing.T) {
+	hook, r, dir := hookOf(t), newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	out, err := r.run(t, dir, nil, hook, "--checksums="+r.checksums, "config.json")
 	if exitCode(err) != 1 || !strings.Contains(out, "config.json") || !strings.Contains(out, "invalidBase64") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := r.run(t, dir, nil, filepath.Join(clone, hooks[0].Entry), "--checksums=0", "config.json"); exitCode(err) != 2 {
+	if out, err := r.run(t, dir, nil, hook, "--checksums=0", "config.json"); exitCode(err) != 2 {
 		t.Errorf("another pin: %v\n%s", err, out)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/test/contract"
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/jobtokens"
 )
 
 // inOneShape are operations in the shapes of public clients. The Go client has all kinds of registries in one shape.
@@ -109,7 +110,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 	s := &clientStory{Client: c, t: t, url: server.URL, config: config, endpoint: registry.URL, hook: receiver.URL}
 	called := map[string]bool{}
 	for _, one := range slices.Concat(s.projectCalls(), s.userCalls(), s.registryCalls(), s.alertCalls(), s.otherCalls(),
-		s.trustCalls(newPlatform(t)),
+		s.trustCalls(jobtokens.Start(t)),
 		s.roleCalls(),
 		s.ssoCalls(), s.mfaCalls(),
 		s.deletions(), s.sessionCalls()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/jobtokens"
 )
 
 func (s *clientStory) projectCalls() []clientCall {
@@ -495,11 +496,11 @@ func (s *clientStory) sessionCalls() []clientCall {
 	}
 }
 
-func (s *clientStory) trustCalls(p *platform) []clientCall {
+func (s *clientStory) trustCalls(p *jobtokens.Issuer) []clientCall {
 	uid := ""
 	return []clientCall{
 		{"Trusts.Create", func(ctx context.Context) {
-			ca, err := os.ReadFile(p.ca)
+			ca, err := os.ReadFile(p.CA)
 			s.must(err)
 			uid, err = s.Trusts.Create(ctx, api.TrustRuleRequest{Metadata: api.Named{Name: "ci"}, Spec: api.TrustRuleSpec{Issuer: p.URL,
 				Audience: s.url, Claims: map[string]string{"repository": "acme/*"}, CA: string(ca)}})
@@ -508,7 +509,7 @@ func (s *clientStory) trustCalls(p *platform) []clientCall {
 		{"Trusts.Exchange", func(ctx context.Context) {
 			c, err := client.New(s.url, client.Config{Transport: s.config.Transport})
 			s.must(err)
-			_, err = c.Trusts.Exchange(ctx, instance.Org, "", secret.String(p.token(s.t, "acme/app", s.url, "1")))
+			_, err = c.Trusts.Exchange(ctx, instance.Org, "", secret.String(p.Token(s.t, "acme/app", s.url, "1")))
 			s.must(err)
 			info, err := c.Whoami(ctx)
 			s.must(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	_ "github.com/regwarden/regwarden/internal/storage/store" // brings the SQLite driver, to break a store from outside
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/jobtokens"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
 
@@ -273,7 +274,7 @@ func TestInternalError(t *testing.T) {
 	}
 	checkInternalError(t, server, waits.do("POST", verifyPath, codeBody("123456")))
 	checkInternalError(t, server, waits.do("POST", enrollPath, ""))
-	token := newPlatform(t).token(t, "acme/app", server.URL, "1")
+	token := jobtokens.Start(t).Token(t, "acme/app", server.URL, "1")
 	checkInternalError(t, server, client.Do(http.MethodPost, exchangePath, exchangeForm(token), formType...))
 	checkInternalError(t, server, client.Do(http.MethodPost, "/v1/auth/device", "client_id=x", formType...))
 	logout := "/v1/auth/org/" + noUID + "/oidc/backchannel-logout"

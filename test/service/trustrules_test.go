@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/jobtokens"
 )
 
 const exchangePath = "/v1/auth/token"
@@ -21,9 +22,9 @@ func exchangeForm(token string) string {
 }
 
 // newTrustRule is the body that creates a rule for jobs of acme.
-func newTrustRule(t *testing.T, name, audience string, p *platform) string {
+func newTrustRule(t *testing.T, name, audience string, p *jobtokens.Issuer) string {
 	t.Helper()
-	ca, err := os.ReadFile(p.ca)
+	ca, err := os.ReadFile(p.CA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func newTrustRule(t *testing.T, name, audience string, p *platform) string {
 // An administrator manages the rules of the organization; a member does not even see them.
 func TestTrustRules(t *testing.T) {
 	t.Parallel()
-	server, p := instance.Start(t, instance.Options{}), newPlatform(t)
+	server, p := instance.Start(t, instance.Options{}), jobtokens.Start(t)
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
 	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
@@ -63,12 +64,12 @@ func TestTrustRules(t *testing.T) {
 // An exchange over HTTP: what it returns, and what is refused.
 func TestTokenExchange(t *testing.T) {
 	t.Parallel()
-	server, p, stopped := instance.Start(t, instance.Options{}), newPlatform(t), newPlatform(t)
+	server, p, stopped := instance.Start(t, instance.Options{}), jobtokens.Start(t), jobtokens.Start(t)
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make("/v1/trustRules", newTrustRule(t, "ci", server.URL, p))
 	admin.make("/v1/trustRules", newTrustRule(t, "stopped", server.URL, stopped))
 	stopped.Close()
-	good := exchangeForm(p.token(t, "acme/app", server.URL, "1"))
+	good := exchangeForm(p.Token(t, "acme/app", server.URL, "1"))
 	var issued api.IssuedToken
 	admin.client.Do("POST", exchangePath, good, formType...).Want(http.StatusOK).Into(&issued)
 	job := person{t, server.Client(t), []string{"Authorization", issued.AccessToken}}
@@ -82,12 +83,12 @@ func TestTokenExchange(t *testing.T) {
 		code       string
 	}{
 		{"used", good, formType, 401, "AuthenticationFailed"},
-		{"other repository", exchangeForm(p.token(t, "evil/app", server.URL, "2")), formType, 401, "AuthenticationFailed"},
-		{"other audience", exchangeForm(p.token(t, "acme/app", "other", "3")), formType, 401, "AuthenticationFailed"},
+		{"other repository", exchangeForm(p.Token(t, "evil/app", server.URL, "2")), formType, 401, "AuthenticationFailed"},
+		{"other audience", exchangeForm(p.Token(t, "acme/app", "other", "3")), formType, 401, "AuthenticationFailed"},
 		{"no token", exchangeForm(""), formType, 400, "InvalidRequest"},
 		{"too large", large, formType, 413, "RequestTooLarge"},
 		{"JSON", `{}`, nil, 415, "UnsupportedMediaType"},
-		{"issuer stopped", exchangeForm(stopped.token(t, "acme/app", server.URL, "4")), formType, 503, "Unavailable"},
+		{"issuer stopped", exchangeForm(stopped.Token(t, "acme/app", server.URL, "4")), formType, 503, "Unavailable"},
 	} {
 		f := admin.client.Do("POST", exchangePath, tt.body, tt.headers...).Want(tt.status).Fault()
 		if f.Code != tt.code {

@@ -2,83 +2,16 @@ package service_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-
 	"github.com/regwarden/regwarden/test/instance"
-	"github.com/regwarden/regwarden/test/testca"
+	"github.com/regwarden/regwarden/test/jobtokens"
 )
-
-// platform is an issuer of tokens for jobs, over TLS with its own authority.
-type platform struct {
-	*httptest.Server
-	key *ecdsa.PrivateKey
-	ca  string // file
-}
-
-func newPlatform(t *testing.T) *platform {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca := testca.New(t, "platform")
-	p := &platform{key: key, ca: filepath.Join(t.TempDir(), "ca.pem")}
-	if err := os.WriteFile(p.ca, []byte(ca.PEM()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
-	p.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Issue(t, testca.Options{}).TLS(t)}, MinVersion: tls.VersionTLS12}
-	p.StartTLS()
-	t.Cleanup(p.Close)
-	return p
-}
-
-func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	body := any(map[string]any{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
-	if r.URL.Path == "/keys" {
-		body = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "1", Use: "sig"}}}
-	}
-	_ = json.NewEncoder(w).Encode(body)
-}
-
-// token returns a token for a job of that repository.
-func (p *platform) token(t *testing.T, repository, audience, id string) string {
-	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	payload, err := json.Marshal(map[string]any{"iss": p.URL, "aud": audience, "sub": "repo:" + repository + ":ref:refs/heads/main",
-		"repository": repository, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "jti": id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // job runs a command as a job of a platform, with a home directory of its own.
 func job(t *testing.T, home, stdin string, env []string, args ...string) instance.Result {
@@ -97,20 +30,12 @@ func job(t *testing.T, home, stdin string, env []string, args ...string) instanc
 // TestJobsLogInWithoutKey creates a rule with the command line, and logs in as a job of each platform does.
 func TestJobsLogInWithoutKey(t *testing.T) {
 	t.Parallel()
-	server, p := instance.Start(t, instance.Options{}), newPlatform(t)
-	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.ca, "--claim", "repository=acme/app", "--audience",
+	server, p := instance.Start(t, instance.Options{}), jobtokens.Start(t)
+	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.CA, "--claim", "repository=acme/app", "--audience",
 		server.URL, "--org", instance.Org, "--role", "admin")
-	requests := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer of the job" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		fmt.Fprintf(w, `{"value":%q}`, p.token(t, "acme/app", r.URL.Query().Get("audience"), "github"))
-	}))
-	t.Cleanup(requests.Close)
 	written := func(id string) string {
 		path := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(path, []byte(p.token(t, "acme/app", server.URL, id)+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(p.Token(t, "acme/app", server.URL, id)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -121,11 +46,11 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 		flags []string
 		env   []string
 	}{
-		"standard input": {stdin: p.token(t, "acme/app", server.URL, "stdin"), flags: []string{"--oidc-token", "-"}},
+		"standard input": {stdin: p.Token(t, "acme/app", server.URL, "stdin"), flags: []string{"--oidc-token", "-"}},
 		"file":           {flags: []string{"--oidc-token", pod}},
-		"github": {flags: []string{"--github"}, env: []string{"ACTIONS_ID_TOKEN_REQUEST_URL=" + requests.URL + "/?v=1",
-			"ACTIONS_ID_TOKEN_REQUEST_TOKEN=of the job"}},
-		"gitlab":     {flags: []string{"--gitlab"}, env: []string{"REGWARDEN_ID_TOKEN=" + p.token(t, "acme/app", server.URL, "gitlab")}},
+		"github":         {flags: []string{"--github"}, env: p.GitHub(t, "acme/app")},
+		"gitlab": {flags: []string{"--gitlab"}, env: []string{"REGWARDEN_ID_TOKEN=" + p.Token(t, "acme/app", server.URL,
+			"gitlab")}},
 		"kubernetes": {flags: []string{"--kubernetes"}, env: []string{"REGWARDEN_ID_TOKEN_FILE=" + mounted}},
 	} {
 		home := t.TempDir()
@@ -150,7 +75,7 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 	if result.Code == 0 || !strings.Contains(result.Err, "No trust rule of this organization accepts the token") {
 		t.Errorf("a token was accepted twice: exit code %d\n%s", result.Code, result.Err)
 	}
-	evil := p.token(t, "evil/app", server.URL, "evil")
+	evil := p.Token(t, "evil/app", server.URL, "evil")
 	result = job(t, t.TempDir(), evil, nil, "login", server.URL, "--org", instance.Org, "--oidc-token", "-")
 	if result.Code == 0 || !strings.Contains(result.Err, "No trust rule of this organization accepts the token") {
 		t.Errorf("another repository: exit code %d\n%s", result.Code, result.Err)
@@ -166,16 +91,16 @@ func TestJobsLogInWithoutKey(t *testing.T) {
 // logins by that name are its own.
 func TestRenamedOrganizationKeepsItsTrust(t *testing.T) {
 	t.Parallel()
-	server, p := instance.Start(t, instance.Options{}), newPlatform(t)
+	server, p := instance.Start(t, instance.Options{}), jobtokens.Start(t)
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.ca, "--claim", "repository=acme/app", "--audience",
+	server.Admin(t, "", "trust", "create", "ci", "--issuer", p.URL, "--ca", p.CA, "--claim", "repository=acme/app", "--audience",
 		server.URL, "--org", instance.Org, "--role", "admin")
 	admin.do("PUT", "/v1/sso", instance.JSON(object{"spec": object{"issuer": p.URL, "clientId": "regwarden"}})).Want(http.StatusNoContent)
 	const renamed = "Acme EMEA"
 	server.Admin(t, "", "org", "rename", instance.Org, renamed)
 	server.Admin(t, "", "org", "create", instance.Org)
 	exchange := func(org, id string) instance.Result {
-		return job(t, t.TempDir(), p.token(t, "acme/app", server.URL, id), nil, "login", server.URL, "--org", org, "--oidc-token", "-")
+		return job(t, t.TempDir(), p.Token(t, "acme/app", server.URL, id), nil, "login", server.URL, "--org", org, "--oidc-token", "-")
 	}
 	if result := exchange(instance.Org, "taken"); result.Code == 0 || !strings.Contains(result.Err, "No trust rule") {
 		t.Errorf("the organization that took the name: exit code %d\n%s", result.Code, result.Err)

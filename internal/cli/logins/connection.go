@@ -23,6 +23,8 @@ const (
 	EnvAPIKey = command.EnvPrefix + "API_KEY"
 	EnvCA     = command.EnvPrefix + "CA"
 
+	EnvContexts = command.EnvPrefix + "CONTEXTS" // file of contexts
+
 	EnvInsecureHTTP = command.EnvPrefix + "INSECURE_HTTP" // a setting of the server, too
 )
 

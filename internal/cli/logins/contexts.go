@@ -50,8 +50,11 @@ type Contexts struct {
 // maxContexts is the maximum size of the file of contexts, as of all files with secrets.
 const maxContexts = 64 << 10
 
-// Path returns the path of the file of contexts.
+// Path returns the path of the file of contexts. Jobs that run at the same time on one machine have one each.
 func Path() (string, error) {
+	if file := os.Getenv(EnvContexts); file != "" {
+		return file, nil
+	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return "", fmt.Errorf("find the directory of configurations: %w", err)
