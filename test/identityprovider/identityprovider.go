@@ -13,7 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/op"
@@ -36,6 +39,7 @@ type Provider struct {
 	URL string
 	CA  string // PEM
 
+	storage         *storage.Storage
 	mu              sync.Mutex
 	callback, after string
 	removed         bool
@@ -64,7 +68,8 @@ func StartAt(t *testing.T, host string) *Provider {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	p.URL = strings.Replace(server.URL, "127.0.0.1", host, 1)
-	handler = exampleop.SetupServer(p.URL, &clientStorage{storage.NewStorage(storage.NewUserStore(p.URL)), p}, nil, false,
+	p.storage = storage.NewStorage(storage.NewUserStore(p.URL))
+	handler = exampleop.SetupServer(p.URL, &clientStorage{p.storage, p}, nil, false,
 		op.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	return p
 }
@@ -91,6 +96,29 @@ func (p *Provider) Asked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked
+}
+
+// LogoutToken returns a token with which the provider ends the sessions of its user (OpenID Connect Back-Channel Logout 1.0). The library
+// sends none itself.
+func (p *Provider) LogoutToken(t *testing.T, id string) string {
+	t.Helper()
+	key, err := p.storage.SigningKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signing := jose.SigningKey{Algorithm: key.SignatureAlgorithm(), Key: jose.JSONWebKey{Key: key.Key(), KeyID: key.ID()}}
+	signer, err := jose.NewSigner(signing, (&jose.SignerOptions{}).WithType("logout+jwt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	events := map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}
+	token, err := jwt.Signed(signer).Claims(map[string]any{"iss": p.URL, "aud": ClientID, "sub": Subject, "jti": id, "iat": now.Unix(),
+		"exp": now.Add(time.Minute).Unix(), "events": events}).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }
 
 // clientStorage has the redirect URIs of a provider.

@@ -362,6 +362,11 @@ func TestLoginOfPrograms(t *testing.T) {
 	client.Do(http.MethodGet, "/v1/auth/org/"+me.TenantUID+"/oidc/logout?state=x", "").Want(http.StatusNoContent)
 	client.Do(http.MethodGet, "/v1/auth/org/"+me.TenantUID+"/oidc/callback", "").Want(http.StatusUnauthorized)
 	logout := "/v1/auth/org/" + me.TenantUID + "/oidc/backchannel-logout"
+	ended := url.Values{"logout_token": {p.LogoutToken(t, "1")}}.Encode()
+	caller := person{t: t, client: client, credential: []string{"Authorization", tokens.Authorization}}
+	client.Do(http.MethodPost, logout, ended, formType...).Want(http.StatusOK)
+	caller.refused("GET", "/v1/users/info", "", 401, "UnAuthorizedAccess")
+	client.Do(http.MethodPost, logout, ended, formType...).Want(http.StatusBadRequest)
 	client.Do(http.MethodPost, logout, "logout_token=x", formType...).Want(http.StatusBadRequest)
 	client.Do(http.MethodPost, logout, `{}`).Want(http.StatusUnsupportedMediaType)
 	client.Do(http.MethodPost, logout, strings.Repeat("x", 1<<17), formType...).Want(http.StatusRequestEntityTooLarge)
