@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -239,6 +240,35 @@ func TestRefusedTokens(t *testing.T) {
 	}
 	if _, err := w.exchange(t, good); err != nil {
 		t.Errorf("the unchanged token: %v", err)
+	}
+}
+
+// TestEnvironmentsOfGitHub has a rule for jobs that GitHub lets deploy to an environment, which its reviewers approve.
+func TestEnvironmentsOfGitHub(t *testing.T) {
+	w := mustWorld(t)
+	w.trust(t, directory.NewTrust{Name: "deploy", Issuer: github, Claims: trustrule.Conditions{"repository": "acme/app",
+		"environment": "production"}})
+	token := func(environment any) string {
+		claims := githubClaims()
+		if claims["environment"] = environment; environment == nil {
+			delete(claims, "environment")
+		}
+		claims["sub"] = fmt.Sprintf("repo:acme/app:environment:%v", environment)
+		return sign(t, claims)
+	}
+	w.newRecords(t)
+	for i, environment := range []any{nil, "", "staging", "Production", "production-2", "production ", "production/*"} {
+		from := audit.Origin{Address: fmt.Sprint(i)}
+		_, err := w.Exchange(t.Context(), from, Exchange{Org: org, Token: secret.String(token(environment))})
+		if reasonOf(err) != ReasonNotTrusted {
+			t.Errorf("environment %v: %v", environment, err)
+		}
+		if records := w.newRecords(t); len(records) != 1 || records[0].Reason != reasonClaim+"environment" {
+			t.Errorf("environment %v: recorded as %+v", environment, records)
+		}
+	}
+	if _, err := w.exchange(t, token("production")); err != nil {
+		t.Errorf("the environment of the rule: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
@@ -132,8 +133,6 @@ func TestHostileIssuers(t *testing.T) {
 		"no keys":            text(`{"issuer":"` + github + `"}`),
 		"keys without TLS":   text(`{"issuer":"` + github + `","jwks_uri":"http://token.actions.githubusercontent.com/jwks"}`),
 		"keys in a file":     text(`{"issuer":"` + github + `","jwks_uri":"file:///etc/passwd"}`),
-		"keys in metadata":   text(`{"issuer":"` + github + `","jwks_uri":"https://169.254.169.254/jwks"}`),
-		"keys on this host":  text(`{"issuer":"` + github + `","jwks_uri":"https://127.0.0.1/jwks"}`),
 		"HTML":               text(`<html>`),
 		"long configuration": text(`{"issuer":"` + github + `","x":"` + strings.Repeat("x", maxDocument) + `"}`),
 		"long keys":          keysAre(`{"keys":[],"x":"` + strings.Repeat("x", maxDocument) + `"}`),
@@ -223,6 +222,33 @@ func TestIssuersAreReachedByThePolicy(t *testing.T) {
 	w.hosts[hostOf(github)] = netip.MustParseAddr("169.254.169.254")
 	if _, err := w.exchange(t, sign(t, githubClaims())); fault.KindOf(err) != fault.Unavailable || w.dialed != 0 {
 		t.Errorf("a denied address: %v, dialed %d times", err, w.dialed)
+	}
+}
+
+// TestKeysInNarrowerZones has an issuer in the private network that refers to keys on this host, and to metadata services. The policy
+// allows both, and good keys are there, so that only the rule about zones refuses them.
+func TestKeysInNarrowerZones(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "169.254.169.254"} {
+		w := mustWorld(t)
+		w.trustAll(t)
+		policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.issuers.dialer.Egress = policy
+		w.set(func() {
+			w.served["https://"+host] = w.served[github]
+			w.serve = func(response http.ResponseWriter, r *http.Request) bool {
+				if r.Host == hostOf(github) {
+					write(response, map[string]any{"issuer": github, "jwks_uri": "https://" + host + "/jwks"})
+				}
+				return r.Host == hostOf(github)
+			}
+		})
+		_, err = w.exchange(t, sign(t, githubClaims()))
+		if read := w.fetched("https://" + host); fault.KindOf(err) != fault.Unavailable || read != 0 {
+			t.Errorf("keys at %s: %v, read %d times", host, err, read)
+		}
 	}
 }
 
