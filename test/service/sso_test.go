@@ -157,7 +157,7 @@ func TestSingleSignOn(t *testing.T) {
 		t.Error("single sign-on is shown without a provider")
 	}
 	useProvider(t, admin, p)
-	if _, page := b.get(server.URL + "/console/login?company=ACME"); !strings.Contains(page, "Log in with Example") {
+	if _, page := b.get(server.URL + "/console/login?company=ACME"); !strings.Contains(page, "Sign in with Example") {
 		t.Errorf("the login page is\n%s", page)
 	}
 	at, page := b.login(server.URL, p)

@@ -36,7 +36,7 @@ func TestLoginOffersProvider(t *testing.T) {
 		{"?company=" + url.QueryEscape(`"><img src=x onerror=marker>`), "This organization has no identity provider.", false},
 	} {
 		got := page(row.query)
-		if !strings.Contains(got, row.want) || strings.Contains(got, "Log in with &lt;b") != row.offered || len(injected(got)) > 0 {
+		if !strings.Contains(got, row.want) || strings.Contains(got, "Sign in with &lt;b") != row.offered || len(injected(got)) > 0 {
 			t.Errorf("%s: offered, want %v; %v\n%s", row.query, row.offered, injected(got), got)
 		}
 		if !strings.Contains(got, `name="password"`) {

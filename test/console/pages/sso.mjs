@@ -11,7 +11,7 @@ async function logIn(page) {
   await page.getByText("Single sign-on").click();
   await page.getByLabel("Company").fill("acme");
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("link", { name: "Log in with Example" }).click();
+  await page.getByRole("link", { name: "Sign in with Example" }).click();
   await page.getByLabel("Username:").fill(service.sso.username);
   assert.ok(page.url().startsWith(service.sso.provider));
   await page.getByLabel("Password:").fill(service.sso.password);
