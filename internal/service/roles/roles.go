@@ -129,14 +129,22 @@ func (r *Roles) OfOrg(ctx context.Context, orgUID string) ([]Role, error) {
 // Names has the names of an organization's roles by their uids. Built-in roles have no other uid.
 type Names map[auth.Role]string
 
-// Names reads the names of the roles of an organization, as OfOrg does.
-func (r *Roles) Names(ctx context.Context, orgUID string) (Names, error) {
+// NamesOf returns the names of roles.
+func NamesOf(list []Role) Names {
 	names := Names{}
-	list, err := r.OfOrg(ctx, orgUID)
 	for _, role := range list {
 		names[auth.Role(role.UID)] = role.Name
 	}
-	return names, err
+	return names
+}
+
+// Of returns the name of a single role. One that was deleted has its uid.
+func (n Names) Of(role auth.Role) string { return cmp.Or(n[role], string(role)) }
+
+// Names reads the names of the roles of an organization, as OfOrg does.
+func (r *Roles) Names(ctx context.Context, orgUID string) (Names, error) {
+	list, err := r.OfOrg(ctx, orgUID)
+	return NamesOf(list), err
 }
 
 // all lists the built-in roles and those.

@@ -1,7 +1,6 @@
 package people
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -148,7 +147,7 @@ func shownTeam(t directory.Team) api.Team {
 func Refs(role auth.Role, names roles.Names) []api.Ref {
 	refs := []api.Ref{}
 	for _, one := range role.All() {
-		refs = append(refs, api.Ref{UID: string(one), Name: cmp.Or(names[one], string(one))})
+		refs = append(refs, api.Ref{UID: string(one), Name: names.Of(one)})
 	}
 	return refs
 }

@@ -17,34 +17,26 @@ import (
 // Known has the roles of an organization, for their names and for forms that give them.
 type Known struct {
 	all     []roles.Role
+	names   roles.Names
 	mayRead bool // the caller may see roles that it does not see at a user or team
 }
 
 // ReadKnown reads the roles of the caller's organization.
 func ReadKnown(ctx context.Context, from *roles.Roles, p auth.Principal) (Known, error) {
 	all, err := from.OfOrg(ctx, p.OrgUID)
-	return Known{all, p.Can(access.ReadRoles)}, err
+	return Known{all, roles.NamesOf(all), p.Can(access.ReadRoles)}, err
 }
 
 // Names returns several roles by their names.
 func (k Known) Names(given auth.Role) string {
 	names := []string{}
 	for _, uid := range given.All() {
-		names = append(names, k.name(uid))
+		names = append(names, k.names.Of(uid))
 	}
 	if len(names) == 0 {
 		return string(access.None)
 	}
 	return strings.Join(names, ", ")
-}
-
-func (k Known) name(uid auth.Role) string {
-	for _, role := range k.all {
-		if role.UID == string(uid) {
-			return role.Name
-		}
-	}
-	return string(uid)
 }
 
 // offered lists the roles that a form offers: all that the caller may see, and those that are given.
