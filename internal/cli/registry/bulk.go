@@ -151,6 +151,14 @@ func (p Commands) registryCredentials() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
+			if err != nil {
+				return err
+			}
+			if stored.Spec.Auth.Type == string(regcheck.NoAuth) {
+				return command.AsUsage(fmt.Errorf("%s has no credentials; add some with: regwarden registry update %s",
+					output.Shown(args[0]), command.ShellQuote(args[0])))
+			}
 			sent := api.RegistryBulk{SameCredentialsAs: found.Metadata.UID}
 			names, err := matched(c, sent, "credentials")
 			if err != nil {
@@ -159,10 +167,6 @@ func (p Commands) registryCredentials() *cobra.Command {
 			c.Changed("%s with these credentials: %s", counted(len(names)), list(names))
 			if dryRun {
 				return nil
-			}
-			stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
-			if err != nil {
-				return err
 			}
 			changed := requestOf(stored)
 			if err := f.change(c, &changed); err != nil {
