@@ -71,6 +71,7 @@ const (
 	PathAlertChannel         = "/v1/projects/{uid}/alerts/{component}/{alertUid}"
 	PathAlertChannelTest     = "/v1/projects/{uid}/alerts/{component}/{alertUid}/test"
 	PathExpiry               = "/v1/expiry"
+	PathExpiryCalendar       = "/v1/expiry/{key}/calendar.ics"
 	PathMutes                = "/v1/alerts/mutes"
 	PathMute                 = "/v1/alerts/mutes/{uid}"
 	PathReminders            = "/v1/alerts/reminders"

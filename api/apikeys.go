@@ -47,8 +47,9 @@ type APIKeyRequest struct {
 }
 
 // APIKeyRequestSpec has the owner and the expiry (RFC 3339) of a key. An empty UserUID, or the tenant's uid, which a
-// public client sends, means the caller. Scope is all (the default), read, check, registries or provision; ProjectUID limits the key to a
-// project. A change ignores UserUID, Scope and ProjectUID, and leaves empty fields unchanged.
+// public client sends, means the caller. Scope is all (the default), read, check, registries, provision or calendar (see
+// ExpiryCalendar); ProjectUID limits the key to a project. A change ignores UserUID, Scope and ProjectUID, and leaves empty fields
+// unchanged.
 type APIKeyRequestSpec struct {
 	Expiry     string `json:"expiry"`
 	UserUID    string `json:"userUid"`

@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"net/url"
+	"strings"
+	"time"
+)
 
 // Expiries is the response of PathExpiry: what has ended or ends within 400 days, the first to end first.
 type Expiries struct {
@@ -15,4 +19,9 @@ type Expiry struct {
 	Name     string    `json:"name"`
 	Owner    string    `json:"owner"`
 	NotAfter time.Time `json:"notAfter"`
+}
+
+// ExpiryCalendar returns the path of PathExpiryCalendar with the key of a calendar: an API key with the scope calendar.
+func ExpiryCalendar(key string) string {
+	return strings.Replace(PathExpiryCalendar, "{key}", url.PathEscape(key), 1)
 }

@@ -252,7 +252,7 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Factors:     secondfactor.New(db, authService.Logins, time.Now),
 		Mutes:       mutehandlers.Handlers{Mutes: mutes.New(db, time.Now)},
 		Expiry: expiryhandlers.Handlers{Service: expiries.Service{Registries: stored, Keys: authService.APIKeys, DB: db,
-			Now: time.Now}},
+			Now: time.Now, Authenticator: authService.Authenticator, Limiter: expiries.NewLimiter()}},
 		Bulk:        bulkhandlers.Handlers{Service: bulk.New(stored, watched)},
 		Metrics:     counted,
 		Responses:   budget.NewResponses(int64(c.ResponseMemory) << 20),
@@ -280,6 +280,7 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 		Invitations: s.Invitations,
 		Tenants:     s.Settings, Bulk: s.Bulk.Service,
 		Expiry:    s.Expiry.Service,
+		PublicURL: c.PublicURL,
 		ScanBytes: s.ScanBytes,
 		Secure:    s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation,
 		Reserve: s.Responses.Reserve, Requests: s.Requests, Settings: c.forConsole(), Now: time.Now})

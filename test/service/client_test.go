@@ -62,6 +62,7 @@ var withoutMethod = map[string]string{
 	"GET /v1/dashboard/projects/metadata":   "Projects.List returns more",
 	"GET /v1/users/{uid}/roles":             "Users.Get returns more",
 	"PATCH /v1/apiKeys/{uid}":               "the same as PUT …/state",
+	"GET /v1/expiry/{key}/calendar.ics":     "for calendars, which send no headers",
 	"GET /v1/alerts/confirmations/{token}":  "a page for a browser",
 	"POST /v1/alerts/confirmations/{token}": "a page for a browser",
 	"GET /v1/openapi.json":                  "package api contains it",

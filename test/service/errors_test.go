@@ -261,6 +261,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: scan, body: `{"auths":{}}`},
 		{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
 		{method: "POST", path: "/v1/apiKeys/revoke", body: instance.JSON(object{"apiKey": unknown})},
+		{method: "GET", path: calendarOf(calendarKey)},
 		{method: "GET", path: "/v1/alerts/confirmations/token"},
 		{method: "POST", path: "/v1/alerts/confirmations/token"},
 		{method: "PATCH", path: "/v1/auth/password/" + unusedInvitation + "/activate", body: `{"password":"nine geese across the marsh"}`},

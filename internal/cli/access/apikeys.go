@@ -58,7 +58,7 @@ func (p Commands) createAPIKey() *cobra.Command {
 				return nameTaken(err, key.Metadata.Name)
 			}
 			c.Changed("Created the API key %s, which expires on %s.", key.Metadata.Name, expiry.UTC().Format(time.DateOnly))
-			_, err = fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(created.APIKey)) // also with --quiet: it is not shown again
+			_, err = fmt.Fprintln(c.Cmd.OutOrStdout(), shownKey(c, created.APIKey, key.Spec.Scope)) // also with --quiet: it is shown once
 			return err
 		}, manage.Changes)
 	cmd.Flags().StringVar(&key.Spec.UserUID, "email", "", "email or uid of the user that the key acts for (default: yourself; "+
@@ -74,7 +74,22 @@ func (p Commands) createAPIKey() *cobra.Command {
 }
 
 // keyScopes are the scopes of keys.
-var keyScopes = []string{"all", "read", "check", "registries", "provision"}
+var keyScopes = []string{"all", "read", "check", "registries", "provision", scopeCalendar}
+
+const scopeCalendar = "calendar"
+
+// shownKey returns what the user of a new key needs: the key, or for a calendar the URL that contains it. Of a local store the address is
+// not known, and the URL begins with its path.
+func shownKey(c *manage.Call, key, scope string) string {
+	if scope != scopeCalendar {
+		return output.Shown(key)
+	}
+	server := ""
+	if c.Login != nil {
+		server = strings.TrimSuffix(c.Login.Server, "/")
+	}
+	return output.Shown(server + api.ExpiryCalendar(key))
+}
 
 // codeKeyExists is the code of a key whose name is taken.
 const codeKeyExists = "ApiKeyAlreadyExists"
@@ -190,13 +205,13 @@ func revokeKeyOfStdin(c *manage.Call) error {
 	return nil
 }
 
-// keyPrefix is the begin of every API key.
-const keyPrefix = "rwk_"
+// keyPrefixes are the begins of API keys, those of calendars being the second.
+var keyPrefixes = []string{"rwk_", "rwl_"}
 
 // keyArg requires a name or uid, and refuses a key.
 func keyArg(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
-		if strings.HasPrefix(arg, keyPrefix) {
+		if slices.ContainsFunc(keyPrefixes, func(prefix string) bool { return strings.HasPrefix(arg, prefix) }) {
 			return command.Usage(cmd, errors.New("an API key must not be an argument, where other users of this machine and the "+
 				"history of the shell show it;"+
 				" give it on standard input, with: regwarden apikey revoke --key-stdin"))

@@ -10,7 +10,6 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/manage"
-	"github.com/regwarden/regwarden/internal/cli/output"
 )
 
 // rotateAPIKey returns the command that replaces a key by another one with the same name, user and lifetime.
@@ -48,7 +47,7 @@ func rotate(c *manage.Call, former *api.APIKey, keep time.Duration) error {
 		return errors.Join(err, c.Client.APIKeys.Update(c.Ctx, uid, back))
 	}
 	c.Changed("Created a new API key %s, which expires on %s.", name, expiry.UTC().Format(time.DateOnly))
-	if _, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(created.APIKey)); err != nil {
+	if _, err := fmt.Fprintln(c.Cmd.OutOrStdout(), shownKey(c, created.APIKey, next.Spec.Scope)); err != nil {
 		return err
 	}
 	return endLater(c, former, renamed.Metadata.Name, now.Add(keep), keep == 0)

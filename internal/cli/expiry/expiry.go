@@ -2,8 +2,6 @@
 package expiry
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/internal/icalendar"
 )
 
 // Commands creates the command.
@@ -34,7 +33,7 @@ func (p Commands) Expiry() *cobra.Command {
 			}
 		}
 		if calendar {
-			_, err := fmt.Fprint(c.Cmd.OutOrStdout(), ics(list, now))
+			_, err := c.Cmd.OutOrStdout().Write(icalendar.Write(list, now))
 			return err
 		}
 		rows := make([][]any, len(list))
@@ -55,54 +54,4 @@ func days(at, now time.Time) int {
 		return int(left/flagvalue.Day) - 1
 	}
 	return int(left / flagvalue.Day)
-}
-
-// ics returns a calendar with an event on the day of each expiry.
-func ics(list []api.Expiry, now time.Time) string {
-	var b strings.Builder
-	line := func(text string) { b.WriteString(fold(text) + "\r\n") }
-	line("BEGIN:VCALENDAR")
-	line("VERSION:2.0")
-	line("PRODID:-//regwarden//expiry//EN")
-	for _, e := range list {
-		line("BEGIN:VEVENT")
-		line("UID:" + e.Kind + "-" + e.UID + "@regwarden")
-		line("DTSTAMP:" + now.UTC().Format("20060102T150405Z"))
-		line("DTSTART;VALUE=DATE:" + e.NotAfter.UTC().Format("20060102"))
-		line("SUMMARY:" + escaped(titles[e.Kind]+" "+e.Name+" expires"))
-		line("DESCRIPTION:" + escaped(e.Owner+", at "+e.NotAfter.UTC().Format(time.RFC1123)))
-		line("TRANSP:TRANSPARENT")
-		line("END:VEVENT")
-	}
-	line("END:VCALENDAR")
-	return b.String()
-}
-
-var titles = map[string]string{"certificate": "Certificate of", "credentials": "Credentials of", "apiKey": "API key",
-	"password": "Password of"}
-
-// escaped returns a text for a property: control characters would end it.
-func escaped(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(text)
-}
-
-// fold breaks a line into parts of at most 75 bytes, between characters (RFC 5545 section 3.1).
-func fold(text string) string {
-	var b strings.Builder
-	size := 0
-	for _, r := range text {
-		if n := len(string(r)); size+n > 75 {
-			b.WriteString("\r\n ")
-			size = 1
-		}
-		b.WriteRune(r)
-		size += len(string(r))
-	}
-	return b.String()
 }

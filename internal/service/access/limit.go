@@ -19,6 +19,7 @@ const (
 	ScopeCheck      Scope = "check"
 	ScopeRegistries Scope = "registries"
 	ScopeProvision  Scope = "provision"
+	ScopeCalendar   Scope = "calendar" // of a key that is part of a URL: see auth.Authenticator.Calendar
 )
 
 // ScopeDefinition is a scope and what it allows.
@@ -38,6 +39,7 @@ var Scopes = []ScopeDefinition{
 	{ScopeRegistries, "see, check, store, change, delete and synchronize registries", []Permission{ReadRegistries, ReadAllProjects,
 		ValidateRegistries, CreateRegistries, ChangeRegistries, DeleteRegistries, SyncRegistries}},
 	{ScopeProvision, "provision users and teams by SCIM, nothing else", []Permission{Provision}},
+	{ScopeCalendar, "show what expires in a calendar, by a link with the key, nothing else", []Permission{ReadRegistries, ReadAllAPIKeys}},
 }
 
 // ScopeProblem returns why a text is not a scope, "" if it is. The empty text is ScopeAll.

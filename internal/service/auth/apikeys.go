@@ -69,7 +69,7 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 	if problems := k.Problems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
-	key, hash := randomkey.New(apiKeyPrefix)
+	key, hash := randomkey.New(prefixOf(input.Limit.Scope))
 	var created store.APIKey
 	err := k.db.InTx(ctx, func(tx *store.Tx) error {
 		user, err := k.keyOwner(ctx, tx, p, input)
@@ -86,13 +86,16 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else concurrent calls could exceed the limit
 			return err
 		}
-		n, err := tx.APIKeys.Count(ctx, user.OrgUID, user.UID)
-		if err != nil {
+		keys, err := tx.APIKeys.OfUser(ctx, user.OrgUID, user.UID)
+		switch {
+		case err != nil:
 			return err
-		}
-		if n >= maxAPIKeys {
+		case len(keys) >= maxAPIKeys:
 			return fault.InvalidFields(fault.Field{Field: "name",
 				Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
+		case input.Limit.Scope == access.ScopeCalendar && calendarsOf(keys) >= maxCalendars:
+			return fault.InvalidFields(fault.Field{Field: "scope",
+				Problem: fmt.Sprintf("exceeds the limit of %d calendars per user; delete the key of a calendar first", maxCalendars)})
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
 			Canonical: names.Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
@@ -296,6 +299,9 @@ func (k *APIKeys) Update(ctx context.Context, p Principal, origin audit.Origin, 
 // Faults: Invalid with field apiKey; Limited.
 func (k *APIKeys) RevokePresented(ctx context.Context, origin audit.Origin, key secret.String) error {
 	hash, ok := randomkey.Hash(apiKeyPrefix, key)
+	if !ok {
+		hash, ok = randomkey.Hash(calendarPrefix, key)
+	}
 	if !ok {
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
 			apiKeyPrefix, randomkey.Chars)})

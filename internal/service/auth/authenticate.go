@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,7 +81,9 @@ func (a *Authenticator) cached(presented Presented) (known cacheEntry, ok bool) 
 	case presented.APIKey == "":
 		known, ok = a.knownToken(a.accepted.idOf(token), token)
 	case token == "":
-		known, ok = a.cache.get(idOf(presented.APIKey), audit.MethodAPIKey)
+		if hash, isKey := randomkey.Hash(apiKeyPrefix, presented.APIKey); isKey { // no key of a calendar
+			known, ok = a.cache.get(credentialID(hash), audit.MethodAPIKey)
+		}
 	}
 	return known, ok && a.now().Before(known.expires)
 }
@@ -258,11 +259,6 @@ func (a *Authenticator) extendIdle(ctx context.Context, session store.Session, n
 	return until
 }
 
-// idOf returns the key of an API key in the cache.
-func idOf(credential secret.String) credentialID {
-	return sha256.Sum256([]byte(credential.Reveal()))
-}
-
 const (
 	useRecordedEvery = 5 * time.Minute        // precision of an API key's last use
 	recordUseTimeout = 250 * time.Millisecond // how long a request may wait for the update
@@ -274,6 +270,11 @@ func (a *Authenticator) byAPIKey(ctx context.Context, key secret.String) (Princi
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
+	return a.byKey(ctx, hash)
+}
+
+// byKey returns the caller of the key with this hash, which is of the key with its prefix.
+func (a *Authenticator) byKey(ctx context.Context, hash []byte) (Principal, error) {
 	if err := a.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}

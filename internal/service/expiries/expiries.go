@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
+	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -45,6 +46,9 @@ type Service struct {
 	Keys       *auth.APIKeys
 	DB         *store.DB
 	Now        func() time.Time
+
+	Authenticator *auth.Authenticator
+	Limiter       *perminute.Limiter // see NewLimiter
 }
 
 // List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries

@@ -38,7 +38,6 @@ const (
 		project_uid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
-	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
 	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 AND (k.user_uid, k.canonical) > ($2, $3) ORDER BY k.user_uid, k.canonical
 		LIMIT $4`
 	sqlAPIKey      = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
@@ -112,11 +111,6 @@ func (tx APIKeys) Get(ctx context.Context, orgUID, uid string) (APIKey, error) {
 // ByUID looks a key up in any organization.
 func (tx APIKeys) ByUID(ctx context.Context, uid string) (APIKey, error) {
 	return rows.One(ctx, tx.db, scanAPIKey, sqlAPIKeyByUID, uid)
-}
-
-// Count counts a user's keys.
-func (tx APIKeys) Count(ctx context.Context, orgUID, userUID string) (int64, error) {
-	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
 // APIKeyChange is a change of a key. A field that is empty, zero or nil stays as it is.

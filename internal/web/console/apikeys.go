@@ -85,7 +85,9 @@ func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 	f := keyForm("Create", pathKeys+"/new", "", h.now().Add(keyLifetime))
 	scope := forms.Field{Name: "scope", Label: "May", Type: "select"}
 	for _, d := range access.Scopes {
-		scope.Options = append(scope.Options, forms.Options(string(d.Scope), d.Description)...)
+		if d.Scope != access.ScopeCalendar { // the page Expiry creates those, and shows their links
+			scope.Options = append(scope.Options, forms.Options(string(d.Scope), d.Description)...)
+		}
 	}
 	f.Fields = append(f.Fields, scope)
 	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, "", directory.Project{})

@@ -31,6 +31,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/web/budget"
 	"github.com/regwarden/regwarden/internal/web/console/changelog"
+	"github.com/regwarden/regwarden/internal/web/console/expirypage"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -55,6 +56,7 @@ type Config struct {
 	Invitations *invitations.Service
 	Tenants     *tenants.Tenants
 	Expiry      expiries.Service
+	PublicURL   string           // at which people reach the service; empty if that is not set
 	Requests    *budget.Requests // counts the bodies of requests; nil means no limit
 	ScanBytes   int64            // maximum size of a file to scan; 0 means 1 MiB
 	Secure      bool             // browsers use TLS, so cookies are for TLS only
@@ -115,7 +117,7 @@ func (s *Console) routes() []route {
 	account := accountHandlers{s.Auth}
 	manual := docsHandlers{s.Auth.Authenticator}
 	ofPeople := peopleRoutes(people.Pages{Directory: s.Directory, Roles: s.Roles, Invited: s.Invitations, SSO: s.SSO,
-		Factors: s.Factors})
+		Factors: s.Factors}.All())
 	return slices.Concat([]route{
 		{method: "GET", path: pathLogin, handle: logins.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: logins.login, anonymous: true},
@@ -153,9 +155,7 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathRegistry + "/content", handle: stored.showContent},
 		{method: "GET", path: pathRegistry + "/delete", handle: stored.confirmDelete},
 		{method: "POST", path: pathRegistry + "/delete", handle: stored.deleteRegistry},
-
-		{method: "GET", path: pathExpiry, handle: expiryHandlers{s.Expiry}.listExpiries, label: "Expiry", icon: "expiry"},
-
+	}, peopleRoutes(expirypage.Handlers{Expiries: s.Expiry, PublicURL: s.PublicURL}.Pages()), []route{
 		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: access.ValidateRegistries},
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
@@ -226,8 +226,8 @@ func (s *Console) routes() []route {
 }
 
 // peopleRoutes returns the routes of the pages of that package.
-func peopleRoutes(pages people.Pages) (all []route) {
-	for _, page := range pages.All() {
+func peopleRoutes(pages []people.Page) (all []route) {
+	for _, page := range pages {
 		all = append(all, route{method: page.Method, path: page.Path, label: page.Label, icon: page.Icon, permission: page.Permission,
 			maxBody: page.MaxBody, anonymous: page.Anonymous, handle: func(c *call) error {
 				return page.Handle(people.Call{Request: c.Request, Principal: c.principal, Origin: c.origin, Show: c.show,

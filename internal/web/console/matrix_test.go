@@ -101,8 +101,8 @@ func TestMatrixOfPages(t *testing.T) {
 }
 
 // ofEveryUser has the beginnings of the pages that name no permission: they show a user its own things, or decide by registry and project.
-var ofEveryUser = []string{"/console/{$}", pathDevice, pathCheck + "/{uid}", pathRegistries + "/", pathRegistries + ".csv", pathExpiry,
-	pathAlerts, pathKeys, pathAudit, pathSessions, "/console/search"}
+var ofEveryUser = []string{"/console/{$}", pathDevice, pathCheck + "/{uid}", pathRegistries + "/", pathRegistries + ".csv",
+	"/console/expiry", pathAlerts, pathKeys, pathAudit, pathSessions, "/console/search"}
 
 // A page without a permission is one of those that every user has.
 func TestPagesNameTheirPermission(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package people has the HTTP operations of teams, roles, invitations, second factors and settings of organizations.
+// Package people has the HTTP operations of teams, roles, invitations, second factors, settings of organizations, and links by which people
+// agree to alerts.
 //
 // It knows requests and responses as values: package server authenticates, decodes and encodes.
 package people
@@ -38,6 +39,12 @@ type List struct {
 	Tail func() any                                         // members after the items; nil for none
 }
 
+// Text is a body that is not JSON.
+type Text struct {
+	Type  string // its media type
+	Bytes []byte
+}
+
 // Operation is a route: its status of success, and its body, nil for none.
 type Operation struct {
 	Method, Path string
@@ -56,6 +63,7 @@ type Handlers struct {
 	SSO       *federation.SSO
 	Invited   *invitations.Service
 	Reminder  *alerts.OrgReminder
+	Confirmed *alerts.Confirmations
 
 	SecondFactor *secondfactor.Service
 	CountLogin   func(error) // called with the outcome of each login here
@@ -66,5 +74,6 @@ func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}, h.Roles}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
 		orgLoginHandlers{h.SSO, h.Reminder}.operations(), reminderHandlers{h.Settings}.operations(),
-		invitationHandlers{h.Invited}.operations(), factorHandlers{h.SecondFactor, h.Directory, h.CountLogin}.operations())
+		invitationHandlers{h.Invited}.operations(), confirmationHandlers{h.Confirmed}.operations(),
+		factorHandlers{h.SecondFactor, h.Directory, h.CountLogin}.operations())
 }

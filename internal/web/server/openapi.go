@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/web/people"
 )
 
 // OpenAPI returns the description of the interface as JSON.
@@ -20,16 +21,17 @@ var OpenAPI = sync.OnceValues(func() (json.RawMessage, error) {
 	return json.Marshal(document)
 })
 
-// encoded is a body that is already encoded, so that responses share its bytes.
-type encoded []byte
+// text is a body that is already encoded. Responses can share its bytes.
+type text people.Text
 
-func (e encoded) writeTo(out *outgoing) error {
-	_, err := out.Write(e)
+func (t text) writeTo(out *outgoing) error {
+	out.contentType = []string{t.Type}
+	_, err := out.Write(t.Bytes)
 	return err
 }
 
 // openAPI is GET /v1/openapi.json.
 func openAPI(*call) (response, error) {
 	document, err := OpenAPI()
-	return response{http.StatusOK, encoded(document)}, err
+	return response{http.StatusOK, text{jsonType[0], document}}, err
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,6 @@ type Pages interface {
 // routes lists all operations of the API.
 func (s *Server) routes() []route {
 	channels := alertHandlers{s.Alerts.Channels, s.Directory}
-	confirmations := confirmationHandlers{s.Alerts.Confirmations}
 	apiKeys := apiKeyHandlers{s.Auth}
 	records := auditHandlers{s.Directory}
 	logins := loginHandlers{s.Auth, s.Metrics}
@@ -119,9 +119,9 @@ func (s *Server) routes() []route {
 	sentHelm := checkHandlers{helmKind, s.Checks, s.Directory, s.Metrics, 0}
 	accounts := accountHandlers{s.AWSAccounts}
 	process := healthHandlers{s.Ready, s.Version}
-	routes := ofPeople(append(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO,
-		Reminder: s.Alerts.OrgReminder, Invited: s.Invitations, SecondFactor: s.Factors,
-		CountLogin: s.Metrics.Login}.Operations(), scim.Operations(s.Directory)...))
+	routes := ofPeople(slices.Concat(people.Handlers{Directory: s.Directory, Roles: s.Roles, Settings: s.Settings, SSO: s.SSO,
+		Reminder: s.Alerts.OrgReminder, Confirmed: s.Alerts.Confirmations, Invited: s.Invitations, SecondFactor: s.Factors,
+		CountLogin: s.Metrics.Login}.Operations(), scim.Operations(s.Directory), s.Expiry.Operations()))
 	return append(routes, []route{
 		{method: "POST", path: api.PathAuthenticate, handle: logins.authenticate},
 		{method: "POST", path: api.PathAuth, handle: logins.authenticate},
@@ -196,12 +196,9 @@ func (s *Server) routes() []route {
 		{method: "PUT", path: api.PathAlertChannel, handle: channels.updateChannel, auth: byPermission},
 		{method: "DELETE", path: api.PathAlertChannel, handle: channels.deleteChannels, auth: byPermission},
 		{method: "POST", path: api.PathAlertChannelTest, handle: channels.testChannel, auth: byPermission, announced: true},
-		{method: "GET", path: api.PathExpiry, handle: shows(s.Expiry.List), auth: byPermission},
 		{method: "GET", path: api.PathMutes, handle: shows(s.Mutes.List), auth: byPermission},
 		{method: "POST", path: api.PathMutes, handle: creates(s.Mutes.Create), auth: byPermission, announced: true},
 		{method: "DELETE", path: api.PathMute, handle: deletes(s.Mutes.Delete), auth: byPermission, announced: true},
-		{method: "GET", path: api.PathAlertConfirmation, handle: confirmations.showConfirmation},
-		{method: "POST", path: api.PathAlertConfirmation, handle: confirmations.confirmAddress},
 
 		{method: "GET", path: api.PathUsers, handle: users.listUsers, auth: byPermission},
 		{method: "POST", path: api.PathUsers, handle: users.createUser, auth: byPermission, announced: true},
@@ -269,8 +266,11 @@ func ofPeople(operations []people.Operation) (routes []route) {
 			handle: func(c *call) (response, error) {
 				status, body, err := o.Handle(people.Call{Request: c.Request, Origin: c.origin, Principal: c.principal,
 					Header: c.w.Header(), Body: c.body, Form: c.form, Read: c.read})
-				if list, ok := body.(people.List); ok {
-					body = items[any]{read: list.Read, show: func(item any) any { return item }, tail: list.Tail}
+				switch given := body.(type) {
+				case people.List:
+					body = items[any]{read: given.Read, show: func(item any) any { return item }, tail: given.Tail}
+				case people.Text:
+					body = text(given)
 				}
 				return response{status, body}, err
 			}})

@@ -1,22 +1,24 @@
-// Package expirypage has the page of what expires, without HTTP itself.
+// Package expirypage has the page of what expires, and links of calendars that show it.
 package expirypage
 
 import (
 	"cmp"
-	"context"
 	"net/url"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/expiries"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
 )
 
 // Page is what the template shows.
 type Page struct {
-	Items []View
-	Empty views.Empty // shown without any
+	Items     []View
+	Empty     views.Empty // shown without any
+	Calendars []expiries.Calendar
+	Form      *forms.Form // creates a calendar
 }
 
 // View is something that ends, on a page.
@@ -47,12 +49,43 @@ func (v View) Left() string {
 	return words.Count(int(left/words.Day), "day")
 }
 
-// Read returns the page of a user.
-func Read(ctx context.Context, from expiries.Service, p auth.Principal) (Page, error) {
-	page := Page{Empty: views.Empty{Text: "No certificate, credentials, API key or password is known to expire within 400 days."}}
-	found, err := from.List(ctx, p)
+// Handlers has the pages. Without PublicURL, links begin with the address at which the browser reaches the service.
+type Handlers struct {
+	Expiries  expiries.Service
+	PublicURL string
+}
+
+const path = "/console/expiry"
+
+// Pages lists the pages.
+func (h Handlers) Pages() []people.Page {
+	return []people.Page{
+		{Method: "GET", Path: path, Handle: h.list, Label: "Expiry", Icon: "expiry"},
+		{Method: "POST", Path: path, Handle: h.create},
+	}
+}
+
+// list is GET /console/expiry.
+func (h Handlers) list(c people.Call) error {
+	page, err := h.read(c)
+	if err != nil {
+		return err
+	}
+	return c.Show("expiry.html", title, page)
+}
+
+const title = "Expiry"
+
+func (h Handlers) read(c people.Call) (Page, error) {
+	page := Page{Empty: views.Empty{Text: "No certificate, credentials, API key or password is known to expire within 400 days."},
+		Form: forms.New("Create a link", path, forms.Field{Name: "name", Label: "Name", Required: true,
+			Hint: "For example the calendar that uses the link."})}
+	found, err := h.Expiries.List(c.Context(), c.Principal)
 	for _, e := range found {
-		page.Items = append(page.Items, View{e, from.Now()})
+		page.Items = append(page.Items, View{e, h.Expiries.Now()})
+	}
+	if err == nil {
+		page.Calendars, err = h.Expiries.Calendars(c.Context(), c.Principal)
 	}
 	return page, err
 }
