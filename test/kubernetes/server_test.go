@@ -33,6 +33,7 @@ var accounts = []string{"regwarden", "watcher"}
 // apiServer is kube-apiserver with an etcd of its own, both on loopback.
 type apiServer struct {
 	url, certificate string
+	signingKey       string // file, of tokens of service accounts
 	etcd             string // its URL
 	client           *http.Client
 	command          []string
@@ -63,13 +64,15 @@ func startAPIServer(t *testing.T) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &apiServer{owner: t, url: "https://" + address, etcd: clientURL, certificate: filepath.Join(dir, "apiserver.crt")}
+	s := &apiServer{owner: t, url: "https://" + address, etcd: clientURL, certificate: filepath.Join(dir, "apiserver.crt"),
+		signingKey: key}
 	s.command = []string{
 		strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers=" + clientURL,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + port, "--external-hostname=localhost",
 		"--endpoint-reconciler-type=none", "--cert-dir=" + dir, "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
-		"--service-account-issuer=https://localhost", "--service-account-signing-key-file=" + key, "--service-account-key-file=" + key}
+		"--service-account-issuer=" + s.url, "--service-account-jwks-uri=" + s.url + "/openid/v1/jwks",
+		"--service-account-signing-key-file=" + key, "--service-account-key-file=" + key}
 	s.run(t)
 	return s
 }
