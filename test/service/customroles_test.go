@@ -36,6 +36,8 @@ func TestCallersGiveWhatTheyHave(t *testing.T) {
 	member := hank.make("/v1/users", newUser("new@acme.example", object{"roles": []string{"member"}}))
 	team := hank.make("/v1/teams", instance.JSON(object{"metadata": object{"name": "Mine"}, "spec": object{"roles": []string{weak}}}))
 
+	var info struct{ TenantUID string }
+	admin.get("/v1/users/info", &info)
 	given := func(roles ...string) string { return instance.JSON(object{"roles": roles}) }
 	inProject := func(role string) string { return projectRole(project, role) }
 	for _, tt := range []struct{ what, method, path, body string }{
@@ -56,6 +58,11 @@ func TestCallersGiveWhatTheyHave(t *testing.T) {
 		{"a trust rule", "POST", "/v1/trustRules", `{"metadata":{"name":"ci"},"spec":{"issuer":"https://issuer.example.com",` +
 			`"audience":"a","claims":{"sub":"x"},"role":"admin"}}`},
 		{"the identity provider", "PUT", "/v1/sso", `{"spec":{"issuer":"https://issuer.example.com","clientId":"a"}}`},
+		{"the domains of the identity provider", "POST", "/v1/tenants/" + info.TenantUID + "/domains", `{"domains":["evil.example"]}`},
+		{"the roles of a stronger user", "PUT", "/v1/users/" + boss + "/roles", given("member")},
+		{"the email of a stronger user", "PUT", "/v1/users/" + boss, `{"metadata":{},"spec":{"emailId":"hank2@acme.example"}}`},
+		{"a link to set the password of a stronger user", "POST", "/v1/users/" + boss + "/invitation", ""},
+		{"the second factor of a stronger user", "DELETE", "/v1/users/" + boss + "/mfa", ""},
 		{"the password of a stronger user", "PUT", "/v1/users/" + boss + "/password", `{"password":"nine geese across the marsh"}`},
 		{"the password of one stronger in a project", "PUT", "/v1/users/" + lead + "/password",
 			`{"password":"nine geese across the marsh"}`},

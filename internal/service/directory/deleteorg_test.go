@@ -298,7 +298,7 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 				CreatedAt: start}))
 	})
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Identities.UseLogout(ctx, org.UID, []byte("hash"), start, start.Add(time.Minute))
+		_, err := tx.Identities.UseOnce(ctx, org.UID, []byte("hash"), start, start.Add(time.Minute))
 		return err
 	})
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {

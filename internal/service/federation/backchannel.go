@@ -70,7 +70,7 @@ func (s *SSO) endNamed(ctx context.Context, origin audit.Origin, p identities.Pr
 	used := false
 	err := s.service.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.service.config.Now()
-		first, err := tx.Identities.UseLogout(ctx, p.OrgUID, hash[:], now, sent.expires.Add(clockSkew))
+		first, err := tx.Identities.UseOnce(ctx, p.OrgUID, hash[:], now, sent.expires.Add(clockSkew))
 		if used = !first; err != nil || used {
 			return err
 		}

@@ -159,6 +159,11 @@ func TestRefusedTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	otherAudience, err := json.Marshal(with(githubClaims(), "aud", "https://github.com/acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alsoOurs := strings.TrimSuffix(string(otherAudience), "}") + `,"AUD":"` + audience + `"}`
 	critical := signHeaded(t, keys()[github], jose.RS256, "key-1", claims, map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1})
 	for name, row := range map[string]struct{ token, response, record string }{
 		"empty parts":                    {"..", ReasonMalformed, none},
@@ -206,6 +211,7 @@ func TestRefusedTokens(t *testing.T) {
 		"aud missing":                    {git("aud", nil), ReasonNotTrusted, reasonAudience},
 		"aud of another service":         {git("aud", "https://github.com/acme"), ReasonNotTrusted, reasonAudience},
 		"aud that begins alike":          {git("aud", audience+".evil.example"), ReasonNotTrusted, reasonAudience},
+		"aud also in another case":       {text(alsoOurs), ReasonMalformed, none},
 		"aud of a cloud":                 {git("aud", []string{"sts.amazonaws.com"}), ReasonNotTrusted, reasonAudience},
 		"aud of the API server":          {kube("aud", []string{kubernetes}), ReasonNotTrusted, reasonAudience},
 		"repository of another owner":    {git("repository", "evil/app"), ReasonNotTrusted, reasonClaim + "repository"},

@@ -231,7 +231,7 @@ func (s *SSO) complete(ctx context.Context, origin audit.Origin, orgUID string, 
 	if reason != "" {
 		return s.refuse(ctx, origin, org, claimed, reason)
 	}
-	err = logIn(begun, s.vouch(ctx, origin, org, p, claimed, token))
+	err = logIn(begun, s.vouch(ctx, origin, org, p, begun, claimed, token))
 	if refusal, ok := errors.AsType[refusal](err); ok {
 		return s.refuse(ctx, origin, org, claimed, string(refusal))
 	}

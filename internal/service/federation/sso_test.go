@@ -389,6 +389,56 @@ func TestCookieOfALogin(t *testing.T) {
 	}
 }
 
+// TestLoginsAreCompletedOnce uses a cookie that was retained again, at a provider that accepts a code twice.
+func TestLoginsAreCompletedOnce(t *testing.T) {
+	p := mustProvider(t, nil)
+	begun, query := p.begin(t)
+	if _, err := p.sso.Complete(t.Context(), origin, p.org.UID, query, begun.Cookie); err != nil {
+		t.Fatal(err)
+	}
+	p.newRecords(t)
+	done, err := p.sso.Complete(t.Context(), origin, p.org.UID, query, begun.Cookie)
+	if reasonOf(err) != ReasonNotTrusted || done.Reference != "" {
+		t.Errorf("the same response again: %+v, %v", done, err)
+	}
+	if records := p.newRecords(t); len(records) != 1 || records[0].Reason != reasonUsed {
+		t.Errorf("recorded as %+v", records)
+	}
+	if _, err := p.login(t, nil); err != nil {
+		t.Errorf("another login: %v", err)
+	}
+}
+
+// TestVerifiedIsOneClaim has emails of other claims than the one that email_verified is about.
+func TestVerifiedIsOneClaim(t *testing.T) {
+	p := mustProvider(t, nil)
+	for name, row := range map[string]struct {
+		settings identities.Settings
+		verified any
+		reason   string
+	}{
+		"email":                           {identities.Settings{}, true, ""},
+		"email, not verified":             {identities.Settings{}, false, reasonUnverified},
+		"email, said by the organization": {identities.Settings{EmailsVerified: true}, nil, ""},
+		"another":                         {identities.Settings{Claims: map[string]string{"email": "login"}}, true, reasonUnverified},
+		"another, said by the organization": {identities.Settings{Claims: map[string]string{"email": "login"}, EmailsVerified: true}, nil,
+			""},
+		"another, not verified": {identities.Settings{Claims: map[string]string{"email": "login"}, EmailsVerified: true}, false,
+			reasonUnverified},
+		"another at the userinfo endpoint": {identities.Settings{UserInfo: map[string]string{"email": "login"}}, true, reasonUnverified},
+	} {
+		row.settings.EmailDomains = []string{"example.com"}
+		claims := map[string]any{"email": "ada@example.com", "login": "boss@example.com", "email_verified": row.verified}
+		if row.verified == nil {
+			delete(claims, "email_verified")
+		}
+		user, reason := p.sso.newUser(&provider{Provider: identities.Provider{Settings: row.settings}}, presented{claims: claims})
+		if reason != row.reason || reason == "" && user.Email != claims[row.settings.Claim("email")] {
+			t.Errorf("%s: %q %+v", name, reason, user)
+		}
+	}
+}
+
 // TestUserInfoHasWhatTheTokenLacks has the email at the userinfo endpoint, of the same person and of another.
 func TestUserInfoHasWhatTheTokenLacks(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -3,6 +3,7 @@ package federation
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type refusal string
 func (r refusal) Error() string { return "the login is refused: " + string(r) }
 
 // vouch returns the login of a person. Without a refresh token the provider cannot be asked, so then the session ends instead.
-func (s *SSO) vouch(ctx context.Context, origin audit.Origin, org store.Org, p *provider, claimed presented,
+// The login is completed once: a provider that accepts a code again does not make a cookie that was retained one of a new session.
+func (s *SSO) vouch(ctx context.Context, origin audit.Origin, org store.Org, p *provider, begun pending, claimed presented,
 	token *oauth2.Token) auth.Vouched {
 	now := s.service.config.Now()
 	next, refresh := now.Add(s.recheck), secret.String(token.RefreshToken)
@@ -35,7 +37,11 @@ func (s *SSO) vouch(ctx context.Context, origin audit.Origin, org store.Org, p *
 		v.Until, v.RecheckAt = next, time.Time{}
 	}
 	var identity identities.Identity
+	state := sha256.Sum256([]byte("state\x00" + begun.State))
 	v.User = func(tx *store.Tx) (user store.User, err error) {
+		if first, err := tx.Identities.UseOnce(ctx, org.UID, state[:], now, begun.Ends); err != nil || !first {
+			return user, cmp.Or(err, error(refusal(reasonUsed)))
+		}
 		if identity, user, err = s.userOf(ctx, tx, origin, p, claimed); err == nil && !user.DisabledAt.IsZero() {
 			err = refusal(reasonUserDisabled)
 		}
@@ -131,13 +137,15 @@ func (s *SSO) newUser(p *provider, claimed presented) (user store.User, reason s
 		return strings.TrimSpace(value)
 	}
 	email := text(identities.ClaimEmail)
-	verified, given := isVerified(claimed.claims["email_verified"])
-	verified = verified || !given && p.Settings.EmailsVerified
+	said, given := isVerified(claimed.claims["email_verified"])
+	about := p.Settings.Claim(identities.ClaimEmail) == "email" && // email_verified is about that claim alone
+		cmp.Or(p.Settings.UserInfo[identities.ClaimEmail], "email") == "email"
+	verified := said && about || (!given || said) && p.Settings.EmailsVerified
 	_, domain, _ := strings.Cut(names.Canonical(email), "@")
 	switch restricted := len(p.Settings.EmailDomains) > 0; {
 	case names.EmailProblem(email) != "":
 		return user, reasonNoEmail
-	case !verified && (given || restricted):
+	case given && !said, restricted && !verified:
 		return user, reasonUnverified
 	case restricted && !slices.Contains(p.Settings.EmailDomains, domain):
 		return user, reasonEmailDomain

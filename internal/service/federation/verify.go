@@ -3,7 +3,9 @@ package federation
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +71,9 @@ func parseClaims(token secret.String) (p presented, err error) {
 	if err := json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &p.claims); err != nil {
 		return p, errMalformed
 	}
+	if slices.ContainsFunc(slices.Collect(maps.Keys(p.claims)), resembles) {
+		return p, errMalformed
+	}
 	p.issuer, _ = p.claims["iss"].(string)
 	p.subject, _ = p.claims["sub"].(string)
 	p.id, _ = p.claims["jti"].(string)
@@ -78,6 +83,14 @@ func parseClaims(token secret.String) (p presented, err error) {
 	}
 	p.expires = time.Unix(int64(seconds), 0)
 	return p, nil
+}
+
+// resembles reports whether the name of a claim differs in case alone from one that decides. The OpenID Connect library takes both for the
+// same, so that a claim AUD that a person chose would replace the audience.
+func resembles(name string) bool {
+	return slices.ContainsFunc([]string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "nonce", "azp"}, func(decides string) bool {
+		return name != decides && strings.EqualFold(name, decides)
+	})
 }
 
 // valid reports whether a token is valid at that time by its own claims.

@@ -151,11 +151,26 @@ func Canonical(domains []string) []string {
 	return list
 }
 
+// mayChange returns the fault of a permission that the caller lacks. Whose addresses log in decides who becomes an administrator, so that
+// domains require every permission, as the identity provider does.
+func mayChange(p auth.Principal, of Setting) error {
+	needed := []access.Permission{changedBy[of]}
+	if of == Domains && !p.HasAll() {
+		needed = append(needed, access.Permissions()...)
+	}
+	for _, permission := range needed {
+		if err := p.May(permission); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // change makes a change if the caller may, and records it or the refusal.
 func (t *Tenants) change(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting, do func(*store.Tx) error) error {
 	record := p.AuditRecord(origin, audit.TenantUpdate)
 	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), t.now(), string(of), audit.Succeeded
-	refusal := p.May(changedBy[of])
+	refusal := mayChange(p, of)
 	if refusal != nil {
 		record.Outcome, record.Reason = audit.Refused, fault.CodeOperationForbidden
 		do = func(*store.Tx) error { return nil }

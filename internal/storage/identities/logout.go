@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	sqlExpireLogouts = `DELETE FROM logout_tokens WHERE org_uid = $1 AND expires_at <= $2`
-	sqlUseLogout     = `INSERT INTO logout_tokens (org_uid, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlExpireUsed = `DELETE FROM logout_tokens WHERE org_uid = $1 AND expires_at <= $2`
+	sqlUseOnce    = `INSERT INTO logout_tokens (org_uid, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 
 	// By subject, by the name of the provider's session, or by both; in the order in which users are locked.
 	sqlSessionsAt = `SELECT x.session_uid, i.user_uid FROM session_identities x JOIN identities i ON i.uid = x.identity_uid
@@ -18,12 +18,12 @@ const (
 		AND s.ended_at IS NULL AND s.idle_until > $5 AND s.max_until > $5 ORDER BY i.user_uid, x.session_uid`
 )
 
-// UseLogout stores that a logout token was used, and reports whether this is the first time.
-func (tx Identities) UseLogout(ctx context.Context, orgUID string, hash []byte, now, expires time.Time) (bool, error) {
-	if err := tx.db.ChangeAny(ctx, sqlExpireLogouts, orgUID, rows.Millis(now)); err != nil {
+// UseOnce stores that a logout token or the state of a login was used, by its hash, and reports whether this is the first time.
+func (tx Identities) UseOnce(ctx context.Context, orgUID string, hash []byte, now, expires time.Time) (bool, error) {
+	if err := tx.db.ChangeAny(ctx, sqlExpireUsed, orgUID, rows.Millis(now)); err != nil {
 		return false, err
 	}
-	return tx.db.Changed(ctx, sqlUseLogout, orgUID, hash, rows.Millis(expires))
+	return tx.db.Changed(ctx, sqlUseOnce, orgUID, hash, rows.Millis(expires))
 }
 
 // LiveSession is a session with its user.

@@ -106,7 +106,7 @@ func userIdentities(t *testing.T, db *store.DB) {
 	})
 	for i, want := range []bool{true, false, true} { // the last one when the first has expired
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			first, err := tx.Identities.UseLogout(ctx, org.UID, []byte("hash"), start.Add(time.Duration(i/2)*time.Hour), due)
+			first, err := tx.Identities.UseOnce(ctx, org.UID, []byte("hash"), start.Add(time.Duration(i/2)*time.Hour), due)
 			if first != want {
 				t.Errorf("use %d of a logout token: %t", i, first)
 			}
