@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cli/fixes"
+	"github.com/regwarden/regwarden/internal/fixes"
 	"github.com/regwarden/regwarden/internal/kubernetes"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/auth/names"

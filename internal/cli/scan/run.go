@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cli/fixes"
+	"github.com/regwarden/regwarden/internal/fixes"
 	"github.com/regwarden/regwarden/regcheck"
 )
 

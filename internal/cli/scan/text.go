@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cli/fixes"
 	"github.com/regwarden/regwarden/internal/cli/scanreport"
+	"github.com/regwarden/regwarden/internal/fixes"
 	"github.com/regwarden/regwarden/regcheck/reporttext"
 )
 

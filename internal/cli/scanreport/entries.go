@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/internal/cli/fixes"
+	"github.com/regwarden/regwarden/internal/fixes"
 	"github.com/regwarden/regwarden/regcheck"
 )
 

@@ -17,19 +17,22 @@ var docs = sync.OnceValues(func() (*reference.Reference, error) { return referen
 type docsPage struct {
 	Reference *reference.Reference
 	Group     reference.Group
+	Text      string // that is searched for
+	Found     reference.Found
 }
 
 // docsHandlers has the pages of the API reference.
 type docsHandlers struct{ authenticator *auth.Authenticator }
 
-// showDocs is GET /docs: the groups of the API reference. It needs no login.
+// showDocs is GET /docs: the groups of the API reference, or what contains a text. It needs no login.
 func (h docsHandlers) showDocs(c *call) error {
 	all, err := docs()
 	if err != nil {
 		return err
 	}
 	h.identifyIfPossible(c)
-	return c.show("docs.html", "API reference", docsPage{Reference: all})
+	text := c.query("q")
+	return c.show("docs.html", "API reference", docsPage{Reference: all, Text: text, Found: all.Find(text)})
 }
 
 // showDocsGroup is GET /docs/{group}: the operations of one group.
@@ -43,7 +46,7 @@ func (h docsHandlers) showDocsGroup(c *call) error {
 	if !ok {
 		return pathNotFound()
 	}
-	return c.show("docsgroup.html", "API reference: "+group.Name, docsPage{all, group})
+	return c.show("docsgroup.html", "API reference: "+group.Name, docsPage{Reference: all, Group: group})
 }
 
 // identifyIfPossible shows the navigation to users who are logged in, on a page that needs no session.

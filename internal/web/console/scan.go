@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/fixes"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -82,6 +83,14 @@ func (f foundDefinition) Places() string {
 		first += fmt.Sprintf(", and %s more", words.Count(n, "place"))
 	}
 	return first
+}
+
+// FieldName names a field of the definition as the file does, or else as the form of a definition.
+func (f foundDefinition) FieldName(path string) string {
+	if name := fixes.Field(f.Registry, path); name != path {
+		return name
+	}
+	return forms.Label(path)
 }
 
 // User is as whom the registry is used.
@@ -260,7 +269,7 @@ func (h scanHandlers) checkChosen(c *call, origin audit.Origin, chosen []*foundD
 				return err
 			}
 			if report != nil {
-				one.Report = reports.Show(report, forms.Audience)
+				one.Report = fixes.Report(one.Registry, reports.Show(report, forms.Audience), forms.Audience)
 			}
 			if err != nil {
 				one.NotChecked = words.Message(fault.Visible(err))

@@ -192,3 +192,27 @@ test("what a member may not do", async (t) => {
   await page.goto(path);
   await page.getByRole("heading", { name: "charts", level: 1 }).waitFor();
 });
+
+test("a registry that was stored without a provider type shows the default", async (t) => {
+  const page = await as(t, "admin");
+  const key = await makeKey(page, "without provider type");
+  const created = await page.request.post("/v1/registries/oci/basic", {
+    headers: { ApiKey: key },
+    data: { metadata: { name: "without provider type" }, spec: { endpoint: "https://127.0.0.1:9", auth: { type: "noAuth" } } },
+  });
+  assert.equal(created.status(), 201);
+  const path = `/console/registries/${(await created.json()).uid}`;
+  await page.goto(path);
+  const fact = page.locator("dl div").filter({ has: page.getByText("Provider type", { exact: true }) });
+  assert.equal(await fact.locator("dd").textContent(), "Helm");
+  await page.goto(path + "/edit");
+  assert.equal(await page.getByLabel("Provider type").locator("option:checked").textContent(), "Helm");
+});
+
+// makeKey creates an API key, and returns it.
+async function makeKey(page, name) {
+  await page.goto("/console/api-keys/new");
+  await page.getByLabel("Name").fill(name);
+  await page.getByRole("button", { name: "Create" }).click();
+  return page.locator("#key").textContent();
+}

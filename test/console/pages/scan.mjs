@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
 
 for (const role of ["admin", "member"]) accessible("the scan", role, "/console/scan");
 
@@ -112,4 +112,48 @@ test("a scan after the session has ended leads to the login", async (t) => {
   await page.getByLabel("Or its text").fill("{}");
   await page.getByRole("button", { name: "List" }).click();
   await page.getByRole("heading", { name: "Log in" }).waitFor();
+});
+
+// jsonPath finds the names that a definition of the API has, which no file of another program and no form has.
+const jsonPath = /\b(auth\.|tls\.|endpoint\b|baseContentPath|auth\.tls\.ca)/;
+
+test("results are in the words of the file's program", async (t) => {
+  const registry = new URL(await serve(t, (_, response) => response.end()));
+  const page = await as(t, "member");
+  await page.goto("/console/scan");
+  const text = page.getByLabel("Or its text");
+  const check = async (file) => {
+    await text.fill(file);
+    await page.getByRole("button", { name: "List" }).click();
+    await page.getByRole("heading", { name: "1 definition found" }).waitFor();
+    if (!(await text.inputValue())) await text.fill(file);
+    await page.getByRole("button", { name: "Check the chosen" }).click();
+    await page.getByRole("row").getByText("not valid").waitFor();
+    return page.getByRole("row").nth(1).innerText();
+  };
+  const flux = await check(`apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: flux-system}
+spec: {type: oci, url: "oci://${registry.host}/charts"}
+`);
+  assert.match(flux, /insecure/);
+  assert.doesNotMatch(flux, jsonPath);
+});
+
+test("problems of a definition name its fields as the file or the form does", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/scan");
+  const problems = async (file) => {
+    await page.getByLabel("Or its text").fill(file);
+    await page.getByRole("button", { name: "List" }).click();
+    await page.getByRole("row").getByText("not valid").waitFor();
+    return page.getByRole("row").nth(1).innerText();
+  };
+  const auth = Buffer.from("ada:hunter2\n").toString("base64");
+  const docker = await problems(JSON.stringify({ auths: { "registry.example.com": { auth } } }));
+  assert.match(docker, /the password.*trailing newline/s);
+  assert.doesNotMatch(docker, jsonPath);
+  const own = await problems(JSON.stringify({ endpoint: "https://registry.example.com", auth: { type: "basic", username: "ada", password: "hunter2\n" } }));
+  assert.match(own, /Password .*trailing newline/s);
+  assert.doesNotMatch(own, jsonPath);
 });

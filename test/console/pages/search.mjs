@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, fillIn, open, service } from "../harness.mjs";
 
 const path = "/console/search";
 
@@ -76,4 +76,38 @@ test("shortcuts lead to the search, and do nothing while somebody types", async 
   await page.keyboard.press("/");
   await page.getByLabel("Name contains").press("Control+k");
   assert.ok(page.url().endsWith("/console/registries"));
+});
+
+test("single keys can be turned off, which the browser remembers, and Ctrl K stays", async (t) => {
+  const page = await open(t);
+  await page.goto("/console/login");
+  await fillIn(page, service.member);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Shortcuts" });
+  await dialog.getByRole("checkbox").uncheck();
+  await assertAccessible(page);
+  await page.keyboard.press("Escape");
+  for (let visit = 0; visit < 2; visit++) {
+    await page.keyboard.press("?");
+    await page.keyboard.press("/");
+    assert.ok(await dialog.isHidden());
+    assert.ok(page.url().endsWith("/console/"));
+    await page.reload();
+  }
+  await page.keyboard.press("Control+k");
+  await page.getByRole("heading", { name: "Search", exact: true }).waitFor();
+  const setting = page.locator("main").getByRole("checkbox", { name: "as shortcuts" });
+  assert.ok(!(await setting.isChecked()));
+  await assertAccessible(page);
+  await setting.check();
+  await page.goto("/console/");
+  await page.keyboard.press("/");
+  await page.getByRole("heading", { name: "Search", exact: true }).waitFor();
+});
+
+test("the setting of shortcuts is not shown where nothing could use it, JavaScript off", async (t) => {
+  const page = await as(t, "member", { javaScriptEnabled: false });
+  await page.goto("/console/search");
+  assert.ok(await page.locator("main [data-single-keys]").isHidden());
 });
