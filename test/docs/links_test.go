@@ -136,6 +136,22 @@ func anchorsOf(page string) (anchors []string) {
 	return anchors
 }
 
+// Each rule of docs/oauth-security.md has a test, or a reason why it does not apply.
+func TestRulesOfLoginsHaveTests(t *testing.T) {
+	rules := 0
+	for line := range strings.Lines(pageText(t, "docs/oauth-security.md")) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasSuffix(line, "| tests |\n") {
+			continue
+		}
+		if rules++; !strings.Contains(line, "`Test") && !strings.Contains(line, "does not apply") {
+			t.Errorf("no test and no reason: %s", line)
+		}
+	}
+	if rules < 60 {
+		t.Errorf("the page has %d rules", rules)
+	}
+}
+
 // A page that says which test holds a rule names one that exists.
 func TestNamedTestsExist(t *testing.T) {
 	var code strings.Builder

@@ -52,7 +52,7 @@ func (p Commands) Project() *cobra.Command {
 func notTheLast(c *manage.Call, project *api.ListedProject) error {
 	names, err := manage.ProjectNames(c)
 	if err == nil && len(names) == 1 {
-		err = fmt.Errorf("%s is the only project of the organization, and alert channels need one; create another one first",
+		err = fmt.Errorf("%s is the only project that you see, and alert channels need one; create another one first",
 			output.Shown(project.Metadata.Name))
 	}
 	return err

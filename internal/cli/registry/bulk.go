@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,6 +143,12 @@ func named(c *manage.Call, names []string) (*api.RegistryBulk, error) {
 	return sent, nil
 }
 
+// lacksCredentials reports whether a request was refused because the registry has no credentials that others could have too.
+func lacksCredentials(err error) bool {
+	refused, ok := errors.AsType[*api.Error](err)
+	return ok && slices.ContainsFunc(refused.Fields(), func(f regcheck.Problem) bool { return f.Field == "sameCredentialsAs" })
+}
+
 func (p Commands) registryCredentials() *cobra.Command {
 	var f registryChange
 	dryRun := false
@@ -151,22 +158,22 @@ func (p Commands) registryCredentials() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
-			if err != nil {
-				return err
-			}
-			if stored.Spec.Auth.Type == string(regcheck.NoAuth) {
+			sent := api.RegistryBulk{SameCredentialsAs: found.Metadata.UID}
+			names, err := matched(c, sent, "credentials")
+			if lacksCredentials(err) {
 				return command.AsUsage(fmt.Errorf("%s has no credentials; add some with: regwarden registry update %s",
 					output.Shown(args[0]), command.ShellQuote(args[0])))
 			}
-			sent := api.RegistryBulk{SameCredentialsAs: found.Metadata.UID}
-			names, err := matched(c, sent, "credentials")
 			if err != nil {
 				return err
 			}
 			c.Changed("%s with these credentials: %s", counted(len(names)), list(names))
 			if dryRun {
 				return nil
+			}
+			stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
+			if err != nil {
+				return err
 			}
 			changed := requestOf(stored)
 			if err := f.change(c, &changed); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -48,14 +50,17 @@ func (s *SSO) BackChannelLogout(ctx context.Context, origin audit.Origin, orgUID
 	return s.endNamed(ctx, origin, stored, sent)
 }
 
-// isLogout reports whether the claims are those of a logout token of a provider. It has no nonce, so that no ID token is one, and the other
-// way round.
+// logoutKinds are the types of logout tokens: that of the standard, and what older providers send.
+var logoutKinds = []string{"logout+jwt", "application/logout+jwt", "jwt", ""}
+
+// isLogout reports whether a token is a logout token of a provider by its type and claims. It has no nonce, so that no ID token is one, and
+// the other way round.
 func (s *SSO) isLogout(p identities.Provider, sent presented) bool {
 	events, _ := sent.claims["events"].(map[string]any)
 	_, event := events[logoutEvent].(map[string]any)
 	_, nonce := sent.claims["nonce"]
 	_, issued := sent.claims["iat"].(float64)
-	return event && !nonce && issued && sent.id != "" && (sent.subject != "" || sid(sent) != "") && sent.issuer == p.Issuer &&
+	return slices.Contains(logoutKinds, strings.ToLower(sent.kind)) && event && !nonce && issued && sent.id != "" && (sent.subject != "" || sid(sent) != "") && sent.issuer == p.Issuer &&
 		sent.valid(s.service.config.Now())
 }
 

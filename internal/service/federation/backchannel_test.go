@@ -2,8 +2,11 @@ package federation
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -28,6 +31,18 @@ func TestBackChannelLogout(t *testing.T) {
 		}
 		return secret.String(p.sign(claims))
 	}
+	typed := func(kind string) secret.String {
+		former := p.sign
+		p.sign = func(claims map[string]any) string {
+			payload, err := json.Marshal(claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return signHeaded(t, keys()[other], jose.RS256, "key-1", payload, map[jose.HeaderKey]any{jose.HeaderType: kind})
+		}
+		defer func() { p.sign = former }()
+		return token(nil)
+	}
 	signed := token(nil).Reveal()
 	for name, refused := range map[string]secret.String{
 		"none": "", "not a token": "x", "another signature": secret.String(signed[:len(signed)-8] + "AAAAAAAA"),
@@ -38,12 +53,22 @@ func TestBackChannelLogout(t *testing.T) {
 		"a nonce":                  token(map[string]any{"nonce": "n"}), "no time": token(map[string]any{"iat": nil}),
 		"the future": token(map[string]any{"iat": p.at.Add(time.Hour).Unix()}), "no end": token(map[string]any{"exp": nil}),
 		"the past": token(map[string]any{"exp": p.at.Add(-time.Hour).Unix()}), "no id": token(map[string]any{"jti": nil}),
-		"no person": token(map[string]any{"sub": nil, "sid": nil}),
+		"no person":       token(map[string]any{"sub": nil, "sid": nil}),
+		"an access token": typed("at+jwt"), "a proof": typed("dpop+jwt"),
 	} {
 		err := p.sso.BackChannelLogout(t.Context(), audit.Origin{Address: name}, p.org.UID, refused)
 		if fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	for _, kind := range []string{"JWT", "logout+jwt", "application/logout+jwt"} {
+		named := typed(kind)
+		if err := p.sso.BackChannelLogout(t.Context(), origin, p.org.UID, named); err != nil {
+			t.Errorf("of the type %s: %v", kind, err)
+		}
+	}
+	if done, err = p.login(t, nil); err != nil {
+		t.Fatal(err)
 	}
 	for name, of := range map[string]map[string]any{"another person": {"sub": "eve-1", "sid": nil},
 		"another session":       {"sid": "session-2"},

@@ -42,6 +42,7 @@ type presented struct {
 	issuer  string
 	subject string
 	kid     string
+	kind    string // header typ; empty if it is not given
 	id      string // empty if the issuer gives none
 	expires time.Time
 	claims  map[string]any
@@ -68,6 +69,7 @@ func parseClaims(token secret.String) (p presented, err error) {
 		return p, errMalformed
 	}
 	p.kid = signed.Signatures[0].Header.KeyID
+	p.kind, _ = signed.Signatures[0].Header.ExtraHeaders[jose.HeaderType].(string)
 	if err := json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &p.claims); err != nil {
 		return p, errMalformed
 	}

@@ -358,7 +358,7 @@ func TestHeadersOfPages(t *testing.T) {
 	for target, status := range map[string]int{pathLogin: 303, pathOverview: 200, "/console/nothing": 404, views.PathStatic + "x/y": 404} {
 		got := w.send("GET", target, "", "Cookie", cookie)
 		if got.Code != status || got.Header().Get("Content-Security-Policy") != policy ||
-			got.Header().Get("Referrer-Policy") != "same-origin" ||
+			got.Header().Get("Referrer-Policy") != "same-origin" || got.Header().Get("Cross-Origin-Opener-Policy") != "same-origin" ||
 			strings.Contains(got.Header().Get("Cache-Control"), "public") {
 			t.Errorf("%s: %d %v", target, got.Code, got.Header())
 		}

@@ -3,6 +3,8 @@ package views
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,23 @@ func TestStageBars(t *testing.T) {
 	} {
 		if bars[i] != want {
 			t.Errorf("%+v, want %+v", bars[i], want)
+		}
+	}
+}
+
+// Scripts neither send messages to other windows nor receive any, and use no window that opened theirs (RFC 9700 section 4.17).
+func TestScriptsSendNoMessages(t *testing.T) {
+	scripts, err := fs.Glob(staticFiles, "static/*.js")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, name := range scripts {
+		text, err := staticFiles.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(`postMessage|onmessage|"message"|\bopener\b|window\.open`).Find(text); found != nil {
+			t.Errorf("%s has %s", name, found)
 		}
 	}
 }
