@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// A login with a role in one project of two does by commands what the role may do there, and neither shows nor changes anything of the other
-// project, or what is in none.
+// A login with a role in one project of two does by commands what the role may do there, and neither shows nor changes anything of the
+// other project, or what is in none.
 func TestMatrixOfCommandsInProjects(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})

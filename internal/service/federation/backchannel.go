@@ -60,7 +60,10 @@ func (s *SSO) isLogout(p identities.Provider, sent presented) bool {
 	_, event := events[logoutEvent].(map[string]any)
 	_, nonce := sent.claims["nonce"]
 	_, issued := sent.claims["iat"].(float64)
-	return slices.Contains(logoutKinds, strings.ToLower(sent.kind)) && event && !nonce && issued && sent.id != "" && (sent.subject != "" || sid(sent) != "") && sent.issuer == p.Issuer &&
+	if !slices.Contains(logoutKinds, strings.ToLower(sent.kind)) {
+		return false
+	}
+	return event && !nonce && issued && sent.id != "" && (sent.subject != "" || sid(sent) != "") && sent.issuer == p.Issuer &&
 		sent.valid(s.service.config.Now())
 }
 
