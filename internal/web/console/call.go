@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
@@ -28,9 +29,22 @@ type call struct {
 	http.ResponseWriter
 	console   *Console
 	origin    audit.Origin
-	principal auth.Principal // the zero value without a session
-	err       error          // that the response shows
-	begun     bool           // the status is sent
+	principal auth.Principal           // the zero value without a session
+	counts    *registries.HealthCounts // of the organization, when they are read
+	err       error                    // that the response shows
+	begun     bool                     // the status is sent
+}
+
+// countHealth counts the registries that the caller may read, once for the page and what is around it.
+func (c *call) countHealth() (registries.HealthCounts, error) {
+	if c.counts == nil {
+		counts, err := c.console.Registries.CountHealth(c.Context(), c.principal, "")
+		if err != nil {
+			return counts, err
+		}
+		c.counts = &counts
+	}
+	return *c.counts, nil
 }
 
 // callOf returns the call that ServePage passed on as the writer, with the request of the route.
@@ -107,7 +121,7 @@ func (c *call) failed(err error) *fault.Error {
 
 func (c *call) showStatus(status int, name, title string, data any) error {
 	var page bytes.Buffer // so that a template that fails still becomes an error
-	if err := c.console.views.Execute(&page, name, c.layout(title, data)); err != nil {
+	if err := c.console.views.Execute(&page, name, c.layoutOf(status, title, data)); err != nil {
 		return fmt.Errorf("show a page: %w", err)
 	}
 	if n := int64(page.Len()); n > smallPage && c.console.Reserve != nil {

@@ -2,8 +2,10 @@ package console
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
@@ -25,6 +27,17 @@ func (c *call) layout(title string, data any) views.Layout {
 		if r.permission == "" || c.principal.CanAnywhere(r.permission) {
 			target := strings.TrimSuffix(r.path, "{$}")
 			v.Nav = append(v.Nav, views.NavEntry{Label: r.label, Path: target, Icon: r.icon, Current: isWithin(c.URL.Path, target)})
+		}
+	}
+	return v
+}
+
+// layoutOf is layout with the number of failing registries, except around the error of a store that may not respond.
+func (c *call) layoutOf(status int, title string, data any) views.Layout {
+	v := c.layout(title, data)
+	if status < http.StatusInternalServerError && c.principal.CanAnywhere(access.ReadRegistries) {
+		if counts, err := c.countHealth(); err == nil { // else the page itself may still be shown
+			v.Failing = int(counts.Failing)
 		}
 	}
 	return v

@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/service/access"
@@ -11,68 +10,26 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/web/console/changelog"
+	"github.com/regwarden/regwarden/internal/web/console/overviewpage"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
 const (
-	maxListed = 20  // rows of a list of the overview
-	maxRead   = 500 // registries that are read to group or sort them
+	maxFailing = 15  // rows of the list of what fails, and
+	maxListed  = 5   // of the others: together two screens
+	maxRead    = 500 // registries that are read to group or sort them
 
 	soon = 30 * 24 * time.Hour // as for the alerts of certificates
 )
 
 type overviewPage struct {
 	Counts   registries.HealthCounts
-	Failing  shortList[failures] // the newest failure first
+	Failing  shortList[overviewpage.Outage] // the newest failure first
 	Expiring shortList[registries.Summary]
 	Soon     int                    // how many registries have something that expires soon
 	Keys     shortList[auth.APIKey] // that expire soon, the first to expire first
 	Changes  []changelog.Change
 	Empty    views.Empty // shown without a registry
-}
-
-// failures are registries of one host that fail for one reason, as in an outage.
-type failures struct {
-	Host       string
-	State      store.HealthResult // of the newest failure
-	Since      time.Time          // of the oldest one
-	Registries []registries.Summary
-}
-
-// Named returns the registries that the page names.
-func (f failures) Named() []registries.Summary {
-	return f.Registries[:min(len(f.Registries), maxListed)]
-}
-
-// Others returns how many registries the page does not name.
-func (f failures) Others() int { return len(f.Registries) - len(f.Named()) }
-
-// groupFailures groups failing registries by cause and host, in the order of their first ones.
-func groupFailures(failing []registries.Summary) (groups []failures) {
-	type cause struct{ code, reason, host string }
-	at := map[cause]int{}
-	for _, r := range failing {
-		state := r.Health.State
-		key := cause{state.Code, state.Reason, hostOf(r.Endpoint)}
-		i, known := at[key]
-		if !known {
-			i, groups = len(groups), append(groups, failures{Host: key.host, State: state})
-			at[key] = i
-		}
-		group := &groups[i]
-		group.Registries, group.Since = append(group.Registries, r), r.Health.Since
-	}
-	return groups
-}
-
-// hostOf returns host and port of an endpoint.
-func hostOf(endpoint string) string {
-	_, rest, found := strings.Cut(endpoint, "://")
-	if !found {
-		rest = endpoint
-	}
-	host, _, _ := strings.Cut(rest, "/")
-	return host
 }
 
 // firstExpiry returns when the first of certificate and credentials expires that does soon. It is zero if that is not known.
@@ -95,9 +52,9 @@ type shortList[T any] struct {
 	More  bool // there are others
 }
 
-// shorten returns a short list of up to maxListed + 1 items.
-func shorten[T any](items []T) shortList[T] {
-	return shortList[T]{items[:min(len(items), maxListed)], len(items) > maxListed}
+// shorten returns the first n items.
+func shorten[T any](items []T, n int) shortList[T] {
+	return shortList[T]{items[:min(len(items), n)], len(items) > n}
 }
 
 // overviewHandlers has the first page.
@@ -119,16 +76,18 @@ func (h overviewHandlers) overview(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	page.Keys = shorten(keys)
-	if page.Changes, err = h.changes.Recent(c.Context(), c.principal, ""); err != nil {
+	page.Keys = shorten(keys, maxListed)
+	page.Changes, err = h.changes.Recent(c.Context(), c.principal, "")
+	if err != nil {
 		return err
 	}
+	page.Changes = page.Changes[:min(len(page.Changes), maxListed)]
 	return c.show("overview.html", "Overview", page)
 }
 
 // readHealth counts the registries of the organization, and lists those that need attention.
 func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
-	if page.Counts, err = h.registries.CountHealth(c.Context(), c.principal, ""); err != nil {
+	if page.Counts, err = c.countHealth(); err != nil {
 		return err
 	}
 	failing, err := h.registries.Search(c.Context(), c.principal, "", registries.Query{Health: registries.Failing,
@@ -140,6 +99,7 @@ func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
 	slices.SortStableFunc(expiring, func(a, b registries.Summary) int {
 		return firstExpiry(a.Health.State).Compare(firstExpiry(b.Health.State))
 	})
-	page.Failing, page.Expiring, page.Soon = shorten(groupFailures(failing.Items)), shorten(expiring), len(expiring)
+	page.Failing = shorten(overviewpage.Outages(failing.Items), maxFailing)
+	page.Expiring, page.Soon = shorten(expiring, maxListed), len(expiring)
 	return err
 }

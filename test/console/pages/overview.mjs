@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count } from "../harness.mjs";
+import { accessible, api, as, assertAccessible, count, serve, service } from "../harness.mjs";
+import { authenticate } from "../account.mjs";
+
+const outage = (page, name) => page.getByRole("region", { name: "Failing registries" }).locator("li").filter({ has: page.locator("summary", { hasText: name }) });
 
 for (const role of ["admin", "member"]) {
-  accessible("the overview", role, "/console/");
+  accessible("the overview", role, "/console/", (page) => page.locator(".outages summary").first().click());
 
   test(`the overview shows ${role} which registries fail`, async (t) => {
     const page = await as(t, role);
@@ -12,9 +15,14 @@ for (const role of ["admin", "member"]) {
       const n = await page.getByRole("term").filter({ hasText: label }).locator("+ dd").textContent();
       assert.ok(/^\d+$/.test(n) && Number(n) >= least, `${label}: ${n}`);
     }
-    const row = page.getByRole("region", { name: "Failing registries" }).getByRole("row", { name: "wrong-password" });
-    assert.match(await row.textContent(), /rejected the credentials.*Correct the username/s);
-    const since = row.getByRole("time");
+    const row = outage(page, "wrong-password");
+    const line = await row.locator("summary").textContent();
+    assert.match(line, /The credentials were rejected\.wrong-password at 127\.0\.0\.1:\d+Authentication/);
+    assert.equal(await row.getByText("Correct the username").isVisible(), false);
+    await row.locator("summary").press("Enter");
+    await row.getByText("Correct the username").waitFor();
+    assert.ok(await row.getByRole("link", { name: "wrong-password" }).isVisible());
+    const since = row.locator("summary").getByRole("time");
     assert.match(await since.textContent(), /^(just now|\d+ minutes? ago)$/);
     assert.match(await since.getAttribute("title"), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
   });
@@ -87,9 +95,67 @@ test("on a phone no cause is cut off, and no label is broken within a word", asy
   for (const width of [320, 390]) {
     await page.setViewportSize({ width, height: 640 });
     await page.goto("/console/");
-    const list = page.getByRole("region", { name: "Failing registries" });
-    assert.ok(await list.evaluate((region) => region.scrollWidth <= region.clientWidth), `causes are cut off at ${width} px`);
+    for (const part of await page.locator(".outages, .outages summary > span").all()) {
+      assert.ok(await part.evaluate((part) => part.scrollWidth <= part.clientWidth + 1), `${await part.textContent()} is cut off at ${width} px`);
+    }
     const lines = await page.locator(".counts dt").evaluateAll((labels) => labels.map((label) => [label.textContent, label.clientHeight]));
     for (const [label, height] of lines) assert.ok(height < 26 * label.split(" ").length, `${label} is ${height} px high at ${width} px`);
   }
+});
+
+// store stores registries that reject the password, each at an address of its own, until the test ends.
+async function store(t, number) {
+  const headers = { Authorization: await authenticate(service.admin) };
+  const request = await api;
+  const never = "0001-01-01T00:00:00.000Z";
+  const uids = [];
+  t.after(() => Promise.all(uids.map((uid) => request.delete(`/v1/registries/oci/${uid}/basic`, { headers }))));
+  for (let n = 0; n < number; n++) {
+    const endpoint = await serve(t, (_, response) => response.writeHead(401, { "WWW-Authenticate": 'Basic realm="r"' }).end());
+    const data = {
+      metadata: { name: `outage-${n}`, creationTimestamp: never, deletionTimestamp: never, lastModifiedTimestamp: never },
+      spec: { endpoint, providerType: "helm", containsSpectroManifest: false, isSyncSupported: false, auth: { type: "basic", username: "ada", password: "ada password", tls: { enabled: false, insecureSkipVerify: false } } },
+    };
+    const created = await request.post("/v1/registries/oci/basic", { headers, data });
+    assert.equal(created.status(), 201, await created.text());
+    uids.push((await created.json()).uid);
+  }
+  return { remove: (n) => request.delete(`/v1/registries/oci/${uids.splice(n, 1)[0]}/basic`, { headers }) };
+}
+
+const failing = async (page) => Number(await page.getByRole("term").filter({ hasText: "Failing" }).locator("+ dd").textContent());
+
+test("an overview of 34 outages has a line for each, fits two screens, and follows what changes", async (t) => {
+  const { remove } = await store(t, 34);
+  const page = await as(t, "admin", { timezoneId: "Asia/Tokyo" }); // a context whose clock is that of this test
+  await page.clock.install();
+  for (let fails = 0; fails < 34; fails = await failing(page)) {
+    await page.goto("/console/");
+    await new Promise((resume) => setTimeout(resume, 300));
+  }
+  const heights = await page.locator(".outages > li").evaluateAll((lines) => lines.map((line) => line.clientHeight));
+  assert.equal(heights.length, 15);
+  assert.ok(heights.every((height) => height < 40), `lines are ${heights} px high`);
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight);
+  assert.ok(whole <= 2 * 800, `the page is ${whole} px high`);
+
+  const before = await failing(page);
+  assert.match(await page.title(), new RegExp(`^\\(${before}\\) Overview`));
+  assert.ok(await page.getByRole("link", { name: `${before} registries failing` }).isVisible());
+  const row = page.locator(".outages > li").nth(1);
+  const id = await row.locator("details").getAttribute("id");
+  await row.locator("summary").press("Enter");
+  await remove(0);
+  await page.clock.fastForward("00:31");
+  await page.getByRole("link", { name: `${before - 1} registries failing` }).waitFor();
+  assert.equal(await page.title(), `(${before - 1}) Overview · regwarden`);
+  assert.equal(await failing(page), before - 1);
+  assert.equal(await page.evaluate(() => document.activeElement.parentElement.id), id);
+  assert.ok(await page.locator(`#${id}[open]`).isVisible());
+
+  await page.clock.fastForward("16:00"); // requests would extend the session
+  await page.getByText("Not updated while the page is not used.").waitFor();
+  await remove(0);
+  await page.mouse.move(600, 300);
+  await page.getByRole("link", { name: `${before - 2} registries failing` }).waitFor();
 });

@@ -112,6 +112,7 @@ type Layout struct {
 	Notice    string
 	Theme     string // "" for that of the system
 	Here      string // the address of the page, for forms that lead back to it
+	Failing   int    // how many registries fail
 	Data      any
 }
 

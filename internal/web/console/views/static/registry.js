@@ -1,3 +1,5 @@
+import { load } from "./load.js";
+
 // Shows the result of a check that has not ended yet when it is there. The page is requested at growing intervals, for two minutes at most.
 const pauses = [1, 1, 1, 2, 2, 3, 5, 5, 10, 10, 20, 30, 30]; // seconds
 
@@ -19,17 +21,6 @@ function hint(following) {
   for (const [name, hidden] of [["data-follow", !following], ["data-reload", following]]) {
     live.querySelector(`[${name}]`)?.toggleAttribute("hidden", hidden);
   }
-}
-
-function load() {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    request.open("GET", location.href);
-    request.responseType = "document"; // no script of it runs
-    request.onload = () => resolve(request.response);
-    request.onerror = () => resolve(undefined); // the next request may succeed
-    request.send();
-  });
 }
 
 function show(now) {
