@@ -279,6 +279,7 @@ var groupRows = []scimRow{
 		[]string{`"totalResults":1`}},
 	{"entra: no member", "GET", filtered(scimGroups, `id eq "{id}" and members eq "x"`), "", 200, []string{`"totalResults":0`}},
 	{"entra: another case", "GET", filtered(scimGroups, `displayName eq "ops"`), "", 200, []string{`"totalResults":0`}},
+	{"a space at the end", "GET", filtered(scimGroups, `displayName eq "Ops "`), "", 200, []string{`"totalResults":0`}},
 	{"entra: remove", "PATCH", scimGroups + "/{id}", patchOp + `{"op":"Remove","path":"members","value":[{"$ref":null,` +
 		`"value":"{a}"}]}]}`, 204,
 		nil},

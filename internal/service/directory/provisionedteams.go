@@ -65,7 +65,7 @@ func teamsBy(ctx context.Context, tx *store.Tx, orgUID string, by Lookup) (list 
 	case by.UID != nil:
 		one, err = tx.SCIM.Team(ctx, orgUID, *by.UID)
 	case by.Name != nil:
-		one, err = tx.SCIM.TeamByName(ctx, orgUID, teams.Name(*by.Name))
+		one, err = tx.SCIM.TeamByName(ctx, orgUID, teams.OfGroup(*by.Name))
 	case by.ExternalID != nil:
 		one, err = tx.SCIM.TeamByExternalID(ctx, orgUID, *by.ExternalID)
 	default:

@@ -380,3 +380,6 @@ func visibleTeam(t teams.Team) Team {
 
 // TeamName returns the form of a team's name in which it is stored and compared.
 func TeamName(text string) string { return teams.Name(text) }
+
+// TeamOfGroup returns the name of the team of a group of an identity provider, "" if it can have none.
+func TeamOfGroup(group string) string { return teams.OfGroup(group) }

@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
+	"github.com/regwarden/regwarden/internal/storage/trusts"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -275,6 +276,25 @@ func TestEnvironmentsOfGitHub(t *testing.T) {
 	}
 	if _, err := w.exchange(t, token("production")); err != nil {
 		t.Errorf("the environment of the rule: %v", err)
+	}
+}
+
+// TestVerificationsAreLimited has a token without key ID, and rules with many keys. An organization chooses both, and a verification with a
+// long key takes 2 ms.
+func TestVerificationsAreLimited(t *testing.T) {
+	w := mustWorld(t)
+	token, err := parse(secret.String(signWith(t, keys()["new"], jose.RS256, "", githubClaims())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := trusts.Rule{Issuer: github, Audience: audience, Keys: manyKeys(t, maxKeys)}
+	for range 3 {
+		if reason, err := w.check(t.Context(), rule, token); reason != reasonSignature || err != nil {
+			t.Errorf("%q, %v", reason, err)
+		}
+	}
+	if n := *token.verified; n < maxVerified || n > maxVerified+3 {
+		t.Errorf("%d keys were tried, want %d", n, maxVerified)
 	}
 }
 

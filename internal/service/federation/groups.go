@@ -33,11 +33,11 @@ func groupsOf(s identities.Settings, claims map[string]any) (groups []string, kn
 	}
 	switch claim := claims[name].(type) {
 	case string:
-		groups = []string{teams.Name(claim)}
+		groups = []string{teams.OfGroup(claim)}
 	case []any:
 		for _, value := range claim {
 			if group, ok := value.(string); ok {
-				groups = append(groups, teams.Name(group))
+				groups = append(groups, teams.OfGroup(group))
 			}
 		}
 	}

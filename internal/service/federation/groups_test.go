@@ -41,7 +41,7 @@ func TestGroupsAreTeams(t *testing.T) {
 	p := mustProvider(t, func(p *directory.Provider) {
 		p.Claims = map[string]string{identities.ClaimGroups: "memberOf"}
 	})
-	for _, name := range []string{"Ops", "caf\u00e9", "Admins"} {
+	for _, name := range []string{"Ops", "caf\u00e9", "Admins", "Kube"} {
 		p.mustTeam(t, name, "viewer")
 	}
 	many := []any{}
@@ -58,6 +58,8 @@ func TestGroupsAreTeams(t *testing.T) {
 		{"a text", "Ops", []string{"Ops"}},
 		{"other case", []any{"ops", "ADMINS"}, nil},
 		{"other Unicode form", []any{"cafe\u0301"}, []string{"caf\u00e9"}},
+		{"spaces at the ends", []any{" Ops", "Ops ", "\u00a0Ops"}, nil},
+		{"another form of one letter", []any{"\u212aube"}, nil}, // the Kelvin sign
 		{"compatible characters", []any{"\uff2fps", "Op\u017f"}, nil},
 		{"invisible characters", []any{"O\u200bps", "Ops\x00"}, nil},
 		{"path of Keycloak", []any{"/Ops"}, nil},

@@ -166,3 +166,12 @@ func (tx Teams) Granted(ctx context.Context, orgUID, userUID string) ([]Roles, e
 
 // Name returns the form of a name in which it is stored and compared: trimmed and in the normal form NFC. Its case counts.
 func Name(text string) string { return norm.NFC.String(strings.TrimSpace(text)) }
+
+// OfGroup returns the name of the team of a group of an identity provider, "" if it can have none. Both usual forms of Unicode are one
+// name. A group with a space at an end, or with another form of a letter such as the Kelvin sign, is another group than the one without.
+func OfGroup(group string) string {
+	if name := Name(group); group == name || group == norm.NFD.String(name) {
+		return name
+	}
+	return ""
+}

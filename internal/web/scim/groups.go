@@ -67,7 +67,7 @@ func groupHas(t directory.ProvisionedTeam, is term) bool {
 	case "externalid":
 		return is.value == t.ExternalID
 	case "displayname":
-		return directory.TeamName(is.value) == t.Name
+		return directory.TeamOfGroup(is.value) == t.Name
 	case "members":
 		return slices.ContainsFunc(t.Members, func(m directory.TeamMember) bool { return m.UserUID == is.value })
 	}
