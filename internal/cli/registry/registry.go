@@ -53,7 +53,7 @@ func (p Commands) Registry() *cobra.Command {
 // Values of --health and --sort.
 var (
 	healthStates  = []string{api.HealthHealthy, api.HealthFailing, api.HealthUnknown}
-	registryOrder = []string{"name", "health", "since", "expiry"}
+	registryOrder = []string{"name", "health", "since", "expiry", "-name", "-health", "-since", "-expiry"}
 )
 
 func (p Commands) registryList() *cobra.Command {
@@ -70,7 +70,8 @@ func (p Commands) registryList() *cobra.Command {
 	flags.BoolVarP(&watched, "watch", "w", false, "print the list again when it changes, until Ctrl-C")
 	filterFlags(cmd, &filter)
 	flags.StringVar(&filter.Sort, "sort", "",
-		"order: name, health (failing first), since (newest change first) or expiry (first to expire first) (default: name)")
+		"order: name, health (failing first), since (newest change first) or expiry (soonest first); -name and so on "+
+			"for the opposite (default: name)")
 	completeWith(cmd, "sort", registryOrder)
 	return cmd
 }

@@ -54,7 +54,7 @@ type Query struct {
 	Health Health
 	Expiry Expiry
 	Label  string // KEY=VALUE, or KEY alone for every value
-	Sort   Sort   // by name if it is empty
+	Sort   Sort   // by name if it is empty; "-" before a word turns the order around
 }
 
 // Problems returns all problems of a query.
@@ -65,7 +65,8 @@ func (q Query) Problems() (problems []fault.Field) {
 	}{
 		{len(q.Name) > maxNameBytes, "name", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 		{q.Health != "" && !slices.Contains(healthStates, q.Health), "health", "must be one of healthy, failing, unknown"},
-		{q.Sort != "" && !slices.Contains(sorts, q.Sort), "sort", "must be one of name, health, since, expiry"},
+		{q.Sort != "" && !slices.Contains(sorts, q.Sort) && !slices.Contains(sorts, q.Sort.Opposite()), "sort",
+			"must be one of name, health, since, expiry, or one of them after a hyphen"},
 		{q.Expiry != "" && q.Expiry != ExpiresSoon, "expiry", "must be soon"},
 		{len(q.Label) > maxNameBytes, "label", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 	} {

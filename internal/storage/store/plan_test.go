@@ -49,6 +49,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 
 		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg,
 		"SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth,
+		"LastNamesFirst": sqlLastNamesFirst, "SearchLastFirst": sqlSearchLastFirst,
 		"CountHealth":     sqlCountHealth,
 		"ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"Usage": sqlUsage, "SameRegistry": sqlSameRegistry, "SameRegistrySecrets": sqlSameRegistrySecrets,
@@ -108,7 +109,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 			t.Errorf("%s: not by a range of names: %s", name, plan)
 		}
 	}
-	for name, query := range map[string]string{"SearchByHealth": sqlSearchByHealth, "CountSearchByHealth": sqlCountSearchByHealth} {
+	for name, query := range map[string]string{"SearchByHealth": sqlSearchByHealth, "HealthLastFirst": sqlHealthLastFirst,
+		"CountSearchByHealth": sqlCountSearchByHealth} {
 		plan := strings.Join(planOf(t, db, query), "\n")
 		if !strings.Contains(plan, "SEARCH w USING INDEX registry_watch_health (org_uid=? AND valid>? AND valid<?)\nSEARCH r USING INDEX") {
 			t.Errorf("%s: not by health first: %s", name, plan)

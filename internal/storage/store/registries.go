@@ -90,8 +90,9 @@ const (
 		s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
 		w.since, NULLIF(w.code, ''), NULLIF(w.stage, ''), NULLIF(w.reason, ''), NULLIF(w.field, ''), NULLIF(w.message, ''),
 		NULLIF(w.hint, ''), w.last_at, w.next_at, w.certificate_not_after, w.credentials_not_after`
-	listedByName = selectListed + ` FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
-		LEFT JOIN registry_watch w ON w.registry_uid = r.uid WHERE r.org_uid = $1 AND r.canonical > $2`
+	fromRegistries = ` FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
+		LEFT JOIN registry_watch w ON w.registry_uid = r.uid WHERE r.org_uid = $1`
+	listedByName       = selectListed + fromRegistries + ` AND r.canonical > $2`
 	sqlRegistriesOfOrg = listedByName + ` ORDER BY r.canonical LIMIT $3`
 )
 

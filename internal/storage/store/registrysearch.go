@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -14,13 +15,29 @@ import (
 // RegistrySort is the order of a list of registries. Registries that are equal in it are listed by name.
 type RegistrySort string
 
-// Orders of a list of registries.
+// Orders of a list of registries. Each has an opposite.
 const (
 	SortByName   RegistrySort = "name"
 	SortByHealth RegistrySort = "health" // failing, unknown, healthy
-	SortBySince  RegistrySort = "since"  // the newest change of health first; unknown last
-	SortByExpiry RegistrySort = "expiry" // the first expiry of certificate or credentials first; unknown last
+	SortBySince  RegistrySort = "since"  // the newest change of health first; unknown last in both directions
+	SortByExpiry RegistrySort = "expiry" // the first expiry of certificate or credentials first; unknown last in both directions
 )
+
+const opposite = "-" // begins the opposite of an order
+
+// Opposite returns the same order in the other direction.
+func (s RegistrySort) Opposite() RegistrySort {
+	if by, is := s.split(); is {
+		return by
+	}
+	return opposite + s
+}
+
+// split returns the order without its direction, and whether it is the opposite.
+func (s RegistrySort) split() (by RegistrySort, is bool) {
+	name, is := strings.CutPrefix(string(s), opposite)
+	return RegistrySort(name), is
+}
 
 // RegistryFilter selects registries of an organization. Empty fields match all.
 type RegistryFilter struct {
@@ -46,14 +63,19 @@ const (
 	// The names are read in the order of an index, and the others are left out.
 	nameMatches          = ` AND r.canonical LIKE $4 ESCAPE '\'`
 	sqlSearchByName      = listedByName + nameMatches + ` ORDER BY r.canonical LIMIT $3`
+	lastNameFirst        = ` AND r.canonical < $2 ORDER BY r.canonical DESC LIMIT $3`
+	sqlLastNamesFirst    = selectListed + fromRegistries + lastNameFirst
+	sqlSearchLastFirst   = selectListed + fromRegistries + nameMatches + lastNameFirst
 	sqlCountSearchByName = `SELECT COUNT(*) FROM (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.canonical > $2` + nameMatches +
 		` LIMIT $3) AS counted`
 	isUndecided = `reason IN ('providerUnavailable', 'providerUnreachable')` // as HealthResult.Undecided
 	healthRank  = `CASE WHEN w.since IS NULL OR w.` + isUndecided + ` THEN 1 WHEN w.valid = 1 THEN 2 ELSE 0 END`
 	expiryKey   = `COALESCE(CASE WHEN w.credentials_not_after < w.certificate_not_after THEN w.credentials_not_after END,
 		w.certificate_not_after, w.credentials_not_after, 9223372036854775807)`
-	searchKey = `CASE CAST($12 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0)
-		WHEN 'expiry' THEN ` + expiryKey + ` ELSE 0 END`
+	searchKey = `CASE CAST($12 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN '-health' THEN -(` + healthRank + `)
+		WHEN 'since' THEN COALESCE(-w.since, 9223372036854775807) WHEN '-since' THEN COALESCE(w.since, 9223372036854775807)
+		WHEN 'expiry' THEN ` + expiryKey + ` WHEN '-expiry' THEN COALESCE(-NULLIF(` + expiryKey + `, 9223372036854775807),
+		9223372036854775807) ELSE 0 END`
 	// CROSS JOIN makes SQLite read the rows of that health first. They are sorted for each page.
 	withHealth = ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
 		WHERE w.org_uid = $1 AND w.valid BETWEEN $5 AND $6 AND ` + healthRank +
@@ -65,6 +87,7 @@ const (
 		AND (CAST($11 AS TEXT) = '' OR $11 LIKE '% ' || r.project_uid || ' %')`
 	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($13 AS BIGINT), $2) ORDER BY ` +
 		searchKey + `, r.canonical LIMIT $3`
+	sqlHealthLastFirst     = selectListed + withHealth + lastNameFirst
 	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
 
 	// The condition is that of the index registry_watch_expiry, which has few rows.
@@ -88,21 +111,39 @@ var rankOf = map[HealthState]int64{Failing: 0, Unknown: 1, Healthy: 2}
 // Cursor returns the position of a registry in the list of the filter.
 func (f RegistryFilter) Cursor(r ListedRegistry) RegistryCursor {
 	at := RegistryCursor{Canonical: r.Canonical}
-	switch {
-	case f.Sort == SortByHealth:
-		at.Key = rankOf[r.Health.Word()]
-	case f.Sort == SortBySince && !r.Health.Since.IsZero():
-		at.Key = -r.Health.Since.UnixMilli()
-	case f.Sort == SortByExpiry:
-		if at.Key = math.MaxInt64; !r.Health.State.FirstExpiry().IsZero() {
-			at.Key = r.Health.State.FirstExpiry().UnixMilli()
+	switch by, is := f.Sort.split(); by {
+	case SortByHealth:
+		if at.Key = rankOf[r.Health.Word()]; is {
+			at.Key = -at.Key
 		}
+	case SortBySince:
+		at.Key = timeKey(r.Health.Since, !is)
+	case SortByExpiry:
+		at.Key = timeKey(r.Health.State.FirstExpiry(), is)
+	case SortByName:
 	}
 	return at
 }
 
+// timeKey returns the position of a time in an order. Unknown times are last.
+func timeKey(at time.Time, newestFirst bool) int64 {
+	switch {
+	case at.IsZero():
+		return math.MaxInt64
+	case newestFirst:
+		return -at.UnixMilli()
+	}
+	return at.UnixMilli()
+}
+
+// afterNames is after all names: no name has this character.
+const afterNames = "\U0010FFFF"
+
 // Search lists at most limit registries after that position.
 func (tx Registries) Search(ctx context.Context, f RegistryFilter, after RegistryCursor, limit int) ([]ListedRegistry, error) {
+	if f.Sort == SortByName.Opposite() {
+		return tx.searchLastFirst(ctx, f, cmp.Or(after.Canonical, afterNames), limit)
+	}
 	byName := f.byName() && (f.Sort == "" || f.Sort == SortByName)
 	switch {
 	case byName && f.Name == "": // PostgreSQL plans for few matches of a pattern, and would sort all
@@ -113,6 +154,17 @@ func (tx Registries) Search(ctx context.Context, f RegistryFilter, after Registr
 		after.Key = math.MinInt64
 	}
 	return rows.All(ctx, tx.db, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Canonical, limit), string(f.Sort), after.Key)...)
+}
+
+// searchLastFirst lists at most limit registries before a name, the last name first.
+func (tx Registries) searchLastFirst(ctx context.Context, f RegistryFilter, before string, limit int) ([]ListedRegistry, error) {
+	switch {
+	case !f.byName():
+		return rows.All(ctx, tx.db, scanListed, sqlHealthLastFirst, f.healthArgs(before, limit)...)
+	case f.Name == "":
+		return rows.All(ctx, tx.db, scanListed, sqlLastNamesFirst, f.OrgUID, before, limit)
+	}
+	return rows.All(ctx, tx.db, scanListed, sqlSearchLastFirst, f.OrgUID, before, limit, f.pattern())
 }
 
 // CountSearch counts the registries of Search, up to atMost.

@@ -55,23 +55,36 @@ func searched(list []store.ListedRegistry, f store.RegistryFilter) []store.Liste
 			f.ExpiresSoon && !state.CertificateExpiresSoon && !state.CredentialsExpireSoon
 	})
 	order := []store.HealthState{store.Failing, store.Unknown, store.Healthy}
+	by, opposite := strings.CutPrefix(string(f.Sort), "-")
 	slices.SortStableFunc(list, func(a, b store.ListedRegistry) int {
-		switch f.Sort {
+		compared := 0
+		switch store.RegistrySort(by) {
 		case store.SortByHealth:
-			return cmp.Compare(slices.Index(order, a.Health.Word()), slices.Index(order, b.Health.Word()))
+			compared = cmp.Compare(slices.Index(order, a.Health.Word()), slices.Index(order, b.Health.Word()))
 		case store.SortBySince:
-			return b.Health.Since.Compare(a.Health.Since)
+			return compareKnown(a.Health.Since, b.Health.Since, !opposite)
 		case store.SortByExpiry:
-			first, second := a.Health.State.FirstExpiry(), b.Health.State.FirstExpiry()
-			if first.IsZero() != second.IsZero() {
-				return cmp.Compare(second.UnixMilli(), first.UnixMilli()) // zero is before all others
-			}
-			return first.Compare(second)
-		default:
-			return 0
+			return compareKnown(a.Health.State.FirstExpiry(), b.Health.State.FirstExpiry(), opposite)
+		case store.SortByName:
+			compared = cmp.Compare(a.Canonical, b.Canonical)
 		}
+		if opposite {
+			return -compared
+		}
+		return compared
 	})
 	return list
+}
+
+// compareKnown compares times in an order in which unknown ones are last.
+func compareKnown(a, b time.Time, newestFirst bool) int {
+	switch {
+	case a.IsZero() != b.IsZero():
+		return cmp.Compare(b.UnixMilli(), a.UnixMilli()) // zero is before all others
+	case newestFirst:
+		return b.Compare(a)
+	}
+	return a.Compare(b)
 }
 
 // searches list the selected registries in pages, each once and in the order of the list.
@@ -83,7 +96,7 @@ func searches(t *testing.T, db *store.DB) {
 	for _, name := range []string{"", "har", "%", "_", `\`, "ö", "0", "none"} {
 		for _, health := range []store.HealthState{"", store.Healthy, store.Failing, store.Unknown} {
 			for _, sort := range []store.RegistrySort{"", store.SortByName, store.SortByHealth, store.SortBySince,
-				store.SortByExpiry} {
+				store.SortByExpiry, "-name", "-health", "-since", "-expiry"} {
 				f := store.RegistryFilter{OrgUID: org.UID, Name: name, Health: health, Sort: sort, ExpiresSoon: name == "0"}
 				want := searched(list, f)
 				mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {

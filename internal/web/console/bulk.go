@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/internal/web/console/words"
 )
 
@@ -93,7 +94,7 @@ func (h bulkHandlers) change(c *call) error {
 	case confirmed:
 		input.UIDs = strings.Fields(c.PostFormValue("uids"))
 	case c.PostFormValue("all") == "true":
-		query := registryQuery(c.PostFormValue)
+		query := registrylist.Query(c.PostFormValue)
 		input.Filter = &query
 	default:
 		input.UIDs = c.PostForm["uid"]
@@ -188,7 +189,7 @@ func readBulk(c *call, input *bulk.Input) (err error) {
 
 // exportRegistries is GET /console/registries.csv: all registries that the filter of the list matches, in its order.
 func (h bulkHandlers) exportRegistries(c *call) error {
-	query := registryQuery(c.query)
+	query := registrylist.Query(c.query)
 	query.Request = paging.Request{Limit: paging.MaxLimit, Uncounted: true}
 	out := csvtext.New(c)
 	for begun := false; ; begun = true {

@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/overviewpage"
+	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
@@ -66,7 +67,7 @@ type overviewHandlers struct {
 
 // overview is GET /console/. It reads only what it shows.
 func (h overviewHandlers) overview(c *call) (err error) {
-	page := overviewPage{Empty: noRegistries(c.principal)}
+	page := overviewPage{Empty: registrylist.None(c.principal)}
 	if c.principal.CanAnywhere(access.ReadRegistries) {
 		if err := h.readHealth(c, &page); err != nil {
 			return err

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count } from "../harness.mjs";
+import { accessible, as, assertAccessible, count, texts } from "../harness.mjs";
 
 // detail opens the page of a registry.
 async function detail(page, name) {
@@ -43,6 +43,20 @@ for (const role of ["admin", "member"]) {
     await page.getByRole("link", { name: "Since" }).click();
     await page.locator("th[aria-sort=descending]", { hasText: "Since" }).waitFor();
     assert.match(page.url(), /sort=since/);
+  });
+
+  test(`the list of registries, sorted both ways by ${role}`, async (t) => {
+    const page = await as(t, role, { javaScriptEnabled: role === "admin" });
+    await page.goto("/console/registries");
+    const names = page.getByRole("region", { name: "Registries" }).getByRole("rowheader").getByRole("link");
+    await page.locator("th[aria-sort=ascending]", { hasText: "Health" }).getByRole("link", { name: "Health healthy first" }).waitFor();
+    for (const [link, sort, first] of [["Registry A to Z", "ascending", 0], ["Registry Z to A", "descending", -1], ["Registry A to Z", "ascending", 0]]) {
+      await page.getByRole("link", { name: link, exact: true }).click();
+      await page.locator(`th[aria-sort=${sort}]`, { hasText: "Registry" }).waitFor();
+      const shown = await texts(names);
+      assert.equal(shown.at(first), [...shown].sort().at(0));
+    }
+    assert.equal(await count(page.locator("th[aria-sort]")), 1);
   });
 
   for (const javaScriptEnabled of [true, false]) {

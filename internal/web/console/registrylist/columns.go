@@ -1,0 +1,59 @@
+package registrylist
+
+import (
+	"github.com/regwarden/regwarden/internal/service/registries"
+)
+
+// Column is a heading of the table. One by which the table can be sorted has the address of that table.
+type Column struct {
+	Label string
+	Path  string
+	Next  string // the order of the table at Path, in words
+	Order string // the value of aria-sort; empty if the table has another order
+}
+
+// order is how a column sorts: first one way, and then the other.
+type order struct {
+	by              registries.Sort
+	words, opposite string // what is first
+	descending      bool   // the first way
+}
+
+var orders = map[string]order{
+	"Registry": {registries.SortByName, "A to Z", "Z to A", false},
+	"Health":   {registries.SortByHealth, "failing first", "healthy first", false},
+	"Since":    {registries.SortBySince, "newest first", "oldest first", true},
+	"Expires":  {registries.SortByExpiry, "soonest first", "latest first", false},
+}
+
+func columns(r Request) (list []Column) {
+	for _, label := range []string{"Registry", "Health", "Cause", "Since", "Expires", "Last check"} {
+		list = append(list, column(label, r))
+	}
+	return list
+}
+
+// column returns a heading, which leads to the opposite order if the table is sorted by it.
+func column(label string, r Request) Column {
+	o, sorts := orders[label]
+	c := Column{Label: label}
+	if !sorts {
+		return c
+	}
+	next, words := o.by, o.words
+	switch r.Sort {
+	case o.by:
+		next, words, c.Order = o.by.Opposite(), o.opposite, direction(o.descending)
+	case o.by.Opposite():
+		c.Order = direction(!o.descending)
+	}
+	c.Path, c.Next = r.Path("sort", string(next)), words
+	return c
+}
+
+func direction(descending bool) string {
+	if descending {
+		return "descending"
+	}
+	return "ascending"
+}

@@ -1,0 +1,82 @@
+// Package registrylist has the list of stored registries, without HTTP itself.
+package registrylist
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/views"
+)
+
+// Page is what the template shows.
+type Page struct {
+	Filter  []forms.Field
+	Columns []Column
+	Sort    registries.Sort
+	List    paging.Page[registries.Summary]
+	MayAdd  bool
+	Empty   views.Empty // shown without a registry
+}
+
+// Request is which part of the list is shown.
+type Request struct {
+	registries.Query
+	Path func(name, value string) string // of the list with another value in its address
+}
+
+// Query reads the filter and the order of a list.
+func Query(value func(name string) string) registries.Query {
+	return registries.Query{Name: value("name"), Health: registries.Health(value("health")), Sort: registries.Sort(value("sort")),
+		Expiry: registries.Expiry(value("expiry")), Label: value("label")}
+}
+
+// Read returns the page of a user.
+func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Request) (Page, error) {
+	counts, err := from.CountHealth(ctx, p, "")
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Sort: r.Sort, Filter: filter(r.Query, counts), MayAdd: p.CanAnywhere(access.CreateRegistries),
+		Empty: views.Empty{Text: "No registry matches.", Path: path, Action: "Show all registries"}}
+	if counts == (registries.HealthCounts{}) {
+		page.Empty = None(p)
+	}
+	r.Sort = cmp.Or(r.Sort, registries.SortByHealth)
+	page.Columns = columns(r)
+	page.List, err = from.Search(ctx, p, "", r.Query)
+	return page, err
+}
+
+const path = "/console/registries"
+
+// None is shown in an organization without registries.
+func None(p auth.Principal) views.Empty {
+	none := views.Empty{Text: "Your organization has no registries yet. Registries that you store are checked on a schedule."}
+	if p.CanAnywhere(access.CreateRegistries) {
+		none.Path, none.Action = path+"/new", "Add a registry"
+	} else {
+		none.Text += " An administrator can add one."
+	}
+	return none
+}
+
+func filter(q registries.Query, n registries.HealthCounts) []forms.Field {
+	counted := func(word string, n int64) string { return fmt.Sprintf("%s (%d)", word, n) }
+	return []forms.Field{
+		{Name: "name", Label: "Name contains", Value: q.Name, Type: "search"},
+		{Name: "health", Label: "Health", Value: string(q.Health), Type: "select", Options: forms.Options(
+			"", counted("All", n.Healthy+n.Failing+n.Unknown),
+			string(registries.Failing), counted("Failing", n.Failing),
+			string(registries.Unknown), counted("Unknown", n.Unknown),
+			string(registries.Healthy), counted("Healthy", n.Healthy))},
+		{Name: "expiry", Label: "Expiry", Value: string(q.Expiry), Type: "select", Options: forms.Options(
+			"", "All", string(registries.ExpiresSoon), "Expires soon")},
+		{Name: "label", Label: "Label, as key=value", Value: q.Label, Type: "search"},
+	}
+}
