@@ -72,7 +72,10 @@ func meetsText(claim any, value string) bool {
 var owners = map[string]map[string]string{
 	"https://token.actions.githubusercontent.com": {"sub": "repo:", "repository": "", "repository_id": "", "repository_owner": "",
 		"repository_owner_id": ""},
-	"https://gitlab.com": {"sub": "project_path:", "project_path": "", "project_id": "", "namespace_path": "", "namespace_id": ""},
+	"https://gitlab.com":          {"sub": "project_path:", "project_path": "", "project_id": "", "namespace_path": "", "namespace_id": ""},
+	"https://agent.buildkite.com": {"sub": "organization:", "organization_slug": "", "organization_id": "", "pipeline_id": ""},
+	"https://app.terraform.io":    {"sub": "organization:", "terraform_organization_name": "", "terraform_organization_id": ""},
+	"https://accounts.google.com": {"sub": "", "email": "", "hd": ""},
 }
 
 // Problem returns why a rule for that issuer must not have the conditions, "" if it may.

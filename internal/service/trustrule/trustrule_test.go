@@ -58,6 +58,12 @@ func TestProblemsOfConditions(t *testing.T) {
 		{gitlab, Conditions{"sub": "project_path:*"}, false},
 		{gitlab, Conditions{"sub": "project_path:acme/*"}, true},
 		{gitlab, Conditions{"project_id": "20"}, true},
+		{"https://agent.buildkite.com", Conditions{"pipeline_slug": "app", "sub": "organization:*"}, false},
+		{"https://agent.buildkite.com", Conditions{"organization_slug": "acme"}, true},
+		{"https://app.terraform.io", Conditions{"terraform_run_phase": "apply"}, false},
+		{"https://app.terraform.io", Conditions{"sub": "organization:acme:*"}, true},
+		{"https://accounts.google.com", Conditions{"email_verified": "true"}, false},
+		{"https://accounts.google.com", Conditions{"email": "ci@acme.iam.gserviceaccount.com"}, true},
 	} {
 		if problem := row.c.Problem(row.issuer); (problem == "") != row.fine {
 			t.Errorf("%v of %s: %q", row.c, row.issuer, problem)
