@@ -369,8 +369,9 @@ const waits = "/console/registries/{uid}/check"
 const ownKey = "/console/expiry"
 
 // ofTheCaller are the actions that every user may do, since they affect the caller only, or store nothing.
-var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true,
-	"/console/scan": true, pathDevice: true, pathDevice + "/confirm": true,
+var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/first-steps": true,
+	"/console/check": true,
+	"/console/scan":  true, pathDevice: true, pathDevice + "/confirm": true,
 	"/console/sessions/end-others": true, "/console/sessions/password": true, pathCode: true,
 	pathLogin + "/key": true, people.PathFactor: true, people.PathFactor + "/confirm": true, people.PathFactor + "/codes": true,
 	people.PathFactor + "/remove": true}

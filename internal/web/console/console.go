@@ -33,6 +33,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/console/changelog"
 	"github.com/regwarden/regwarden/internal/web/console/expirypage"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
+	"github.com/regwarden/regwarden/internal/web/console/overviewpage"
 	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
@@ -103,7 +104,8 @@ func (s *Console) routes() []route {
 	logins := loginHandlers{s.Auth, s.SSO, s.CountLogin, s.Now}
 	factors := factorHandlers{s.Factors, logins}
 	devices := deviceHandlers{s.Devices}
-	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes}
+	overview := overviewHandlers{s.Registries, s.Auth.APIKeys, changes,
+		overviewpage.Steps{Keys: s.Auth.APIKeys, Channels: s.Alerts.Channels, Directory: s.Directory}, s.Now}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
 	many := bulkHandlers{s.Bulk, s.Registries}
@@ -133,6 +135,7 @@ func (s *Console) routes() []route {
 		{method: "POST", path: "/console/theme", handle: logins.setTheme, anonymous: true},
 
 		{method: "GET", path: pathOverview + "{$}", handle: overview.overview, label: "Overview", icon: "overview"},
+		{method: "POST", path: "/console/first-steps", handle: overview.hideSteps},
 
 		{method: "GET", path: "/console/search", handle: s.search, label: "Search", icon: "search"},
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -623,5 +624,45 @@ func TestIconsOfTheNavigation(t *testing.T) {
 	nav := page[strings.Index(page, `aria-label="Main"`):strings.Index(page, "</nav>")]
 	if icons := strings.Count(nav, "<svg"); len(w.nav) < 10 || icons != len(w.nav) {
 		t.Errorf("%d icons for %d entries", icons, len(w.nav))
+	}
+}
+
+// The first steps are shown to who may add registries, until all are done, or hidden.
+func TestFirstSteps(t *testing.T) {
+	a := mustAttacked(t)
+	steps := func(cookies string) (links []string) {
+		page := a.send("GET", pathOverview, "", "Cookie", cookies).Body.String()
+		_, page, _ = strings.Cut(page, `id="steps"`)
+		page, _, _ = strings.Cut(page, "</ul>")
+		for _, link := range regexp.MustCompile(`href="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			links = append(links, link[1])
+		}
+		return links
+	}
+	empty := mustWorld(t, false)
+	page := empty.send("GET", pathOverview, "", "Cookie", empty.mustLogin()).Body.String()
+	for _, label := range []string{"Scan files", "Add one", ">Alerts</a>", "New key", "New user"} {
+		if !strings.Contains(page, label) {
+			t.Errorf("an empty organization lacks %q", label)
+		}
+	}
+	if got := steps(a.mustLogin()); len(got) > 0 {
+		t.Errorf("all is done, and shown: %q", got)
+	}
+	if got := steps(a.mate); got != nil {
+		t.Errorf("shown to a member: %q", got)
+	}
+	err := a.db.InTx(t.Context(), func(tx *store.Tx) error {
+		channels, err := tx.Channels.OfOrg(t.Context(), a.principal.OrgUID)
+		for _, c := range channels {
+			err = errors.Join(err, tx.Channels.Delete(t.Context(), c.OrgUID, c.UID))
+		}
+		return err
+	})
+	if got, want := steps(a.mustLogin()), []string{"/console/alerts"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, want %q, %v", got, want, err)
+	}
+	if got := steps(a.mustLogin() + "; " + securePrefix + stepsCookie + "=hidden"); got != nil {
+		t.Errorf("hidden, and shown: %q", got)
 	}
 }

@@ -30,6 +30,7 @@ type overviewPage struct {
 	Soon     int                    // how many registries have something that expires soon
 	Keys     shortList[auth.APIKey] // that expire soon, the first to expire first
 	Changes  []changelog.Change
+	Steps    []overviewpage.Step
 	Empty    views.Empty // shown without a registry
 }
 
@@ -63,6 +64,8 @@ type overviewHandlers struct {
 	registries *registries.Service
 	keys       *auth.APIKeys
 	changes    changelog.Log
+	steps      overviewpage.Steps
+	now        func() time.Time
 }
 
 // overview is GET /console/. It reads only what it shows.
@@ -83,7 +86,18 @@ func (h overviewHandlers) overview(c *call) (err error) {
 		return err
 	}
 	page.Changes = page.Changes[:min(len(page.Changes), maxListed)]
+	if c.cookie(stepsCookie) == "" {
+		if page.Steps, err = h.steps.First(c.Context(), c.principal, page.Total()); err != nil {
+			return err
+		}
+	}
 	return c.show("overview.html", "Overview", page)
+}
+
+// hideSteps is POST /console/first-steps.
+func (h overviewHandlers) hideSteps(c *call) error {
+	c.setCookie(stepsCookie, "hidden", h.now().AddDate(1, 0, 0))
+	return c.redirect(pathOverview, "")
 }
 
 // readHealth counts the registries of the organization, and lists those that need attention.

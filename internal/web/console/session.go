@@ -15,6 +15,7 @@ import (
 const (
 	sessionCookie = "regwarden-session"
 	themeCookie   = "regwarden-theme"
+	stepsCookie   = "regwarden-first-steps"  // set when they are hidden
 	ssoCookie     = "regwarden-sso"          // of a login that has begun at an identity provider
 	pendingCookie = "regwarden-login"        // of a login that waits for a code
 	orgCookie     = "regwarden-organization" // of the last login, for the next one

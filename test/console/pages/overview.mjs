@@ -52,6 +52,21 @@ test("the overview shows recent changes", async (t) => {
   }
 });
 
+for (const javaScriptEnabled of [true, false]) {
+  test(`the first steps lead to their pages until they are hidden, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "admin", { javaScriptEnabled });
+    await page.goto("/console/");
+    const steps = page.getByRole("region", { name: "First steps" });
+    await steps.getByText("Add your registries (done)").waitFor();
+    await steps.getByRole("link", { name: "Alerts" }).click();
+    await page.getByRole("heading", { name: "Alerts", level: 1 }).waitFor();
+    await page.goto("/console/");
+    await steps.getByRole("button", { name: "Hide" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    assert.equal(await count(steps), 0);
+  });
+}
+
 test("the overview is printed over the whole width", async (t) => {
   const page = await as(t, "admin");
   await page.goto("/console/");
