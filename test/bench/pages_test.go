@@ -26,7 +26,7 @@ const (
 	longHistory    = 180 // health periods of one registry in 30 days; of the others a tenth
 )
 
-// BenchmarkPages measures pages of the console with 1,000 registries and 30 days of history.
+// BenchmarkPages measures pages of the console with 1,000 registries and 30 days of history, and what 200 open tabs of one cost.
 func BenchmarkPages(b *testing.B) {
 	r := &report{b: b}
 	server := start(b, instance.Options{Flags: []string{"--watch-interval", "0", "--check-per-minute", "100000"}})
@@ -40,7 +40,8 @@ func BenchmarkPages(b *testing.B) {
 		}
 		return store.HealthResult{Valid: true}, registry == uid || i%10 == 0
 	})
-	server = start(b, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0"}})
+	server = start(b, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0", "--metrics-listen", "127.0.0.1:0",
+		"--debug-listen", "127.0.0.1:0"}})
 	cookie := consoleCookie(b, server.URL)
 	for name, path := range map[string]string{"overview": "/console/", "registries": "/console/registries",
 		"registry": "/console/registries/" + uid} {
@@ -59,6 +60,8 @@ func BenchmarkPages(b *testing.B) {
 		r.row(name, atMost(float64(size)/1000, "kB", most), atMost(percentile(took, 50), "p50-ms", pageMS),
 			figure(percentile(took, 99), "p99-ms"))
 	}
+	used, most := measureTabs(b, server, server.URL+"/console/registries/"+uid, cookie)
+	r.row("tabs", atMost(used, "used-MB", tabsMB), atMost(most, "most-MB", tabsMB))
 	r.end()
 }
 
