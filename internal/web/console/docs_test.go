@@ -48,7 +48,7 @@ func TestDocsAreComplete(t *testing.T) {
 	index := w.send("GET", pathDocs, "").Body.String()
 	for path, methods := range described.Paths {
 		for method, o := range methods {
-			if !strings.Contains(pages, `<h2 id="`+o.OperationID+`">`) ||
+			if !strings.Contains(pages, `<p id="`+o.OperationID+`">`) ||
 				!strings.Contains(pages, `<code>`+strings.ToUpper(method)+" "+path+`</code>`) ||
 				!strings.Contains(index, "#"+o.OperationID+`"`) {
 				t.Errorf("%s %s is on no page", method, path)
