@@ -249,6 +249,7 @@ func (h alertHandlers) newChannel(c *call) error {
 	if err != nil {
 		return err
 	}
+	page.Form.Focus()
 	return c.show("newchannel.html", "New channel: "+page.Destination.Label, page)
 }
 

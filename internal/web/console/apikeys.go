@@ -83,7 +83,7 @@ func keyForm(button, action, name string, expires time.Time) *forms.Form {
 
 func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 	f := keyForm("Create", pathKeys+"/new", "", h.now().Add(keyLifetime))
-	scope := forms.Field{Name: "scope", Label: "May", Type: "select"}
+	scope := forms.Field{Name: "scope", Label: "May", Type: "select", Value: c.query("scope")}
 	for _, d := range access.Scopes {
 		if d.Scope != access.ScopeCalendar { // the page Expiry creates those, and shows their links
 			scope.Options = append(scope.Options, forms.Options(string(d.Scope), d.Description)...)

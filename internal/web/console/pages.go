@@ -165,7 +165,9 @@ func (c *call) confirm(asked confirmation) error {
 }
 
 // showForm shows a page that consists of a form.
-func (c *call) showForm(title string, f *forms.Form) error { return c.show("form.html", title, f) }
+func (c *call) showForm(title string, f *forms.Form) error {
+	return c.show("form.html", title, f.Focus())
+}
 
 // showFormAgain shows the form with the problems of its values.
 func (c *call) showFormAgain(err error, title string, f *forms.Form) error {

@@ -88,6 +88,7 @@ func (d Destination) Fields() []forms.Field {
 			}
 			f.Options = forms.Options(sendJSON, "The alert as JSON", sendBody, "A body of your own")
 		case "http.url":
+			f.Required = true
 			if d.template == "" {
 				break
 			}

@@ -33,6 +33,7 @@ type Field struct {
 	Rows     int
 	Types    string // classes of the types of authentication that the field belongs to; empty: all
 	Required bool
+	Focused  bool   // when the page is shown
 	Secret   bool   // of a textarea: has no value in a page, like a password
 	Again    bool   // the hint asks for the value again, which the page must not have
 	Error    string // what is wrong with the value
@@ -98,6 +99,17 @@ func (f Field) ID() string { return "field-" + cmp.Or(f.Key, f.Name) }
 
 // Hidden reports whether the value must not be in a page.
 func (f Field) Hidden() bool { return f.Secret || f.Type == "password" }
+
+// Focus focuses the first field that has to be filled, on a page that is there for the form.
+func (f *Form) Focus() *Form {
+	for i := range f.Fields {
+		if one := &f.Fields[i]; one.Required && one.Value == "" {
+			one.Focused = true
+			break
+		}
+	}
+	return f
+}
 
 // Sent sets the values to those that the browser sent. Secrets must be entered again, since no page contains them.
 func (f *Form) Sent(values Values) *Form {

@@ -33,7 +33,9 @@ type Call struct {
 }
 
 // showForm shows a page that consists of a form.
-func (c Call) showForm(title string, f *forms.Form) error { return c.Show("form.html", title, f) }
+func (c Call) showForm(title string, f *forms.Form) error {
+	return c.Show("form.html", title, f.Focus())
+}
 
 func (c Call) showFormAgain(err error, title string, f *forms.Form) error {
 	return c.ShowAgain(err, "form.html", title, f.Refuse(c, err))
