@@ -66,9 +66,12 @@ func TestBackChannelLogout(t *testing.T) {
 		if err := p.sso.BackChannelLogout(t.Context(), origin, p.org.UID, named); err != nil {
 			t.Errorf("of the type %s: %v", kind, err)
 		}
-	}
-	if done, err = p.login(t, nil); err != nil {
-		t.Fatal(err)
+		if _, err := p.principal(t, done); fault.KindOf(err) != fault.Unauthenticated {
+			t.Errorf("of the type %s, the session goes on: %v", kind, err)
+		}
+		if done, err = p.login(t, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, of := range map[string]map[string]any{"another person": {"sub": "eve-1", "sid": nil},
 		"another session":       {"sid": "session-2"},
