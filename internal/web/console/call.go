@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
 )
@@ -136,9 +137,10 @@ func (c *call) showStatus(status int, name, title string, data any) error {
 		defer free()
 	}
 	c.Header().Set("Content-Type", "text/html; charset=utf-8")
-	c.Header().Set("Content-Length", strconv.Itoa(page.Len()))
+	body := views.CompressPage(c.Header(), c.Request, page.Bytes())
+	c.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.begin(status)
-	_, err := c.Write(page.Bytes())
+	_, err := c.Write(body)
 	if err != nil && c.Context().Err() != nil { // the browser went away
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static
@@ -57,6 +58,38 @@ func readAssets() (Assets, error) {
 	return all, err
 }
 
+func acceptsGzip(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+}
+
+const minCompressed = 1 << 10 // bytes of a page; a smaller one is one packet anyway
+
+var pageWriters = sync.Pool{New: func() any {
+	writer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for unknown levels only
+	return writer
+}}
+
+// CompressPage compresses a page if the browser accepts it, and sets the headers that say so. The size of a compressed page says whether it
+// repeats a text: pages that contain what was sent, and maybe a secret, are not compressed (BREACH). These are the responses to forms,
+// which also have the secrets that are shown once, and to addresses with a query.
+func CompressPage(h http.Header, r *http.Request, page []byte) []byte {
+	if r.Method != http.MethodGet || r.URL.RawQuery != "" || len(page) < minCompressed {
+		return page
+	}
+	h.Set("Vary", "Accept-Encoding")
+	if !acceptsGzip(r) {
+		return page
+	}
+	writer := pageWriters.Get().(*gzip.Writer)
+	defer pageWriters.Put(writer)
+	var out bytes.Buffer
+	writer.Reset(&out)
+	_, _ = writer.Write(page) // never fails (bytes.Buffer)
+	_ = writer.Close()
+	h.Set("Content-Encoding", "gzip")
+	return out.Bytes()
+}
+
 func compress(plain []byte) []byte {
 	var out bytes.Buffer
 	writer := gzip.NewWriter(&out)
@@ -93,7 +126,7 @@ func (a Assets) Serve(w http.ResponseWriter, r *http.Request) bool {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	body := file.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if acceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		body = file.compressed
 	}

@@ -2,8 +2,12 @@ package views
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -130,6 +134,43 @@ func TestScriptsSendNoMessages(t *testing.T) {
 		}
 		if found := regexp.MustCompile(`postMessage|onmessage|"message"|\bopener\b|window\.open`).Find(text); found != nil {
 			t.Errorf("%s has %s", name, found)
+		}
+	}
+}
+
+// Only pages that repeat nothing that was sent are compressed.
+func TestCompressPage(t *testing.T) {
+	page := []byte(strings.Repeat("a page ", 1000))
+	for _, tt := range []struct {
+		method, target, accepted string
+		page                     []byte
+		compressed               bool
+	}{
+		{"GET", "/console/", "gzip, deflate, br", page, true},
+		{"GET", "/console/", "", page, false},
+		{"GET", "/console/", "gzip", page[:100], false},
+		{"GET", "/console/search?q=guess", "gzip", page, false},
+		{"POST", "/console/api-keys/new", "gzip", page, false},
+	} {
+		r, h := httptest.NewRequest(tt.method, tt.target, nil), http.Header{}
+		r.Header.Set("Accept-Encoding", tt.accepted)
+		for range 2 { // the writer is used again
+			body := CompressPage(h, r, tt.page)
+			if got := h.Get("Content-Encoding") == "gzip"; got != tt.compressed {
+				t.Errorf("%s %s, %q: compressed: %v", tt.method, tt.target, tt.accepted, got)
+			}
+			if tt.compressed {
+				reader, err := gzip.NewReader(bytes.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				plain, err := io.ReadAll(reader)
+				if err != nil || !bytes.Equal(plain, tt.page) || h.Get("Vary") != "Accept-Encoding" || len(body) > len(plain)/10 {
+					t.Errorf("%d of %d bytes, %v, %v", len(body), len(plain), h, err)
+				}
+			} else if !bytes.Equal(body, tt.page) {
+				t.Errorf("%s %s: another page", tt.method, tt.target)
+			}
 		}
 	}
 }
