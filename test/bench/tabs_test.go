@@ -59,7 +59,7 @@ var usedMemory = regexp.MustCompile(`(?m)^go_memstats_(heap_alloc|stack_inuse)_b
 // usedMB returns the memory that the service uses after a garbage collection: heap and stacks.
 func usedMB(b *testing.B, server *instance.Server) (sum float64) {
 	b.Helper()
-	getPage(b, server.URLOf(b, "Profiles")+"heap?gc=1", "")
+	getPage(b, server.URLOf(b, "Profiles")+"heap?gc=1", "", "")
 	for _, found := range usedMemory.FindAllStringSubmatch(server.Metrics(b), -1) {
 		value, err := strconv.ParseFloat(found[2], 64)
 		noError(b, err)

@@ -59,7 +59,13 @@ func readAssets() (Assets, error) {
 }
 
 func acceptsGzip(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" {
+			return strings.Trim(weight, " 0.") != "q="
+		}
+	}
+	return false
 }
 
 const minCompressed = 1 << 10 // bytes of a page; a smaller one is one packet anyway
@@ -71,9 +77,9 @@ var pageWriters = sync.Pool{New: func() any {
 
 // CompressPage compresses a page if the browser accepts it, and sets the headers that say so. The size of a compressed page says whether it
 // repeats a text: pages that contain what was sent, and maybe a secret, are not compressed (BREACH). These are the responses to forms,
-// which also have the secrets that are shown once, and to addresses with a query.
+// which also have the secrets that are shown once (data-once), and to addresses with a query.
 func CompressPage(h http.Header, r *http.Request, page []byte) []byte {
-	if r.Method != http.MethodGet || r.URL.RawQuery != "" || len(page) < minCompressed {
+	if r.Method != http.MethodGet || r.URL.RawQuery != "" || len(page) < minCompressed || bytes.Contains(page, []byte("data-once")) {
 		return page
 	}
 	h.Set("Vary", "Accept-Encoding")

@@ -151,6 +151,9 @@ func TestCompressPage(t *testing.T) {
 		{"GET", "/console/", "gzip", page[:100], false},
 		{"GET", "/console/search?q=guess", "gzip", page, false},
 		{"POST", "/console/api-keys/new", "gzip", page, false},
+		{"GET", "/console/", "gzip", append([]byte("<code data-once>secret</code>"), page...), false},
+		{"GET", "/console/", "gzip; q=0.0, br", page, false},
+		{"GET", "/console/", "br, gzip;q=0.5", page, true},
 	} {
 		r, h := httptest.NewRequest(tt.method, tt.target, nil), http.Header{}
 		r.Header.Set("Accept-Encoding", tt.accepted)
