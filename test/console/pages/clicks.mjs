@@ -36,6 +36,13 @@ const send = async (method, path, data) => {
   return response;
 };
 
+// store stores an object until the test ends, and returns its uid. The other tests of pages count what is stored.
+async function store(t, path, data, own) {
+  const { uid } = await (await send("POST", path, data)).json();
+  t.after(() => send("DELETE", own.replace("{uid}", uid)));
+  return uid;
+}
+
 const correctPassword = async (page, click, type, name) => {
   const table = page.getByRole("region", { name: "Failing registries" });
   assert.match(await table.textContent(), /credentials were rejected|rejected the credentials/);
@@ -48,11 +55,11 @@ const correctPassword = async (page, click, type, name) => {
   await click(page.getByRole("button", { name: "Save" }));
   await page.locator(".result.healthy").getByRole("heading", { name: "Healthy" }).waitFor(); // by itself
 };
-correctPassword.prepare = async () => {
+correctPassword.prepare = async (t) => {
   const { endpoint, content, username, ca } = service.registry;
   const auth = { type: "basic", username, password: "a wrong one", tls: { enabled: true, ca } };
-  const created = await send("POST", "/v1/registries/oci/basic", { metadata: { name: "clicks" }, spec: { endpoint, providerType: "helm", baseContentPath: content, auth } });
-  await send("POST", `/v1/registries/oci/${(await created.json()).uid}/check?wait=true`);
+  const uid = await store(t, "/v1/registries/oci/basic", { metadata: { name: "clicks" }, spec: { endpoint, providerType: "helm", baseContentPath: content, auth } }, "/v1/registries/oci/{uid}/basic");
+  await send("POST", `/v1/registries/oci/${uid}/check?wait=true`);
   return "clicks";
 };
 task("why a registry fails, correcting its password until it is healthy", 5, correctPassword);
@@ -69,10 +76,10 @@ const whoChanged = async (page, click, type, registry) => {
   const change = changes.getByRole("row").filter({ hasText: service.admin.email }).filter({ hasText: "Content path" });
   await change.first().waitFor();
 };
-whoChanged.prepare = async () => {
+whoChanged.prepare = async (t) => {
   const spec = { endpoint: "https://127.0.0.1:9", providerType: "helm", auth: { type: "noAuth" } };
   const metadata = { name: "a registry that somebody changed" };
-  const { uid } = await (await send("POST", "/v1/registries/oci/basic", { metadata, spec })).json();
+  const uid = await store(t, "/v1/registries/oci/basic", { metadata, spec }, "/v1/registries/oci/{uid}/basic");
   await send("PUT", `/v1/registries/oci/${uid}/basic`, { metadata, spec: { ...spec, baseContentPath: "charts" } });
   return metadata.name;
 };
@@ -84,6 +91,9 @@ task("inviting a user", 4, async (page, click, type) => {
   await type("invited.by.clicks@acme.example");
   await click(page.getByRole("button", { name: "Invite" }));
   await page.getByText("invited.by.clicks@acme.example").first().waitFor();
+  const { items } = await (await send("GET", "/v1/users")).json();
+  const invited = items.find((user) => user.spec.emailId === "invited.by.clicks@acme.example");
+  await send("DELETE", `/v1/users/${invited.metadata.uid}`);
 });
 
 const slack = async (page, click, type, { url, received }) => {
@@ -96,9 +106,12 @@ const slack = async (page, click, type, { url, received }) => {
   assert.equal(received.length, 1);
 };
 slack.prepare = async (t) => {
-  await send("POST", "/v1/projects", { metadata: { name: "project of clicks" } });
   const received = [];
-  return { url: await serve(t, (request, response) => (received.push(request.url), response.end("ok"))), received };
+  const url = await serve(t, (request, response) => (received.push(request.url), response.end("ok")));
+  const { uid } = await (await send("POST", "/v1/projects", { metadata: { name: "project of clicks" } })).json();
+  t.after(() => send("DELETE", `/v1/projects/${uid}/alerts/RegistryHealth`));
+  t.after(() => send("DELETE", `/v1/projects/${uid}`));
+  return { url, received };
 };
 task("alerts to Slack, and a test", 4, slack);
 
@@ -111,4 +124,6 @@ task("a read-only key", 3, async (page, click, type) => {
   const status = async (method, path, data) => (await page.request.fetch(path, { method, headers: { ApiKey: key }, data })).status();
   assert.equal(await status("GET", "/v1/registries/oci/summary"), 200);
   assert.equal(await status("POST", "/v1/projects", { metadata: { name: "x" } }), 403);
+  const { items } = await (await send("GET", "/v1/apiKeys")).json();
+  await send("DELETE", `/v1/apiKeys/${items.find((one) => one.metadata.name === "read-only by clicks").metadata.uid}`);
 });

@@ -207,6 +207,9 @@ test("a registry that was stored without a provider type shows the default", asy
   assert.equal(await fact.locator("dd").textContent(), "Helm");
   await page.goto(path + "/edit");
   assert.equal(await page.getByLabel("Provider type").locator("option:checked").textContent(), "Helm");
+  await page.goto(path + "/delete");
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("The registry is deleted.").waitFor();
 });
 
 // makeKey creates an API key, and returns it.
