@@ -68,6 +68,7 @@ func parse(t *testing.T, calendar []byte) (events []map[string]string) {
 		}
 	}
 	unescape := strings.NewReplacer(`\\`, `\`, `\;`, ";", `\,`, ",", `\n`, "\n", `\N`, "\n")
+	escapes := strings.NewReplacer(`\\`, "", `\;`, "", `\,`, "", `\n`, "")
 	open := []string{}
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n ", ""), "\r\n") {
 		name, value, found := strings.Cut(line, ":")
@@ -86,6 +87,9 @@ func parse(t *testing.T, calendar []byte) (events []map[string]string) {
 		case open[len(open)-1] == "VEVENT":
 			if events[len(events)-1][name] != "" {
 				t.Errorf("%s is repeated", name)
+			}
+			if left := escapes.Replace(value); strings.ContainsAny(left, `\;,`) {
+				t.Errorf("%s is not escaped: %q", name, value)
 			}
 			events[len(events)-1][name] = unescape.Replace(value)
 		}
