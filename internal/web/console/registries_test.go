@@ -99,8 +99,8 @@ func TestPageOfRegistry(t *testing.T) {
 	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
 	got := w.send("GET", path, "", "Cookie", cookie)
 	page := got.Body.String()
-	for _, want := range []string{"The cause &lt;i&gt;", "The hint &lt;i&gt;", "Field: auth.&lt;i&gt;", "1–10 of 200", "Last 30 days: ",
-		"The detail &lt;i&gt;"} {
+	for _, want := range []string{"The cause &lt;i&gt;", "The hint &lt;i&gt;", "Field: auth.&lt;i&gt;", "1–10 of 200",
+		"Since it was stored: ", "The detail &lt;i&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

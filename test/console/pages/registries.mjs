@@ -93,8 +93,11 @@ for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     await detail(page, "wrong-password");
     assert.match(await page.getByRole("region", { name: "Failing" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
-    await page.getByText(/^Last 30 days: failing for .*, unknown for (2\d|30) days\.$/).waitFor();
-    assert.equal(await count(page.locator("svg rect.failing title")), 1);
+    await page.getByText(/^Uptime 0%. Since it was stored: failing for .*\.$/).waitFor();
+    const day = page.getByRole("radio", { name: /^20\d\d-\d\d-\d\d: 0% healthy, 1 failure$/ });
+    assert.equal(await count(page.getByRole("group", { name: "Days in UTC" }).getByRole("radio")), await count(day));
+    await day.first().press("Space");
+    await page.waitForFunction(() => getComputedStyle(document.querySelector(".day span")).opacity === "1");
     for (const action of ["Edit", "Delete"]) {
       assert.equal(await count(page.getByRole("link", { name: action })), role === "admin" ? 1 : 0, action);
     }

@@ -12,62 +12,111 @@ import (
 )
 
 const (
-	timelineSpan  = 30 * 24 * time.Hour
-	timelineWidth = 720 // the width of the drawing, in its own units
-	minBarWidth   = 4   // so that a short failure is visible
+	timelineDays = 30
+	dayHeight    = 24 // of the drawing of a day, in its own units
+	minFailing   = 8  // so that a short failure is visible
 )
 
-// Timeline shows the health of a registry over timelineSpan.
+// Timeline shows the health of a registry in the last timelineDays, or since it was stored.
 type Timeline struct {
-	Bars    []Bar // those of failures are the last, which are drawn above the others
+	Days    []Day // the oldest first
 	Summary string
 }
 
-// Bar is a period of equal health.
-type Bar struct {
+// Day is a day in UTC, or the part of it that the timeline has.
+type Day struct {
+	Date     time.Time
+	Failures int // periods of failing health
+	Healthy  int // percent of the time with a result; 0 without one
 	State    registries.Health
-	From, To time.Time
-	X, Width int
+	Failing  int // the height of its failures in the drawing
 }
 
-// Title describes a bar.
-func (b Bar) Title() string {
-	const format = "2006-01-02 15:04"
-	return fmt.Sprintf("%s from %s to %s UTC", b.State, b.From.UTC().Format(format), b.To.UTC().Format(format))
-}
-
-// TimelineOf returns the timeline of a history, whose newest entry is the first.
-func TimelineOf(history []watch.HistoryEntry, now time.Time) Timeline {
-	bars := healthBars(history, now)
-	for i := range bars {
-		one := &bars[i]
-		from, to := position(one.From, now), position(one.To, now)
-		one.Width = max(to-from, minBarWidth)
-		one.X = min(from, timelineWidth-one.Width)
+// Text describes a day.
+func (d Day) Text() string {
+	date := d.Date.Format(time.DateOnly)
+	if d.State == registries.Unknown {
+		return date + ": no result"
 	}
-	shown := Timeline{Summary: summarize(bars)}
-	for _, state := range []registries.Health{registries.Unknown, registries.Healthy, registries.Failing} {
-		for _, one := range bars {
-			if one.State == state {
-				shown.Bars = append(shown.Bars, one)
-			}
-		}
+	return fmt.Sprintf("%s: %d%% healthy, %s", date, d.Healthy, words.Count(d.Failures, "failure"))
+}
+
+// bar is a period of equal health.
+type bar struct {
+	state    registries.Health
+	from, to time.Time
+}
+
+// TimelineOf returns the timeline of a history, whose newest entry is the first, of a registry that was stored at a time.
+func TimelineOf(history []watch.HistoryEntry, stored, now time.Time) Timeline {
+	begin, what := now.UTC().Truncate(words.Day).AddDate(0, 0, 1-timelineDays), "Last 30 days"
+	if stored.After(begin) {
+		begin, what = stored.UTC(), "Since it was stored"
+	}
+	bars := healthBars(history, begin, now)
+	shown := Timeline{Summary: summarize(what, bars)}
+	for date := begin.Truncate(words.Day); !date.After(now); date = date.AddDate(0, 0, 1) {
+		shown.Days = append(shown.Days, dayOf(date, bars))
 	}
 	return shown
 }
 
-func position(at, now time.Time) int {
-	return timelineWidth - int(now.Sub(at)*timelineWidth/timelineSpan)
+// dayOf returns the part of the bars that is on a day.
+func dayOf(date time.Time, bars []bar) Day {
+	day, next := Day{Date: date, State: registries.Unknown}, date.AddDate(0, 0, 1)
+	var part []bar
+	for _, one := range bars {
+		if one.from = later(one.from, date); one.to.After(next) {
+			one.to = next
+		}
+		if one.from.Before(one.to) {
+			part = append(part, one)
+		}
+	}
+	healthy, failing, failures := lengths(part)
+	if healthy+failing == 0 {
+		return day
+	}
+	day.Healthy, day.Failures, day.State = uptime(healthy, failing), failures, registries.Healthy
+	if failing > 0 {
+		day.State, day.Failing = registries.Failing, max(int(failing*dayHeight/(healthy+failing)), minFailing)
+	}
+	return day
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func lengths(bars []bar) (healthy, failing time.Duration, failures int) {
+	for _, one := range bars {
+		switch length := one.to.Sub(one.from); one.state {
+		case registries.Healthy:
+			healthy += length
+		case registries.Failing:
+			failing += length
+			failures++
+		default:
+		}
+	}
+	return healthy, failing, failures
+}
+
+// uptime returns the healthy part of the time with a result, in percent. It rounds down, so that 100 means no failure.
+func uptime(healthy, failing time.Duration) int {
+	return int(healthy * 100 / (healthy + failing))
 }
 
 // healthBars returns the periods of equal health, the oldest first. A health lasts until the next check that counted another one.
-func healthBars(history []watch.HistoryEntry, now time.Time) (bars []Bar) {
-	begin, end := now.Add(-timelineSpan), now
+func healthBars(history []watch.HistoryEntry, begin, end time.Time) (bars []bar) {
 	add := func(state registries.Health, from time.Time) {
-		if last := len(bars) - 1; last >= 0 && bars[last].State == state {
-			bars[last].From = from
+		if last := len(bars) - 1; last >= 0 && bars[last].state == state {
+			bars[last].from = from
 		} else {
-			bars = append(bars, Bar{State: state, From: from, To: end})
+			bars = append(bars, bar{state, from, end})
 		}
 		end = from
 	}
@@ -93,14 +142,11 @@ func healthBars(history []watch.HistoryEntry, now time.Time) (bars []Bar) {
 }
 
 // summarize describes the bars in words.
-func summarize(bars []Bar) string {
-	if len(bars) == 1 {
-		return fmt.Sprintf("Last 30 days: %s.", bars[0].State)
-	}
+func summarize(what string, bars []bar) string {
 	durations, periods := map[registries.Health]time.Duration{}, map[registries.Health]int{}
 	for _, one := range bars {
-		durations[one.State] += one.To.Sub(one.From)
-		periods[one.State]++
+		durations[one.state] += one.to.Sub(one.from)
+		periods[one.state]++
 	}
 	var parts []string
 	for _, state := range []registries.Health{registries.Healthy, registries.Failing, registries.Unknown} {
@@ -113,5 +159,13 @@ func summarize(bars []Bar) string {
 		}
 		parts = append(parts, part)
 	}
-	return "Last 30 days: " + strings.Join(parts, ", ") + "."
+	if len(parts) == 0 {
+		parts = []string{"no result yet"}
+	}
+	text := what + ": " + strings.Join(parts, ", ") + "."
+	healthy, failing := durations[registries.Healthy], durations[registries.Failing]
+	if healthy+failing == 0 {
+		return text
+	}
+	return fmt.Sprintf("Uptime %d%%. %s", uptime(healthy, failing), text)
 }

@@ -3,7 +3,6 @@ package views
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -77,32 +76,36 @@ func TestTimeline(t *testing.T) {
 		return watch.HistoryEntry{Since: now.Add(-time.Duration(hoursAgo) * time.Hour), Counted: counted,
 			Result: store.HealthResult{Valid: valid}}
 	}
+	month, days := now.AddDate(0, -2, 0), 30
 	for name, tt := range map[string]struct {
 		history []watch.HistoryEntry
-		bars    string // state, X and width
+		stored  time.Time
+		days    int
+		newest  []string
 		summary string
 	}{
-		"no check":         {nil, "unknown 0 720", "unknown"},
-		"healthy for long": {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, "healthy 0 720", "healthy"},
-		"since yesterday": {[]watch.HistoryEntry{entry(24, true, true)}, "unknown 0 696, healthy 696 24",
-			"healthy for 24 hours, unknown for 29 days"},
-		"two causes, one bar": {[]watch.HistoryEntry{entry(24, false, true), entry(48, false, true), entry(900, true, true)},
-			"healthy 0 672, failing 672 48", "healthy for 28 days, failing for 2 days"},
-		"a transient failure": {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)},
-			"healthy 0 720", "healthy"},
-		"short failures": {[]watch.HistoryEntry{entry(0, false, true), entry(1, false, true), entry(99, true, true),
-			entry(100, false, true), entry(900, true, true)}, "healthy 0 620, healthy 621 98, failing 620 4, failing 716 4",
-			"healthy for 30 days, failing for 2 hours in 2 periods"},
-		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, "healthy 0 720", "healthy"},
+		"no check": {nil, month, days, []string{"2026-11-22: no result"}, "Last 30 days: unknown for 29 days."},
+		"healthy for long": {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, month, days,
+			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+		"failing at last": {[]watch.HistoryEntry{entry(1, false, true), entry(22, true, true), entry(24, false, true),
+			entry(900, true, true)}, month, days, []string{"2026-11-21: 91% healthy, 1 failure", "2026-11-22: 90% healthy, 1 failure"},
+			"Uptime 99%. Last 30 days: healthy for 29 days, failing for 3 hours in 2 periods."},
+		"a transient failure": {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)}, month, days,
+			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+		"stored yesterday": {[]watch.HistoryEntry{entry(12, false, true)}, now.Add(-24 * time.Hour), 2,
+			[]string{"2026-11-21: 0% healthy, 1 failure", "2026-11-22: 0% healthy, 1 failure"},
+			"Uptime 0%. Since it was stored: failing for 12 hours, unknown for 12 hours."},
+		"stored now": {nil, now, 1, []string{"2026-11-22: no result"}, "Since it was stored: no result yet."},
+		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, month, days,
+			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
 	} {
-		got := TimelineOf(tt.history, now)
-		var bars []string
-		for _, one := range got.Bars {
-			bars = append(bars, fmt.Sprint(one.State, " ", one.X, " ", one.Width))
+		got := TimelineOf(tt.history, tt.stored, now)
+		var newest []string
+		for _, day := range got.Days[len(got.Days)-len(tt.newest):] {
+			newest = append(newest, day.Text())
 		}
-		if diff := cmp.Diff([]string{tt.bars, "Last 30 days: " + tt.summary + "."},
-			[]string{strings.Join(bars, ", "), got.Summary}); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+		if diff := cmp.Diff(append(tt.newest, tt.summary), append(newest, got.Summary)); diff != "" || len(got.Days) != tt.days {
+			t.Errorf("%s: %d days, %s", name, len(got.Days), diff)
 		}
 	}
 }
