@@ -50,6 +50,9 @@ type bar struct {
 // TimelineOf returns the timeline of a history, whose newest entry is the first, of a registry that was stored at a time.
 func TimelineOf(history []watch.HistoryEntry, stored, now time.Time) Timeline {
 	begin, what := now.UTC().Truncate(words.Day).AddDate(0, 0, 1-timelineDays), "Last 30 days"
+	if last := len(history) - 1; last >= 0 && history[last].Since.Before(stored) { // by another clock, or copied from another store
+		stored = history[last].Since
+	}
 	if stored.After(begin) {
 		begin, what = stored.UTC(), "Since it was stored"
 	}

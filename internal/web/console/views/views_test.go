@@ -95,6 +95,8 @@ func TestTimeline(t *testing.T) {
 		"stored yesterday": {[]watch.HistoryEntry{entry(12, false, true)}, now.Add(-24 * time.Hour), 2,
 			[]string{"2026-11-21: 0% healthy, 1 failure", "2026-11-22: 0% healthy, 1 failure"},
 			"Uptime 0%. Since it was stored: failing for 12 hours, unknown for 12 hours."},
+		"a history of before": {[]watch.HistoryEntry{entry(12, true, true), entry(900, true, true)}, now, 30,
+			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
 		"stored now": {nil, now, 1, []string{"2026-11-22: no result"}, "Since it was stored: no result yet."},
 		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, month, days,
 			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
