@@ -169,7 +169,7 @@ func TestEmailChannel(t *testing.T) {
 	}
 	page := w.send("GET", got.Header().Get("Location"), "", "Cookie", cookie).Body.String()
 	for _, want := range []string{"<li>ops@acme.example: gets alerts</li>", "<li>guest@other.example: has not confirmed its link yet</li>",
-		"The channel is stored.", "Sends alerts</dt><dd>no<"} {
+		"The channel is stored.", "Sends alerts</dt><dd>No<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}

@@ -86,13 +86,13 @@ func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 	scope := forms.Field{Name: "scope", Label: "May", Type: "select", Value: c.query("scope")}
 	for _, d := range access.Scopes {
 		if d.Scope != access.ScopeCalendar { // the page Expiry creates those, and shows their links
-			scope.Options = append(scope.Options, forms.Options(string(d.Scope), d.Description)...)
+			scope.Options = append(scope.Options, forms.Options(string(d.Scope), words.Capital(d.Description))...)
 		}
 	}
 	f.Fields = append(f.Fields, scope)
 	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, "", directory.Project{})
 	if len(projects) > 0 {
-		in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "no limit"),
+		in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "No limit"),
 			Hint: "A key of a project sees and changes nothing of other projects."}
 		for _, project := range projects {
 			in.Options = append(in.Options, forms.Options(project.UID, project.Name)...)

@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/reports"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
+	"github.com/regwarden/regwarden/internal/web/console/words"
 )
 
 const (
@@ -41,7 +42,8 @@ type auditHandlers struct{ directory *directory.Directory }
 
 // auditForm is the filter above the list. Names of fields are those of the API's query, except for the user.
 func auditForm(c *call) *forms.Form {
-	f := forms.New("Filter", pathAudit, choice("action", "Action", audit.Actions), choice("outcome", "Outcome", audit.Outcomes),
+	f := forms.New("Filter", pathAudit, choice("action", "Action", audit.Actions, func(a audit.Action) string { return string(a) }),
+		choice("outcome", "Outcome", audit.Outcomes, func(o audit.Outcome) string { return words.Capital(o) }),
 		forms.Field{Name: "actor", Label: "User", Path: "userUid", Hint: "Email or uid"},
 		forms.Field{Name: "object", Label: "Object", Path: "resourceUid", Hint: "Uid, or the name or endpoint in the list"},
 		forms.Field{Name: "startTime", Label: "From (UTC)", Type: "datetime-local"},
@@ -52,11 +54,11 @@ func auditForm(c *call) *forms.Form {
 	return f
 }
 
-// choice is a field for one of these words, or any.
-func choice[T ~string](name, label string, words []T) forms.Field {
+// choice is a field for one of these values, or any.
+func choice[T ~string](name, label string, values []T, show func(T) string) forms.Field {
 	f := forms.Field{Name: name, Label: label, Type: "select", Options: forms.Options("", "Any")}
-	for _, word := range words {
-		f.Options = append(f.Options, forms.Option{Value: string(word), Label: string(word)})
+	for _, value := range values {
+		f.Options = append(f.Options, forms.Option{Value: string(value), Label: show(value)})
 	}
 	return f
 }

@@ -510,8 +510,8 @@ func TestOverviewIsShort(t *testing.T) {
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
 	for text, want := range map[string]int{"These are the first 5 to expire.": 2,
 		"The credentials expire soon": maxListed, ">key4<": 1, ">key5<": 0,
-		"r3 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r3 &lt;b&gt;</a></th><td>changed": maxListed - 2,
-		"that of a deleted registry</th><td>deleted": 1, "a failed change": 0} {
+		"r3 &lt;b&gt;</a></th><td>Credentials expire soon": 1, "r3 &lt;b&gt;</a></th><td>Changed": maxListed - 2,
+		"that of a deleted registry</th><td>Deleted": 1, "a failed change": 0} {
 		if n := strings.Count(page, text); n != want {
 			t.Errorf("%q is %d times in the page, want %d", text, n, want)
 		}

@@ -57,6 +57,8 @@ func (w *world) scan(t *testing.T, cookie, file string, values ...string) respon
 
 var offered = regexp.MustCompile(`name="chosen" value="([0-9a-f]{16})"`)
 
+const chosenBox = ` checked> <label for="chosen-`
+
 // chosen returns the fields that choose the definitions that a page offers.
 func chosen(page response) (fields []string) {
 	for _, match := range offered.FindAllStringSubmatch(page.Body.String(), -1) {
@@ -72,14 +74,14 @@ func TestScanListsWithoutSecrets(t *testing.T) {
 		"text": w.send("POST", pathScan, url.Values{"text": {dockerConfig}, "do": {"list"}, "as": {"kubelet"}}.Encode(), "Cookie", cookie),
 	} {
 		page := got.Body.String()
-		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", "<td>ada<br>", "by kubelet", "unresolved",
+		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", "<td>ada<br>", "by kubelet", "Unresolved",
 			"credentials that are not in the file", `<option value="kubelet" selected>`} {
 			if got.Code != http.StatusOK || !strings.Contains(page, want) {
 				t.Errorf("%s: %d without %q", what, got.Code, want)
 			}
 		}
 		if strings.Contains(page, "hunter2") || strings.Contains(page, "YWRhOmh1bnRlcjI") || len(chosen(got)) != 4 ||
-			strings.Count(page, " checked>") != 2 {
+			strings.Count(page, chosenBox) != 2 {
 			t.Errorf("%s: %v in\n%s", what, chosen(got), page)
 		}
 	}
@@ -120,19 +122,19 @@ func TestScanUsesWhatIsChosen(t *testing.T) {
 	})
 	fields := chosen(w.scan(t, cookie, dockerConfig, "do", "list"))
 	checked := w.scan(t, cookie, dockerConfig, append(fields[:2:2], "do", "check")...).Body.String()
-	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>not valid") != 1 ||
-		strings.Count(checked, " checked>") != 1 || strings.Contains(checked, "hunter2") {
+	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>Not valid") != 1 ||
+		strings.Count(checked, chosenBox) != 1 || strings.Contains(checked, "hunter2") {
 		t.Errorf("checked: %s", checked)
 	}
 	if counted != 1 {
 		t.Errorf("%d checks were counted", counted)
 	}
 	saved := w.scan(t, cookie, dockerConfig, append(fields, "do", "save")...).Body.String()
-	if strings.Count(saved, "</svg>stored</span> as") != 2 || strings.Contains(saved, "hunter2") {
+	if strings.Count(saved, "</svg>Stored</span> as") != 2 || strings.Contains(saved, "hunter2") {
 		t.Errorf("saved: %s", saved)
 	}
 	again := w.scan(t, cookie, dockerConfig, append(fields[:2:2], "do", "save")...).Body.String()
-	if !strings.Contains(again, "stored already, as 127.0.0.1:5000") {
+	if !strings.Contains(again, "Stored already, as 127.0.0.1:5000") {
 		t.Errorf("again: %s", again)
 	}
 	if other := w.scan(t, cookie, strings.Replace(dockerConfig, "5000", "5003", 1),
@@ -163,7 +165,7 @@ func TestLargeScans(t *testing.T) {
 	}
 	got := w.scan(t, cookie, `{"auths": {`+strings.Join(auths, ",")+`}}`, "do", "list")
 	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "These are 100 of 150.") ||
-		strings.Contains(page, "<b>") || strings.Count(page, " checked>") != maxChecked || len(page) > 250_000 {
+		strings.Contains(page, "<b>") || strings.Count(page, chosenBox) != maxChecked || len(page) > 250_000 {
 		t.Errorf("%d, %d bytes:\n%.3000s", got.Code, len(page), page)
 	}
 }

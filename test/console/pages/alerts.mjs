@@ -76,7 +76,7 @@ for (const javaScriptEnabled of [true, false]) {
     const { host, url, received } = await receive(t, 200, "ok");
     const page = await as(t, "admin", { javaScriptEnabled });
     await page.goto("/console/");
-    await page.getByRole("link", { name: "Alerts", exact: true }).click();
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Alerts", exact: true }).click();
     await page.getByRole("link", { name: "New channel in Default: Slack" }).click();
     for (const other of ["Headers", "Method", "Signing secret", "Integration key of PagerDuty"]) assert.equal(await count(page.getByLabel(other)), 0, other);
     if (javaScriptEnabled) await assertAccessible(page);

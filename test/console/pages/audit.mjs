@@ -21,7 +21,7 @@ for (const role of ["admin", "member"]) {
     assert.equal(await page.getByLabel("From (UTC)").inputValue(), "2020-01-31T12:00");
     const shown = await texts(rows(page));
     assert.ok(shown.length > 1, "no record is shown");
-    for (const text of shown.slice(1)) assert.match(text, /^auth\.login.*succeeded/s);
+    for (const text of shown.slice(1)) assert.match(text, /^auth\.login.*Succeeded/s);
     const foreign = shown.slice(1).filter((text) => !text.includes(service[role].email));
     assert.equal(foreign.length > 0, role === "admin"); // members see their own records only
 
@@ -49,7 +49,7 @@ test("one audit record", async (t) => {
   await rows(page).nth(1).getByRole("link").first().click();
   await page.getByRole("heading", { name: "user.create" }).waitFor();
   const fact = (name) => page.locator("dt", { hasText: name }).locator("+ dd").textContent();
-  assert.deepEqual([await fact("Outcome"), await fact("User"), await fact("Object"), await fact("From")], ["succeeded", service.admin.email, account.email, "127.0.0.1"]);
+  assert.deepEqual([await fact("Outcome"), await fact("User"), await fact("Object"), await fact("From")], ["Succeeded", service.admin.email, account.email, "127.0.0.1"]);
   await assertAccessible(page);
   const member = await as(t, "member");
   assert.equal((await member.goto(new URL(page.url()).pathname)).status(), 404);

@@ -99,7 +99,7 @@ for (const role of ["admin", "member"]) {
       await outcome(page, "Valid").waitFor();
       const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
       assert.equal(await count(stages), 8);
-      assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /ok.*(\d+ ms)/s);
+      assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /Ok.*(\d+ ms)/s);
       assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
       assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
       assert.equal(await field(page, "Password").inputValue(), javaScriptEnabled ? registry.password : "");

@@ -23,7 +23,7 @@ for (const role of ["admin", "member"]) {
     await page.goto("/console/registries");
     const rows = page.getByRole("region", { name: "Registries" }).getByRole("row");
     const failing = rows.filter({ hasText: "wrong-password" });
-    assert.match(await failing.textContent(), /failing.*rejected the credentials/s);
+    assert.match(await failing.textContent(), /Failing.*rejected the credentials/s);
     assert.equal(await count(page.getByRole("link", { name: "Add a registry" })), role === "admin" ? 1 : 0);
 
     await page.getByLabel("Health").selectOption("failing");
@@ -65,7 +65,7 @@ for (const role of ["admin", "member"]) {
       await page.setViewportSize({ width: 320, height: 640 });
       await page.goto("/console/registries");
       const list = page.getByRole("region", { name: "Registries" });
-      assert.match(await list.getByRole("row").nth(1).textContent(), /failing/);
+      assert.match(await list.getByRole("row").nth(1).textContent(), /Failing/);
       const failing = list.getByRole("row", { name: "wrong-password" });
       const [row, cause] = [await failing.boundingBox(), await failing.getByText(/rejected the credentials/).boundingBox()];
       assert.ok(cause.x >= 0 && cause.x + cause.width <= 320, `the cause is at ${cause.x}, ${cause.width} px wide`);

@@ -41,7 +41,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole("button", { name: "Check", exact: true }).click();
       await page.getByRole("heading", { name: "Not valid", exact: true }).waitFor();
       const stages = page.getByRole("region", { name: "Stages" });
-      assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /failed/);
+      assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /Failed/);
       await page.getByText(/^Fix: Set the secret of this key/).waitFor();
       assert.ok(!(await html(page)).includes("typo-in-the-secret"));
       await page.getByRole("link", { name: "Secret key", exact: true }).click();
@@ -49,7 +49,7 @@ for (const javaScriptEnabled of [true, false]) {
       await field(page, "Secret key").fill(cloud.secretKey);
       await page.getByRole("button", { name: "Check", exact: true }).click();
       await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
-      assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /ok.*issued a password for AWS, valid until/s);
+      assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /Ok.*issued a password for AWS, valid until/s);
       assert.ok(!(await html(page)).includes(cloud.secretKey));
       assert.equal(await field(page, "Secret key").inputValue(), javaScriptEnabled ? cloud.secretKey : "");
       if (javaScriptEnabled) await assertAccessible(page);
@@ -74,7 +74,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole("button", { name: "Check", exact: true }).click();
       await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
       const credentials = page.getByRole("region", { name: "Stages" }).getByRole("row", { name: /^Credentials/ });
-      assert.match(await credentials.textContent(), /ok.*issued a password for .*, valid until/s);
+      assert.match(await credentials.textContent(), /Ok.*issued a password for .*, valid until/s);
       assert.ok(!(await html(page)).includes(other.fields[other.secret]));
       if (javaScriptEnabled) await assertAccessible(page);
     });

@@ -28,8 +28,8 @@ for (const role of ["admin", "member"]) {
       await page.getByRole("button", { name: "List" }).click();
       await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
       const row = page.getByRole("row", { name: "127.0.0.1:9" });
-      assert.match(await row.textContent(), /not checked.*ada.*by docker/s);
-      assert.match(await page.getByRole("row", { name: "127.0.0.1:10" }).textContent(), /unresolved.*credentials that are not in the file/s);
+      assert.match(await row.textContent(), /Not checked.*ada.*by docker/s);
+      assert.match(await page.getByRole("row", { name: "127.0.0.1:10" }).textContent(), /Unresolved.*credentials that are not in the file/s);
       assert.ok(await page.getByRole("checkbox", { name: "127.0.0.1:9" }).isChecked());
       await noSecrets(page);
       if (javaScriptEnabled) await assertAccessible(page);
@@ -79,11 +79,11 @@ test("a text is checked against a real registry, and saved", async (t) => {
   assert.equal(await count(page.getByText("Enter it again.")), 0, "the text is still there");
   await becomes(page.getByRole("heading", { name: "1 definition found" }), ":focus");
   await page.getByRole("button", { name: "Check the chosen" }).click();
-  await page.getByText("valid", { exact: true }).waitFor();
+  await page.getByText("Valid", { exact: true }).waitFor();
   await noSecrets(page);
   await assertAccessible(page);
   await page.getByRole("button", { name: "Save the chosen" }).click();
-  await page.getByText(/stored already, as (charts|wrong-password|after-a-refusal|after-login)/).waitFor();
+  await page.getByText(/Stored already, as (charts|wrong-password|after-a-refusal|after-login)/).waitFor();
   await noSecrets(page);
 
   await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "zarf" }));

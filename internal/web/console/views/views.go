@@ -50,6 +50,7 @@ func Read(now func() time.Time) (*Views, error) {
 		"icon":         icons.find,
 		"ago":          func(at time.Time) template.HTML { return words.Ago(at, now()) },
 		"date":         func(at time.Time) string { return at.UTC().Format(time.DateOnly) },
+		"capital":      words.Capital,
 		"count":        words.Count,
 		"fix":          fix,
 		"sentence":     sentence,

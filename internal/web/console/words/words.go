@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/internal/fault"
 )
@@ -70,4 +72,10 @@ func Message(f *fault.Error) string {
 		wait = (wait + time.Minute - 1).Truncate(time.Minute) // Duration may round down
 	}
 	return strings.Replace(f.Message, "Retry after the time in Retry-After.", "Try again in "+Duration(wait)+".", 1)
+}
+
+// Capital returns a word or sentence with a capital, as labels and states begin on pages.
+func Capital(text any) string {
+	first, size := utf8.DecodeRuneInString(fmt.Sprint(text))
+	return string(unicode.ToUpper(first)) + fmt.Sprint(text)[size:]
 }
