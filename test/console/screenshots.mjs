@@ -1,7 +1,7 @@
 // Makes the images of the documentation.
 import { browser, closeBrowser, fillIn, service } from "./harness.mjs";
 
-const page = await (await browser).newPage({ ignoreHTTPSErrors: true, baseURL: service.url, colorScheme: "light", reducedMotion: "reduce", viewport: { width: 1040, height: 600 } });
+const page = await (await browser).newPage({ ignoreHTTPSErrors: true, baseURL: service.url, reducedMotion: "reduce", viewport: { width: 1280, height: 800 } });
 
 // The test registry has another port each time, so the images have the one of the documentation.
 const rename = (address) => {
@@ -10,11 +10,15 @@ const rename = (address) => {
   for (const input of document.querySelectorAll("input")) input.value = input.value.replaceAll(address, "127.0.0.1:5000");
 };
 
-async function shoot(name, height = 600) {
-  await page.setViewportSize({ width: 1040, height });
+// shoot writes an image in light colors and one in dark colors.
+async function shoot(name, height = 720) {
+  await page.setViewportSize({ width: 1280, height });
   await page.evaluate(rename, new URL(service.registry.endpoint).host);
   await page.evaluate(() => scrollTo(0, 0));
-  await page.screenshot({ path: `${service.screenshots}/${name}.png` });
+  for (const [colorScheme, ending] of [["light", ""], ["dark", "-dark"]]) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: `${service.screenshots}/${name}${ending}.png` });
+  }
 }
 
 async function check(name, password, outcome) {
@@ -32,11 +36,13 @@ async function check(name, password, outcome) {
 await page.goto("/console/login");
 await fillIn(page, service.admin);
 await page.getByRole("heading", { name: "Overview" }).waitFor();
-await shoot("overview", 520);
+await page.getByRole("button", { name: "Hide" }).click();
+await page.getByRole("heading", { name: "First steps" }).waitFor({ state: "detached" });
+await shoot("overview", 800);
 await check("check-valid", service.registry.password, "Valid");
 await check("check-not-valid", "rotated in spring", "Not valid");
-await page.goto("/console/registries");
+await page.goto("/console/registries?name=payments-charts");
 await page.getByRole("link", { name: "payments-charts" }).click();
 await page.getByRole("heading", { name: "payments-charts" }).waitFor();
-await shoot("registry", 700);
+await shoot("registry", 800);
 await closeBrowser();
