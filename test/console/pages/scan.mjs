@@ -142,8 +142,8 @@ spec: {type: oci, url: "oci://${registry.host}/charts"}
 
 test("problems of a definition name its fields as the file or the form does", async (t) => {
   const page = await as(t, "member");
-  await page.goto("/console/scan");
   const problems = async (file) => {
+    await page.goto("/console/scan"); // else the row before may be read
     await page.getByLabel("Or its text").fill(file);
     await page.getByRole("button", { name: "List" }).click();
     await page.getByRole("row").getByText("not valid").waitFor();
