@@ -101,6 +101,9 @@ for (const role of ["admin", "member"]) {
     for (const action of ["Edit", "Delete"]) {
       assert.equal(await count(page.getByRole("link", { name: action })), role === "admin" ? 1 : 0, action);
     }
+    await page.getByRole("heading", { name: "First report of this result" }).waitFor();
+    const heights = await page.locator("main > .actions").locator("button, .button").evaluateAll((all) => all.map((one) => one.offsetHeight));
+    assert.equal(new Set(heights).size, 1, String(heights));
     await assertAccessible(page);
     if (role === "admin") {
       await page.getByRole("link", { name: "Password", exact: true }).click();
