@@ -98,6 +98,10 @@ for (const role of ["admin", "member"]) {
     assert.equal(await count(page.getByRole("group", { name: "Days in UTC" }).getByRole("radio")), await count(day));
     await day.first().press("Space");
     await page.waitForFunction(() => getComputedStyle(document.querySelector(".day span")).opacity === "1");
+    await page.getByRole("heading", { name: "First report of this result" }).waitFor();
+    const [result, definition] = [await page.getByRole("region", { name: "Failing" }).boundingBox(), await page.getByRole("region", { name: "Definition", exact: true }).boundingBox()];
+    assert.ok(definition.x >= result.x + result.width && definition.y < result.y + 10, "the definition is next to the result");
+    if (role === "admin") await page.getByText("More", { exact: true }).click();
     for (const action of ["Edit", "Delete"]) {
       assert.equal(await count(page.getByRole("link", { name: action })), role === "admin" ? 1 : 0, action);
     }
@@ -106,6 +110,11 @@ for (const role of ["admin", "member"]) {
     assert.equal(new Set(heights).size, 1, String(heights));
     await assertAccessible(page);
     if (role === "admin") {
+      await page.getByRole("link", { name: "Delete" }).press("Escape");
+      assert.equal(await page.getByRole("link", { name: "Delete" }).isVisible(), false);
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), "More");
+      const heights = await page.locator("main > .actions").first().locator("button:visible, .button:visible").evaluateAll((all) => all.map((one) => one.offsetHeight));
+      assert.ok(new Set(heights).size === 1 && heights.length >= 3, `the buttons are ${heights} px high`);
       await page.getByRole("link", { name: "Password", exact: true }).click();
       await page.getByLabel("Password").waitFor();
       assert.match(page.url(), /\/edit#field-password$/);
@@ -139,3 +148,18 @@ for (const role of ["admin", "member"]) {
     });
   }
 }
+
+test("times are absolute on demand, in the zone of the reader", async (t) => {
+  const page = await as(t, "member", { timezoneId: "Asia/Tokyo" });
+  await detail(page, "wrong-password");
+  const time = page.getByRole("region", { name: "Failing" }).getByRole("time").first();
+  assert.match(await time.textContent(), /ago$|^just now$/);
+  const exact = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\+9$/;
+  assert.match(await time.getAttribute("title"), exact);
+  await page.getByRole("button", { name: "Absolute times" }).click();
+  assert.match(await time.textContent(), exact);
+  await page.goto("/console/");
+  assert.match(await page.getByRole("time").first().textContent(), exact);
+  await page.getByRole("button", { name: "Absolute times" }).click();
+  assert.doesNotMatch(await page.getByRole("time").first().textContent(), exact);
+});

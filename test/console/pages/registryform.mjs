@@ -49,9 +49,11 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("button", { name: "Sync now" }).click();
     await page.getByText("The content is synchronized as soon as").waitFor();
 
+    await page.getByText("More", { exact: true }).click();
     await page.getByRole("link", { name: "Delete" }).click();
     if (javaScriptEnabled) await assertAccessible(page);
     await page.getByRole("link", { name: "Cancel" }).click();
+    await page.getByText("More", { exact: true }).click();
     await page.getByRole("link", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete the registry" }).click();
     await page.getByText("The registry is deleted.").waitFor();

@@ -1,6 +1,7 @@
 import "./once.js";
 import "./progress.js";
 import "./shortcuts.js";
+import "./times.js";
 
 // A message about a change is shown once: not again when the page is reloaded or visited again.
 const address = new URL(location);
@@ -27,4 +28,14 @@ prepare(document);
 for (const button of document.querySelectorAll("button[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => print());
+}
+
+// A menu closes by Escape, and by a click outside.
+for (const menu of document.querySelectorAll("details.more")) {
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  document.addEventListener("click", (event) => (menu.open &&= menu.contains(event.target)));
 }

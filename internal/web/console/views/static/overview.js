@@ -1,5 +1,6 @@
 // Shows the overview anew every half minute, while it is used: requests extend the session, which ends when it is not used.
 import { load } from "./load.js";
+import { showTimes } from "./times.js";
 
 const pause = 30_000; // milliseconds
 const unused = 15 * 60_000;
@@ -47,12 +48,16 @@ function show(page, now) {
   replace(overview, now);
 }
 
+const shown = new Map(); // what the server sent for each part
+
 // replace shows new content, with what is open and has the focus as before.
 function replace(part, now) {
-  if (!part || !now || part.innerHTML === now.innerHTML) return;
+  if (!part || !now || shown.get(part) === now.innerHTML) return;
+  shown.set(part, now.innerHTML);
   const open = [...part.querySelectorAll("details[open]")].map((details) => details.id);
   const focused = part.contains(document.activeElement) ? selectorOf(document.activeElement) : undefined;
   part.replaceChildren(...now.childNodes);
+  showTimes(part);
   for (const id of open) part.querySelector(`#${id}`)?.setAttribute("open", "");
   if (focused) part.querySelector(focused)?.focus({ preventScroll: true });
 }

@@ -1,4 +1,5 @@
 import { load } from "./load.js";
+import { showTimes } from "./times.js";
 
 // Shows the result of a check that has not ended yet when it is there. The page is requested at growing intervals, for two minutes at most.
 const pauses = [1, 1, 1, 2, 2, 3, 5, 5, 10, 10, 20, 30, 30]; // seconds
@@ -26,6 +27,7 @@ function hint(following) {
 function show(now) {
   const focused = live.contains(document.activeElement);
   live.replaceChildren(...now.childNodes);
+  showTimes(live);
   live.dataset.checked = now.dataset.checked;
   live.toggleAttribute("data-waits", now.hasAttribute("data-waits"));
   const outcome = document.getElementById("outcome");
