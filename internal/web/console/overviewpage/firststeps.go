@@ -39,7 +39,7 @@ func (s Steps) First(ctx context.Context, p auth.Principal, registries int64) (s
 	}{
 		{Step{"Add your registries", []Link{{"Scan files", "/console/scan"}, {"Add one", "/console/registries/new"}}, false},
 			access.CreateRegistries, func() (bool, error) { return registries > 0, nil }},
-		{Step{"Create an alert channel, and send it a test", []Link{{"Alerts", "/console/alerts"}}, false},
+		{Step{"Create an alert channel", []Link{{"Alerts", "/console/alerts"}}, false},
 			access.ConfigureAlerts, func() (bool, error) {
 				list, err := s.Channels.OfOrg(ctx, p.OrgUID)
 				return len(list) > 0, err
