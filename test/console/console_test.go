@@ -4,12 +4,14 @@ package console_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,4 +205,19 @@ func storeTested(t *testing.T, server *instance.Server, s service) {
 		r.Username, r.Password = login[0], login[1]
 		admin.check(admin.storeRegistry(name, r))
 	}
+	storeLong(admin)
+}
+
+// storeLong stores a registry whose texts are too long for a row of the list.
+func storeLong(admin administrator) {
+	labels := map[string]string{}
+	for i := range 30 {
+		labels[fmt.Sprintf("team-%02d", i)] = strings.Repeat("x", 40)
+	}
+	var created struct{ UID string }
+	admin.post("/v1/registries/oci/basic", map[string]any{
+		"metadata": map[string]any{"name": "long " + strings.Repeat("name ", 48) + "end", "labels": labels},
+		"spec": map[string]any{"endpoint": "http://127.0.0.1:1/" + strings.Repeat("path/", 40), "providerType": "helm",
+			"auth": map[string]any{"type": "noAuth"}}}).Want(http.StatusCreated).Into(&created)
+	admin.check(created.UID)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/invitations"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
+	"github.com/regwarden/regwarden/internal/storage/listdetails"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/provisioned"
 	"github.com/regwarden/regwarden/internal/storage/roles"
@@ -171,6 +172,7 @@ type Tx struct {
 	Identities  identities.Identities
 	Invitations invitations.Invitations
 	Keys        Keys
+	Lists       listdetails.Lists
 	Mutes       mutes.Mutes
 	Orgs        Orgs
 	Origins     Origins
@@ -213,6 +215,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Identities:  identities.In(c.db, c.ring),
 		Invitations: invitations.In(c.db),
 		Keys:        Keys{c},
+		Lists:       listdetails.In(c.db),
 		Mutes:       mutes.In(c.db),
 		Orgs:        Orgs{c},
 		Origins:     Origins{c},

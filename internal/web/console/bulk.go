@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -197,16 +198,23 @@ func (h bulkHandlers) exportRegistries(c *call) error {
 		if err != nil {
 			return err
 		}
+		rows, err := registrylist.Rows(c.Context(), h.registries, c.principal, page.Items, time.Now())
+		if err != nil {
+			return err
+		}
 		if !begun {
 			c.beginCSV("registries.csv")
 			out.Row("uid", "name", "endpoint", "providerType", "health", "since", "code", "message", "hint", "lastCheck",
-				"certificateNotAfter", "credentialsNotAfter")
+				"certificateNotAfter", "credentialsNotAfter", "project", "kind", "authentication", "repositories", "tags", "labels",
+				"history")
 		}
-		for _, r := range page.Items {
+		for _, r := range rows {
 			state := r.Health.State
 			out.Row(r.UID, r.Name, r.Endpoint, r.ProviderType, string(r.Health.Word()), csvtext.Time(r.Health.Since), state.Code,
 				state.Message, state.Hint, csvtext.Time(r.Health.LastAt), csvtext.Time(state.CertificateNotAfter),
-				csvtext.Time(state.CredentialsNotAfter))
+				csvtext.Time(state.CredentialsNotAfter), r.Project, r.Type(), r.Authentication(), strconv.FormatInt(r.Repositories, 10),
+				strconv.FormatInt(r.Tags, 10),
+				r.LabelText(), r.Spark.Text)
 		}
 		if out.Flush(); out.Error() != nil || page.Continue == "" {
 			return nil // the last page, or the browser went away

@@ -40,7 +40,8 @@ func (h registryHandlers) listRegistries(c *call) (err error) {
 	query := registrylist.Query(c.query)
 	query.Request = c.pageRequest()
 	page := registriesPage{Actions: bulkActionsOf(c.principal), CSV: pathRegistries + ".csv?" + c.URL.RawQuery}
-	page.Page, err = registrylist.Read(c.Context(), h.registries, c.principal, registrylist.Request{Query: query, Path: c.withQuery})
+	page.Page, err = registrylist.Read(c.Context(), h.registries, c.principal,
+		registrylist.Request{Query: query, Path: c.withQuery, Now: h.now()})
 	if err != nil {
 		return err
 	}

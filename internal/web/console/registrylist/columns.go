@@ -1,6 +1,8 @@
 package registrylist
 
 import (
+	"strings"
+
 	"github.com/regwarden/regwarden/internal/service/registries"
 )
 
@@ -10,6 +12,8 @@ type Column struct {
 	Path  string
 	Next  string // the order of the table at Path, in words
 	Order string // the value of aria-sort; empty if the table has another order
+	Class string // of its width
+	Wide  bool
 }
 
 // order is how a column sorts: first one way, and then the other.
@@ -26,9 +30,14 @@ var orders = map[string]order{
 	"Expires":  {registries.SortByExpiry, "soonest first", "latest first", false},
 }
 
+// wide are the columns that only wide windows show, and phones do not.
+var wide = map[string]bool{"Kind": true, "Content": true}
+
 func columns(r Request) (list []Column) {
-	for _, label := range []string{"Registry", "Health", "Cause", "Since", "Expires", "Last check"} {
-		list = append(list, column(label, r))
+	for _, label := range []string{"Registry", "Health", "Cause", "Since", "Expires", "Labels", "Kind", "Content", "Last check"} {
+		c := column(label, r)
+		c.Wide, c.Class = wide[label], strings.ToLower(strings.Fields(label)[0])
+		list = append(list, c)
 	}
 	return list
 }

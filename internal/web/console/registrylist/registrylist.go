@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
@@ -20,6 +21,7 @@ type Page struct {
 	Columns []Column
 	Sort    registries.Sort
 	List    paging.Page[registries.Summary]
+	Rows    []Row // of List
 	MayAdd  bool
 	Empty   views.Empty // shown without a registry
 }
@@ -28,6 +30,7 @@ type Page struct {
 type Request struct {
 	registries.Query
 	Path func(name, value string) string // of the list with another value in its address
+	Now  time.Time
 }
 
 // Query reads the filter and the order of a list.
@@ -49,7 +52,10 @@ func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Req
 	}
 	r.Sort = cmp.Or(r.Sort, registries.SortByHealth)
 	page.Columns = columns(r)
-	page.List, err = from.Search(ctx, p, "", r.Query)
+	if page.List, err = from.Search(ctx, p, "", r.Query); err != nil {
+		return page, err
+	}
+	page.Rows, err = Rows(ctx, from, p, page.List.Items, r.Now)
 	return page, err
 }
 
