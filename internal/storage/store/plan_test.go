@@ -136,7 +136,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 	details := queryTexts(t, "../listdetails")
 	for _, name := range []string{"Details", "Changes"} { // few rows, which are sorted
-		query := strings.Replace(details["postgres"+name], "jsonb_array_elements_text(CAST($2 AS JSONB)) AS c (value)", "json_each($2) c", 1)
+		query := strings.Replace(details["postgres"+name],
+			"jsonb_array_elements_text(CAST($2 AS JSONB)) AS c (value)", "json_each($2) c", 1)
 		plan := strings.Join(planOf(t, db, query), "\n")
 		if strings.Contains(plan, "SCAN r") || strings.Contains(plan, "SCAN v") || strings.Contains(plan, "SCAN d") {
 			t.Errorf("%s: not by the chosen registries: %s", name, plan)
