@@ -84,7 +84,8 @@ func TestRoundTripsOfContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.RoundTrips > row.rounds || len(g.Requests()) != row.requests {
+			// A request that is sent at the same time as others is left out when their responses come first.
+			if report.RoundTrips > row.rounds || len(g.Requests()) > row.requests {
 				t.Errorf("%d round trips and %d requests, want at most %d and %d: %v", report.RoundTrips, len(g.Requests()), row.rounds,
 					row.requests, g.Requests())
 			}

@@ -35,7 +35,7 @@ func TestProbe(t *testing.T) {
 		}
 
 		w.clock = w.clock.Add(10 * time.Minute)
-		if _, err := probe(Target{Name: "harbor", Org: "a"}, 50*time.Millisecond); fault.KindOf(err) != fault.Unavailable {
+		if _, err := probe(Target{Name: "harbor", Org: "a"}, 2*time.Second); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("without a server: %v", err)
 		}
 		w.checkAll(w.mustClaim(1))

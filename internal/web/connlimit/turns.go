@@ -12,16 +12,19 @@ const (
 	// readyRequests is the number of requests in a row that were there already, after which a connection takes turns. A client that
 	// sends its next request after a response seldom has one.
 	readyRequests = 4
-	// turn is the time after which a request that still runs leaves its slot to another one.
-	turn = 50 * time.Millisecond
+	// longestTurn is the time after which a request that still runs leaves its slot to another one.
+	longestTurn = 50 * time.Millisecond
 )
 
 // Turns are what connections take that always have another request ready, so that few of them run at the same time, whatever their
 // number. It is safe for concurrent use.
-type Turns struct{ slots *Slots }
+type Turns struct {
+	slots *Slots
+	ends  time.Duration // after it began
+}
 
 // NewTurns returns turns for n requests at the same time.
-func NewTurns(n int) *Turns { return &Turns{NewSlots(n, 0)} }
+func NewTurns(n int) *Turns { return &Turns{NewSlots(n, 0), longestTurn} }
 
 // begin waits for the turn of a source. The returned function ends it.
 func (t *Turns) begin(source string) (end func()) {
@@ -32,7 +35,7 @@ func (t *Turns) begin(source string) (end func()) {
 			t.slots.Release(source)
 		}
 	}
-	timer := time.AfterFunc(turn, release)
+	timer := time.AfterFunc(t.ends, release)
 	return func() {
 		timer.Stop()
 		release()

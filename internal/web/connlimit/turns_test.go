@@ -14,6 +14,13 @@ func readyEntry(address string, turns *Turns) *Entry {
 	return e
 }
 
+// longTurns are turns for one request, which end by the requests of a test alone.
+func longTurns() *Turns {
+	turns := NewTurns(1)
+	turns.ends = time.Hour
+	return turns
+}
+
 // nextOf calls next, and returns a channel that is closed when it returns.
 func nextOf(e *Entry, turns *Turns) <-chan struct{} {
 	done := make(chan struct{})
@@ -40,7 +47,7 @@ func freeSlots(t *Turns) int {
 }
 
 func TestConnectionsWithRequestsReadyTakeTurns(t *testing.T) {
-	turns := NewTurns(1)
+	turns := longTurns()
 	first, second := readyEntry("192.0.2.1", turns), readyEntry("192.0.2.2", turns)
 	if freeSlots(turns) != 1 {
 		t.Fatal("a connection takes a turn before it has had some requests ready")
@@ -65,7 +72,7 @@ func TestConnectionsWithRequestsReadyTakeTurns(t *testing.T) {
 }
 
 func TestConnectionThatWaitsForItsClientTakesNoTurn(t *testing.T) {
-	turns := NewTurns(1)
+	turns := longTurns()
 	e := readyEntry("192.0.2.1", turns)
 	e.next(turns)
 	e.Received(readyTime + 1)
