@@ -26,11 +26,11 @@ for (const role of ["admin", "member"]) {
     assert.match(await failing.textContent(), /Failing.*rejected the credentials/s);
     assert.equal(await count(page.getByRole("link", { name: "Add a registry" })), role === "admin" ? 1 : 0);
 
-    await page.getByLabel("Health").selectOption("failing");
+    await page.getByLabel("Health", { exact: true }).selectOption("failing");
     await page.getByRole("button", { name: "Filter" }).click();
     await failing.waitFor();
     assert.equal(await count(rows.filter({ hasText: "charts" }).filter({ hasText: "healthy" })), 0);
-    await page.getByLabel("Health").selectOption("");
+    await page.getByLabel("Health", { exact: true }).selectOption("");
     await page.getByLabel("Name contains").fill("HART");
     await page.getByRole("button", { name: "Filter" }).click();
     await rows.filter({ hasText: "charts" }).waitFor();
@@ -105,7 +105,6 @@ for (const role of ["admin", "member"]) {
     for (const action of ["Edit", "Delete"]) {
       assert.equal(await count(page.getByRole("link", { name: action })), role === "admin" ? 1 : 0, action);
     }
-    await page.getByRole("heading", { name: "First report of this result" }).waitFor();
     const heights = await page.locator("main > .actions").locator("button, .button").evaluateAll((all) => all.map((one) => one.offsetHeight));
     assert.equal(new Set(heights).size, 1, String(heights));
     await assertAccessible(page);
@@ -113,8 +112,6 @@ for (const role of ["admin", "member"]) {
       await page.getByRole("link", { name: "Delete" }).press("Escape");
       assert.equal(await page.getByRole("link", { name: "Delete" }).isVisible(), false);
       assert.equal(await page.evaluate(() => document.activeElement.textContent), "More");
-      const heights = await page.locator("main > .actions").first().locator("button:visible, .button:visible").evaluateAll((all) => all.map((one) => one.offsetHeight));
-      assert.ok(new Set(heights).size === 1 && heights.length >= 3, `the buttons are ${heights} px high`);
       await page.getByRole("link", { name: "Password", exact: true }).click();
       await page.getByLabel("Password").waitFor();
       assert.match(page.url(), /\/edit#field-password$/);

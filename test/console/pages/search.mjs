@@ -72,7 +72,7 @@ test("shortcuts lead to the search, and do nothing while somebody types", async 
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   assert.ok(page.url().endsWith("/console/registries"));
 
-  await page.getByLabel("Health").focus();
+  await page.getByLabel("Health", { exact: true }).focus();
   await page.keyboard.press("/");
   await page.getByLabel("Name contains").press("Control+k");
   assert.ok(page.url().endsWith("/console/registries"));
@@ -83,6 +83,7 @@ test("single keys can be turned off, which the browser remembers, and Ctrl K sta
   await page.goto("/console/login");
   await fillIn(page, service.member);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.waitForLoadState(); // scripts handle keys then
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Shortcuts" });
   await dialog.getByRole("checkbox").uncheck();
