@@ -98,7 +98,7 @@ for (const role of ["admin", "member"]) {
       await check(page, good);
       await outcome(page, "Valid").waitFor();
       const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
-      assert.equal(await count(stages), 8);
+      assert.equal(await count(page.getByRole("region", { name: "Stages" }).getByRole("rowheader")), 7);
       assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /Ok.*(\d+ ms)/s);
       assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
       assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
@@ -165,6 +165,7 @@ test("stages appear while the check runs", async (t) => {
   await check(page, { Endpoint: endpoint });
   const log = page.getByRole("log", { name: "Checking" });
   await log.getByText(/^Connection: ok, /).waitFor();
+  assert.deepEqual((await log.locator("p").allTextContents()).slice(-3), ["Registry API: waiting", "Authentication: waiting", "Content: waiting"]);
   await becomes(page.getByRole("region", { name: "Checking" }), ":focus");
   assert.equal(await count(outcome(page, "Not valid")), 0);
   release();
@@ -435,4 +436,18 @@ test("what a registry sends is text", async (t) => {
   await outcome(page, "Not valid").waitFor();
   assert.ok((await page.locator("main").innerText()).includes("<img"), "the name in the certificate is not shown");
   await assertText(page);
+});
+
+test("the result is next to the form on a wide screen, and above it on a phone", async (t) => {
+  const page = await as(t, "member");
+  await check(page, { Endpoint: "https://127.0.0.1:1" });
+  await outcome(page, "Not valid").waitFor();
+  const boxes = async () => Promise.all([outcome(page, "Not valid").boundingBox(), page.locator("#check").boundingBox()]);
+  let [result, form] = await boxes();
+  assert.ok(result.x >= form.x + form.width && result.y < form.y + 100, `the result is at ${result.x}, ${result.y}`);
+  assert.ok(await page.getByRole("region", { name: "Stages" }).evaluate((region) => region.scrollWidth <= region.clientWidth), "stages are cut off");
+  await page.setViewportSize({ width: 390, height: 844 });
+  [result, form] = await boxes();
+  assert.ok(result.y + result.height <= form.y, "the form is below the result");
+  assert.ok(await page.getByRole("region", { name: "Stages" }).evaluate((region) => region.scrollWidth <= region.clientWidth), "stages are cut off");
 });

@@ -50,10 +50,9 @@ func column(label string, r Request) Column {
 		return c
 	}
 	next, words := o.by, o.words
-	switch r.Sort {
-	case o.by:
+	if r.Sort == o.by {
 		next, words, c.Order = o.by.Opposite(), o.opposite, direction(o.descending)
-	case o.by.Opposite():
+	} else if r.Sort == o.by.Opposite() {
 		c.Order = direction(!o.descending)
 	}
 	c.Path, c.Next = r.Path("sort", string(next)), words

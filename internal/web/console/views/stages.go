@@ -24,6 +24,15 @@ var stageNames = map[regcheck.Stage]string{
 	regcheck.StageAuth: "Authentication", regcheck.StageContent: "Content",
 }
 
+// usualStages returns the names of the stages that every check has, in their order.
+func usualStages() (names []string) {
+	for _, stage := range []regcheck.Stage{regcheck.StageResolve, regcheck.StageEgress, regcheck.StageConnect, regcheck.StageTLS,
+		regcheck.StageAPI, regcheck.StageAuth, regcheck.StageContent} {
+		names = append(names, stageNames[stage])
+	}
+	return names
+}
+
 // stageName returns the name for people. A record may be of another version, with other stages.
 func stageName(stage regcheck.StageResult) string {
 	return cmp.Or(stageNames[stage.Name], string(stage.Name))

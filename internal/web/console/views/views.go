@@ -60,6 +60,7 @@ func Read(now func() time.Time) (*Views, error) {
 		"option":       forms.OptionLabel,
 		"identity":     forms.Identity,
 		"bars":         Stages,
+		"stages":       usualStages,
 		"milliseconds": Milliseconds,
 		"place":        Place,
 		"short":        Short,

@@ -8,6 +8,7 @@ const main = document.getElementById("main");
 const result = document.getElementById("result");
 const progress = document.getElementById("progress");
 const log = progress.querySelector("[role=log]");
+const waiting = [...log.children]; // a line for each stage
 const failure = document.getElementById("failure");
 const login = failure.querySelector("[data-login]");
 let form = document.getElementById("check");
@@ -81,7 +82,7 @@ async function check() {
   let canceled = false;
   result.replaceChildren();
   shown = undefined;
-  log.replaceChildren();
+  log.replaceChildren(...waiting.map((line) => line.cloneNode(true)));
   progress.hidden = false;
   progress.focus();
   const body = sent();
@@ -145,10 +146,16 @@ function clear() {
   for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
 }
 
+// say shows the end of a stage in its line. Stages that not every check has get a line before those that wait.
 function say(text) {
-  const line = document.createElement("p");
+  const lines = [...log.children];
+  let line = lines.find(({ dataset }) => text.startsWith(`${dataset.stage}: `));
+  if (!line) {
+    line = document.createElement("p");
+    log.insertBefore(line, lines.find(({ className }) => className) ?? null);
+  }
   line.textContent = text;
-  log.append(line);
+  line.className = "";
 }
 
 // show shows the report. The request has no secrets, only which there are.
