@@ -2,6 +2,7 @@ package replicas_test
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -167,10 +168,18 @@ type checks struct {
 func (c *checks) run(stop <-chan struct{}) {
 	body := instance.JSON(map[string]any{"endpoint": c.endpoint, "auth": map[string]any{"type": "noAuth"}})
 	for going(stop) {
-		response, ok := c.want(validating, http.StatusNoContent, http.MethodPost, registriesPath+"/validate", body, c.credential...)
+		response, _, ok := c.settle(validating, http.MethodPost, registriesPath+"/validate", body, c.credential...)
 		if !ok {
 			return
 		}
+		if strings.Contains(response.Body, `"RegistryUnavailable"`) {
+			continue // the registry of the test may not get to respond for 10 s on a busy machine
+		}
+		if response.Status != http.StatusNoContent {
+			c.complain("%s: returned %d %s", validating, response.Status, response.Body)
+			return
+		}
+		c.acknowledged(validating)
 		c.audits = append(c.audits, response.Header.Get("AuditUid"))
 	}
 }
