@@ -80,6 +80,7 @@ func (p bulkPage) Title() string {
 type bulkHandlers struct {
 	bulk       *bulk.Service
 	registries *registries.Service
+	now        func() time.Time
 }
 
 // change is POST /console/registries/bulk: the first one asks, the second one, with uids, does it.
@@ -198,7 +199,7 @@ func (h bulkHandlers) exportRegistries(c *call) error {
 		if err != nil {
 			return err
 		}
-		rows, err := registrylist.Rows(c.Context(), h.registries, c.principal, page.Items, time.Now())
+		rows, err := registrylist.Rows(c.Context(), h.registries, c.principal, page.Items, h.now())
 		if err != nil {
 			return err
 		}

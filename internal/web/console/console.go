@@ -108,7 +108,7 @@ func (s *Console) routes() []route {
 		overviewpage.Steps{Keys: s.Auth.APIKeys, Channels: s.Alerts.Channels, Directory: s.Directory}, s.Now}
 	sent := checkHandlers{s.Checks, s.Registries, s.Directory, s.CountValidation}
 	stored := registryHandlers{s.Registries, s.Watch, s.Checks, s.ContentSync, changes, s.Now}
-	many := bulkHandlers{s.Bulk, s.Registries}
+	many := bulkHandlers{s.Bulk, s.Registries, s.Now}
 	files := scanHandlers{s.Checks, s.Registries, s.CountValidation}
 	channels := alertHandlers{s.Alerts.Channels, s.Directory, s.Mutes, s.Tenants}
 	keys := keyHandlers{s.Auth.APIKeys, s.Directory, s.Now}

@@ -36,12 +36,16 @@ type registryHandlers struct {
 }
 
 // listRegistries is GET /console/registries.
-func (h registryHandlers) listRegistries(c *call) (err error) {
+func (h registryHandlers) listRegistries(c *call) error {
 	query := registrylist.Query(c.query)
 	query.Request = c.pageRequest()
 	page := registriesPage{Actions: bulkActionsOf(c.principal), CSV: pathRegistries + ".csv?" + c.URL.RawQuery}
+	counts, err := c.countHealth()
+	if err != nil {
+		return err
+	}
 	page.Page, err = registrylist.Read(c.Context(), h.registries, c.principal,
-		registrylist.Request{Query: query, Path: c.withQuery, Now: h.now()})
+		registrylist.Request{Query: query, Counts: counts, Path: c.withQuery, Now: h.now()})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (h registryHandlers) showRegistry(c *call) error {
 	if err != nil {
 		return err
 	}
-	page.Timeline = views.TimelineOf(history, found.CreatedAt, h.now())
+	page.Timeline = views.TimelineOf(views.ChangesOf(history), found.CreatedAt, h.now())
 	page.Outdated = outdated(found, history)
 	if err := h.readReports(c, &page, history); err != nil {
 		return err

@@ -93,8 +93,8 @@ for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     await detail(page, "wrong-password");
     assert.match(await page.getByRole("region", { name: "Failing" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
-    await page.getByText(/^Uptime 0%. Since it was stored: failing for .*\.$/).waitFor();
-    const day = page.getByRole("radio", { name: /^20\d\d-\d\d-\d\d: 0% healthy, 1 failure$/ });
+    await page.getByText(/^Uptime 0 %. Since it was stored: failing for .*\.$/).waitFor();
+    const day = page.getByRole("radio", { name: /^20\d\d-\d\d-\d\d: 0 % healthy, 1 failure$/ });
     assert.equal(await count(page.getByRole("group", { name: "Days in UTC" }).getByRole("radio")), await count(day));
     await day.first().press("Space");
     await page.waitForFunction(() => getComputedStyle(document.querySelector(".day span")).opacity === "1");

@@ -29,8 +29,9 @@ type Page struct {
 // Request is which part of the list is shown.
 type Request struct {
 	registries.Query
-	Path func(name, value string) string // of the list with another value in its address
-	Now  time.Time
+	Counts registries.HealthCounts         // of all registries
+	Path   func(name, value string) string // of the list with another value in its address
+	Now    time.Time
 }
 
 // Query reads the filter and the order of a list.
@@ -40,14 +41,10 @@ func Query(value func(name string) string) registries.Query {
 }
 
 // Read returns the page of a user.
-func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Request) (Page, error) {
-	counts, err := from.CountHealth(ctx, p, "")
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{Sort: r.Sort, Filter: filter(r.Query, counts), MayAdd: p.CanAnywhere(access.CreateRegistries),
+func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Request) (_ Page, err error) {
+	page := Page{Sort: r.Sort, Filter: filter(r.Query, r.Counts), MayAdd: p.CanAnywhere(access.CreateRegistries),
 		Empty: views.Empty{Text: "No registry matches.", Path: path, Action: "Show all registries"}}
-	if counts == (registries.HealthCounts{}) {
+	if r.Counts == (registries.HealthCounts{}) {
 		page.Empty = None(p)
 	}
 	r.Sort = cmp.Or(r.Sort, registries.SortByHealth)

@@ -64,7 +64,7 @@ func Rows(ctx context.Context, from *registries.Service, p auth.Principal, liste
 	details, changes, err := from.Details(ctx, p, listed)
 	rows := make([]Row, len(listed))
 	for i, r := range listed {
-		rows[i] = Row{r, details[r.UID], sparkline(changes[r.UID], now)}
+		rows[i] = Row{r, details[r.UID], sparkline(changes[r.UID], r.CreatedAt, now)}
 	}
 	return rows, err
 }

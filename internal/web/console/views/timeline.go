@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,15 +20,16 @@ const (
 
 // Timeline shows the health of a registry in the last timelineDays, or since it was stored.
 type Timeline struct {
-	Days    []Day // the oldest first
+	Days    []Day  // the oldest first
+	Uptime  string // the healthy part of the time with a result; empty without one
 	Summary string
 }
 
 // Day is a day in UTC, or the part of it that the timeline has.
 type Day struct {
 	Date     time.Time
-	Failures int // periods of failing health
-	Healthy  int // percent of the time with a result; 0 without one
+	Failures int    // periods of failing health
+	Healthy  string // the part of the time with a result; empty without one
 	State    registries.Health
 	Failing  int // the height of its failures in the drawing
 }
@@ -38,7 +40,7 @@ func (d Day) Text() string {
 	if d.State == registries.Unknown {
 		return date + ": no result"
 	}
-	return fmt.Sprintf("%s: %d%% healthy, %s", date, d.Healthy, words.Count(d.Failures, "failure"))
+	return fmt.Sprintf("%s: %s healthy, %s", date, d.Healthy, words.Count(d.Failures, "failure"))
 }
 
 // bar is a period of equal health.
@@ -47,17 +49,30 @@ type bar struct {
 	from, to time.Time
 }
 
-// TimelineOf returns the timeline of a history, whose newest entry is the first, of a registry that was stored at a time.
-func TimelineOf(history []watch.HistoryEntry, stored, now time.Time) Timeline {
+// ChangesOf returns the changes of health of a history.
+func ChangesOf(history []watch.HistoryEntry) (changes []registries.HealthChange) {
+	for _, entry := range history {
+		if entry.Counted {
+			changes = append(changes, registries.HealthChange{At: entry.Since, Valid: entry.Result.Valid})
+		}
+	}
+	return changes
+}
+
+// TimelineOf returns the timeline of a registry that was stored at a time, and whose newest change is the first.
+func TimelineOf(changes []registries.HealthChange, stored, now time.Time) Timeline {
 	begin, what := now.UTC().Truncate(words.Day).AddDate(0, 0, 1-timelineDays), "Last 30 days"
-	if last := len(history) - 1; last >= 0 && history[last].Since.Before(stored) { // by another clock, or copied from another store
-		stored = history[last].Since
+	if last := len(changes) - 1; last >= 0 && changes[last].At.Before(stored) { // by another clock, or copied from another store
+		stored = changes[last].At
 	}
 	if stored.After(begin) {
 		begin, what = stored.UTC(), "Since it was stored"
 	}
-	bars := healthBars(history, begin, now)
-	shown := Timeline{Summary: summarize(what, bars)}
+	bars := healthBars(changes, begin, now)
+	shown := Timeline{Summary: what + ": " + summarize(bars) + "."}
+	if healthy, failing, _ := lengths(bars); healthy+failing > 0 {
+		shown.Uptime = words.Share(healthy, healthy+failing)
+	}
 	for date := begin.Truncate(words.Day); !date.After(now); date = date.AddDate(0, 0, 1) {
 		shown.Days = append(shown.Days, dayOf(date, bars))
 	}
@@ -80,7 +95,7 @@ func dayOf(date time.Time, bars []bar) Day {
 	if healthy+failing == 0 {
 		return day
 	}
-	day.Healthy, day.Failures, day.State = uptime(healthy, failing), failures, registries.Healthy
+	day.Healthy, day.Failures, day.State = words.Share(healthy, healthy+failing), failures, registries.Healthy
 	if failing > 0 {
 		day.State, day.Failing = registries.Failing, max(int(failing*dayHeight/(healthy+failing)), minFailing)
 	}
@@ -108,13 +123,8 @@ func lengths(bars []bar) (healthy, failing time.Duration, failures int) {
 	return healthy, failing, failures
 }
 
-// uptime returns the healthy part of the time with a result, in percent. It rounds down, so that 100 means no failure.
-func uptime(healthy, failing time.Duration) int {
-	return int(healthy * 100 / (healthy + failing))
-}
-
 // healthBars returns the periods of equal health, the oldest first. A health lasts until the next check that counted another one.
-func healthBars(history []watch.HistoryEntry, begin, end time.Time) (bars []bar) {
+func healthBars(changes []registries.HealthChange, begin, end time.Time) (bars []bar) {
 	add := func(state registries.Health, from time.Time) {
 		if last := len(bars) - 1; last >= 0 && bars[last].state == state {
 			bars[last].from = from
@@ -123,19 +133,19 @@ func healthBars(history []watch.HistoryEntry, begin, end time.Time) (bars []bar)
 		}
 		end = from
 	}
-	for _, entry := range history {
-		if !entry.Counted || !entry.Since.Before(end) {
+	for _, change := range changes {
+		if !change.At.Before(end) {
 			continue
 		}
 		state := registries.Failing
-		if entry.Result.Valid {
+		if change.Valid {
 			state = registries.Healthy
 		}
-		if !entry.Since.After(begin) {
+		if !change.At.After(begin) {
 			add(state, begin)
 			break
 		}
-		add(state, entry.Since)
+		add(state, change.At)
 	}
 	if end.After(begin) {
 		add(registries.Unknown, begin)
@@ -145,7 +155,7 @@ func healthBars(history []watch.HistoryEntry, begin, end time.Time) (bars []bar)
 }
 
 // summarize describes the bars in words.
-func summarize(what string, bars []bar) string {
+func summarize(bars []bar) string {
 	durations, periods := map[registries.Health]time.Duration{}, map[registries.Health]int{}
 	for _, one := range bars {
 		durations[one.state] += one.to.Sub(one.from)
@@ -162,13 +172,5 @@ func summarize(what string, bars []bar) string {
 		}
 		parts = append(parts, part)
 	}
-	if len(parts) == 0 {
-		parts = []string{"no result yet"}
-	}
-	text := what + ": " + strings.Join(parts, ", ") + "."
-	healthy, failing := durations[registries.Healthy], durations[registries.Failing]
-	if healthy+failing == 0 {
-		return text
-	}
-	return fmt.Sprintf("Uptime %d%%. %s", uptime(healthy, failing), text)
+	return cmp.Or(strings.Join(parts, ", "), "no result yet")
 }

@@ -86,27 +86,31 @@ func TestTimeline(t *testing.T) {
 	}{
 		"no check": {nil, month, days, []string{"2026-11-22: no result"}, "Last 30 days: unknown for 29 days."},
 		"healthy for long": {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, month, days,
-			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
 		"failing at last": {[]watch.HistoryEntry{entry(1, false, true), entry(22, true, true), entry(24, false, true),
-			entry(900, true, true)}, month, days, []string{"2026-11-21: 91% healthy, 1 failure", "2026-11-22: 90% healthy, 1 failure"},
-			"Uptime 99%. Last 30 days: healthy for 29 days, failing for 3 hours in 2 periods."},
+			entry(900, true, true)}, month, days, []string{"2026-11-21: 91.6 % healthy, 1 failure", "2026-11-22: 90 % healthy, 1 failure"},
+			"Uptime 99.5 %. Last 30 days: healthy for 29 days, failing for 3 hours in 2 periods."},
 		"a transient failure": {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)}, month, days,
-			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
 		"stored yesterday": {[]watch.HistoryEntry{entry(12, false, true)}, now.Add(-24 * time.Hour), 2,
-			[]string{"2026-11-21: 0% healthy, 1 failure", "2026-11-22: 0% healthy, 1 failure"},
-			"Uptime 0%. Since it was stored: failing for 12 hours, unknown for 12 hours."},
+			[]string{"2026-11-21: 0 % healthy, 1 failure", "2026-11-22: 0 % healthy, 1 failure"},
+			"Uptime 0 %. Since it was stored: failing for 12 hours, unknown for 12 hours."},
 		"a history of before": {[]watch.HistoryEntry{entry(12, true, true), entry(900, true, true)}, now, 30,
-			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
 		"stored now": {nil, now, 1, []string{"2026-11-22: no result"}, "Since it was stored: no result yet."},
 		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, month, days,
-			[]string{"2026-11-22: 100% healthy, 0 failures"}, "Uptime 100%. Last 30 days: healthy for 29 days."},
+			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
 	} {
-		got := TimelineOf(tt.history, tt.stored, now)
+		got := TimelineOf(ChangesOf(tt.history), tt.stored, now)
 		var newest []string
+		uptime := ""
+		if got.Uptime != "" {
+			uptime = "Uptime " + got.Uptime + ". "
+		}
 		for _, day := range got.Days[len(got.Days)-len(tt.newest):] {
 			newest = append(newest, day.Text())
 		}
-		if diff := cmp.Diff(append(tt.newest, tt.summary), append(newest, got.Summary)); diff != "" || len(got.Days) != tt.days {
+		if diff := cmp.Diff(append(tt.newest, tt.summary), append(newest, uptime+got.Summary)); diff != "" || len(got.Days) != tt.days {
 			t.Errorf("%s: %d days, %s", name, len(got.Days), diff)
 		}
 	}

@@ -49,6 +49,12 @@ func Duration(d time.Duration) string {
 	return Count(int((d+time.Second-1)/time.Second), "second")
 }
 
+// Share returns how much of a time a part is, in percent. It is rounded down, so that 100 % is all of it.
+func Share(part, whole time.Duration) string {
+	const steps = 1000 // tenths of a percent
+	return fmt.Sprintf("%g %%", float64(int(part.Seconds()*steps/whole.Seconds()))/10)
+}
+
 // Count returns a number with its noun, in the plural unless it is one: fields, days, registries.
 func Count(n int, noun string) string {
 	stem, isY := strings.CutSuffix(noun, "y")
