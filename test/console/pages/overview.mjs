@@ -143,7 +143,7 @@ const failing = async (page) => Number(await page.getByRole("term").filter({ has
 
 test("an overview of 34 outages has a line for each, fits two screens, and follows what changes", async (t) => {
   const { remove } = await store(t, 34);
-  const page = await as(t, "admin", { timezoneId: "Asia/Tokyo" }); // a context whose clock is that of this test
+  const page = await as(t, "admin", { timezoneId: "Asia/Tokyo", expect: ["status of 503"] }); // a context whose clock is that of this test
   await page.clock.install();
   for (let fails = 0; fails < 34; fails = await failing(page)) {
     await page.goto("/console/");
@@ -169,9 +169,25 @@ test("an overview of 34 outages has a line for each, fits two screens, and follo
   assert.equal(await page.evaluate(() => document.activeElement.parentElement.id), id);
   assert.ok(await page.locator(`#${id}[open]`).isVisible());
 
+  await page.route("/console/", (route) => route.fulfill({ status: 503, contentType: "text/html", body: "<h1>Not available</h1>" }));
+  await page.clock.fastForward("00:31");
+  await page.getByText("The newest request failed.").waitFor();
+  await page.unroute("/console/");
+  await page.clock.fastForward("00:31");
+  await page.getByText("The newest request failed.").waitFor({ state: "hidden" });
+
   await page.clock.fastForward("16:00"); // requests would extend the session
   await page.getByText("Not updated while the page is not used.").waitFor();
   await remove(0);
   await page.mouse.move(600, 300);
   await page.getByRole("link", { name: `${before - 2} registries failing` }).waitFor();
+});
+
+test("an overview whose session has ended says so", async (t) => {
+  const page = await as(t, "member", { timezoneId: "Asia/Tokyo" });
+  await page.clock.install();
+  await page.goto("/console/");
+  await page.context().clearCookies();
+  await page.clock.fastForward("00:31");
+  await page.getByText("your session has ended. Reload the page to log in.").waitFor();
 });

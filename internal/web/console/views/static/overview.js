@@ -27,11 +27,11 @@ async function update() {
   if (document.hidden || Date.now() - used > unused) return say("Not updated while the page is not used.");
   timer = -1; // a request is on its way
   const page = await load();
-  const now = page?.getElementById("overview"); // not in other pages, such as the login
-  if (page && !now) return say("Not updated any more: your session has ended. Reload the page to log in.");
+  const now = page?.getElementById("overview"); // not in other pages, such as the login or an error
+  if (page?.querySelector("form[action^='/console/login']")) return say("Not updated any more: your session has ended. Reload the page to log in.");
   if (now) show(page, now);
   timer = setTimeout(update, pause);
-  say(now ? "" : "The server did not respond.");
+  say(now ? "" : "The newest request failed.");
 }
 
 // say shows when the page was updated, and why it is not.
