@@ -84,10 +84,11 @@ func TestRoundTripsOfContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A request that is sent at the same time as others is left out when their responses come first.
-			if report.RoundTrips > row.rounds || len(g.Requests()) > row.requests {
-				t.Errorf("%d round trips and %d requests, want at most %d and %d: %v", report.RoundTrips, len(g.Requests()), row.rounds,
-					row.requests, g.Requests())
+			// One that is sent at the same time as others is left out when their responses come first.
+			leftOut := row.requests - len(g.Requests())
+			if report.RoundTrips > row.rounds || leftOut < 0 || leftOut > 1 {
+				t.Errorf("%d round trips and %d requests, want at most %d, and %d or one less: %v", report.RoundTrips, len(g.Requests()),
+					row.rounds, row.requests, g.Requests())
 			}
 		})
 	}

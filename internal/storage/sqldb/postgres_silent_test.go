@@ -131,7 +131,7 @@ func TestOneCallersDeadlineCostsOneConnection(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // in which a reset would close the others
 	after := processes(t, url)
 	remaining := slices.DeleteFunc(slices.Clone(before), func(pid int64) bool { return !slices.Contains(after, pid) })
-	if len(before) < connections || len(remaining) < len(before)/2 { // a busy machine may cost others, a reset costs all
+	if len(before) < connections || len(remaining) < len(before)-2 { // a busy machine may cost another one, a reset costs all
 		t.Errorf("of %d connections %d remain", len(before), len(remaining))
 	}
 }
