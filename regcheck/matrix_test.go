@@ -255,8 +255,7 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 			}
 		}
 	}
-	if !slices.Equal(names, []regcheck.Stage{regcheck.StageResolve, regcheck.StageEgress, regcheck.StageConnect, regcheck.StageTLS,
-		regcheck.StageAPI, regcheck.StageAuth, regcheck.StageContent}) {
+	if !slices.Equal(names, regcheck.UsualStages()) {
 		faults = append(faults, fmt.Sprintf("stages are %v", names))
 	}
 	if failed == r.Valid || !r.Valid && (r.Message == "" || r.Hint == "") {

@@ -24,6 +24,11 @@ const (
 	StageContent = codes.StageContent
 )
 
+// UsualStages returns the stages that every check has, in their order.
+func UsualStages() []Stage {
+	return []Stage{StageResolve, StageEgress, StageConnect, StageTLS, StageAPI, StageAuth, StageContent}
+}
+
 // Status is the result of a stage.
 type Status string
 

@@ -18,8 +18,7 @@ const (
 	activityInterval = 200 * time.Millisecond
 )
 
-var stages = []regcheck.Stage{regcheck.StageResolve, regcheck.StageEgress, regcheck.StageConnect, regcheck.StageTLS, regcheck.StageAPI,
-	regcheck.StageAuth, regcheck.StageContent}
+var stages = regcheck.UsualStages()
 
 // Activity shows in the last line of a terminal which stage a check waits in, and for how long. It is safe for concurrent use; nil shows
 // nothing.

@@ -16,7 +16,7 @@ type checkResult struct {
 	UID, Endpoint, Actor, Reason string
 	At                           time.Time
 	Report                       *regcheck.Report // nil if the check was refused or did not end
-	Stages                       []views.StageBar
+	Stages                       views.Waterfall
 	Snippets                     []views.Snippet // empty if the definition is not known
 }
 

@@ -49,7 +49,7 @@ test("a check can be canceled, which ends it, and keeps the form", async (t) => 
   const address = await serve(t, (request) => request.socket.on("close", close)); // never responds
   const page = await as(t, "admin");
   await check(page, { Endpoint: address, Authentication: "None" });
-  await page.getByRole("log").getByText("Connection: ok").waitFor();
+  await page.getByRole("log").getByText("Connect: ok").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("alert").getByText("The check was canceled.").waitFor();
   await closed;
@@ -99,7 +99,7 @@ for (const role of ["admin", "member"]) {
       await outcome(page, "Valid").waitFor();
       const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
       assert.equal(await count(page.getByRole("region", { name: "Stages" }).getByRole("rowheader")), 7);
-      assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /Ok.*(\d+ ms)/s);
+      assert.match(await stages.filter({ hasText: "Auth" }).textContent(), /Ok.*(\d+ ms)/s);
       assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
       assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
       assert.equal(await field(page, "Password").inputValue(), javaScriptEnabled ? registry.password : "");
@@ -164,8 +164,8 @@ test("stages appear while the check runs", async (t) => {
   const page = await as(t, "member");
   await check(page, { Endpoint: endpoint });
   const log = page.getByRole("log", { name: "Checking" });
-  await log.getByText(/^Connection: ok, /).waitFor();
-  assert.deepEqual((await log.locator("p").allTextContents()).slice(-3), ["Registry API: waiting", "Authentication: waiting", "Content: waiting"]);
+  await log.getByText(/^Connect: ok, /).waitFor();
+  assert.deepEqual((await log.locator("p").allTextContents()).slice(-3), ["API: waiting", "Auth: waiting", "Content: waiting"]);
   await becomes(page.getByRole("region", { name: "Checking" }), ":focus");
   assert.equal(await count(outcome(page, "Not valid")), 0);
   release();
@@ -278,7 +278,7 @@ test("a check whose connection breaks", async (t) => {
   });
   await fill(page, { ...typed, "Client key": "", Endpoint: endpoint });
   await checkButton(page).click();
-  await page.getByRole("log").getByText(/^Connection/).waitFor();
+  await page.getByRole("log").getByText(/^Connect/).waitFor();
   await reached;
   await page.evaluate(() => window.breakConnection());
   const alert = page.getByRole("alert");

@@ -17,7 +17,7 @@ for (const role of ["admin", "member"]) {
     }
     const row = outage(page, "wrong-password");
     const line = await row.locator("summary").textContent();
-    assert.match(line, /The credentials were rejected\.wrong-password at 127\.0\.0\.1:\d+Authentication/);
+    assert.match(line, /The credentials were rejected\.wrong-password at 127\.0\.0\.1:\d+Auth/);
     assert.equal(await row.getByText("Correct the username").isVisible(), false);
     await row.locator("summary").press("Enter");
     await row.getByText("Correct the username").waitFor();

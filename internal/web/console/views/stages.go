@@ -5,10 +5,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// StageBar is a stage in the waterfall. Start and Width are percentages of the whole time.
+// Waterfall has the stages of a check on one axis of time.
+type Waterfall struct {
+	Bars []StageBar
+	End  string // of the axis
+}
+
+// StageBar is a stage in the waterfall. Start and Width are percentages of the axis.
 type StageBar struct {
 	Name, Time, Detail, State string
 	Hops                      string
@@ -17,25 +24,21 @@ type StageBar struct {
 	Start, Width              float64
 }
 
-var stageNames = map[regcheck.Stage]string{
-	regcheck.StageResolve: "Name resolution", regcheck.StageEgress: "Address policy", regcheck.StageConnect: "Connection",
-	regcheck.StageTLS: "TLS",
-	regcheck.StageAPI: "Registry API", regcheck.StageCredentials: "Credentials",
-	regcheck.StageAuth: "Authentication", regcheck.StageContent: "Content",
-}
-
-// usualStages returns the names of the stages that every check has, in their order.
-func usualStages() (names []string) {
-	for _, stage := range []regcheck.Stage{regcheck.StageResolve, regcheck.StageEgress, regcheck.StageConnect, regcheck.StageTLS,
-		regcheck.StageAPI, regcheck.StageAuth, regcheck.StageContent} {
-		names = append(names, stageNames[stage])
+// stageLabel returns the name of a stage as the command line shows it, with capitals. A record may be of another version, with other
+// stages.
+func stageLabel(name regcheck.Stage) string {
+	if name == regcheck.StageTLS || name == regcheck.StageAPI {
+		return strings.ToUpper(string(name))
 	}
-	return names
+	return words.Capital(name)
 }
 
-// stageName returns the name for people. A record may be of another version, with other stages.
-func stageName(stage regcheck.StageResult) string {
-	return cmp.Or(stageNames[stage.Name], string(stage.Name))
+// usualStages returns the labels of the stages that every check has, in their order.
+func usualStages() (labels []string) {
+	for _, stage := range regcheck.UsualStages() {
+		labels = append(labels, stageLabel(stage))
+	}
+	return labels
 }
 
 // stageStates are the icons and colors of a stage with a status that is conclusive.
@@ -45,21 +48,23 @@ var stageStates = map[regcheck.Status]string{regcheck.OK: "healthy", regcheck.Fa
 const minWidth = 0.6
 
 // Stages returns the waterfall of a report.
-func Stages(report *regcheck.Report) []StageBar {
-	total := int64(1)
+func Stages(report *regcheck.Report) Waterfall {
+	sum := int64(0)
 	for _, stage := range report.Stages {
-		total += stage.DurationMS
+		sum += stage.DurationMS
 	}
+	total := max(1, sum, report.DurationMS)
 	bars, start := make([]StageBar, len(report.Stages)), int64(0)
 	for i, stage := range report.Stages {
-		bars[i] = StageBar{Name: stageName(stage), Detail: stage.Detail, RoundTrips: stage.RoundTrips, Hops: strings.Join(stage.Hops, ", "),
-			Status: stage.Status, State: cmp.Or(stageStates[stage.Status], "unknown"), Start: percent(start, total)}
+		bars[i] = StageBar{Name: stageLabel(stage.Name), Detail: stage.Detail, RoundTrips: stage.RoundTrips, Status: stage.Status,
+			State: cmp.Or(stageStates[stage.Status], "unknown"), Hops: strings.Join(stage.Hops, ", "),
+			Start: min(percent(start, total), 100-minWidth)}
 		if stage.Status != regcheck.Skipped {
 			bars[i].Time, bars[i].Width = Milliseconds(stage.DurationMS), max(percent(stage.DurationMS, total), minWidth)
 		}
 		start += stage.DurationMS
 	}
-	return bars
+	return Waterfall{bars, Milliseconds(total)}
 }
 
 func percent(part, total int64) float64 { return float64(part) * 100 / float64(total) }
@@ -74,7 +79,7 @@ func Milliseconds(n int64) string {
 
 // StageText describes a stage in one line.
 func StageText(stage regcheck.StageResult) string {
-	text := stageName(stage) + ": " + string(stage.Status)
+	text := stageLabel(stage.Name) + ": " + string(stage.Status)
 	if stage.Status != regcheck.Skipped {
 		text += ", " + Milliseconds(stage.DurationMS)
 	}

@@ -54,7 +54,7 @@ func Read(now func() time.Time) (*Views, error) {
 		"count":        words.Count,
 		"fix":          fix,
 		"sentence":     sentence,
-		"stage":        func(name string) string { return stageName(regcheck.StageResult{Name: regcheck.Stage(name)}) },
+		"stage":        func(name string) string { return stageLabel(regcheck.Stage(name)) },
 		"label":        forms.Label,
 		"labels":       forms.Labels,
 		"option":       forms.OptionLabel,

@@ -117,16 +117,20 @@ func TestTimeline(t *testing.T) {
 }
 
 func TestStageBars(t *testing.T) {
-	bars := Stages(&regcheck.Report{Stages: []regcheck.StageResult{{Status: regcheck.OK, DurationMS: 49},
-		{Status: regcheck.Failed, DurationMS: 50}, {Status: regcheck.Skipped}}})
-	for i, want := range []StageBar{
-		{Time: "49 ms", State: "healthy", Status: regcheck.OK, Width: 49},
-		{Time: "50 ms", State: "failing", Status: regcheck.Failed, Start: 49, Width: 50},
-		{State: "unknown", Status: regcheck.Skipped, Start: 99},
-	} {
-		if bars[i] != want {
-			t.Errorf("%+v, want %+v", bars[i], want)
-		}
+	got := Stages(&regcheck.Report{DurationMS: 90, Stages: []regcheck.StageResult{
+		{Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 50}, {Name: regcheck.StageAuth, Status: regcheck.Failed, DurationMS: 50},
+		{Name: "other", Status: regcheck.Unknown}, {Name: regcheck.StageContent, Status: regcheck.Skipped}}})
+	want := Waterfall{End: "100 ms", Bars: []StageBar{
+		{Name: "TLS", Time: "50 ms", State: "healthy", Status: regcheck.OK, Width: 50},
+		{Name: "Auth", Time: "50 ms", State: "failing", Status: regcheck.Failed, Start: 50, Width: 50},
+		{Name: "Other", Time: "under 1 ms", State: "unknown", Status: regcheck.Unknown, Start: 100 - minWidth, Width: minWidth},
+		{Name: "Content", State: "unknown", Status: regcheck.Skipped, Start: 100 - minWidth}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got = Stages(&regcheck.Report{DurationMS: 90, Stages: []regcheck.StageResult{{Status: regcheck.OK, DurationMS: 9}}})
+	if got.End != "90 ms" || got.Bars[0].Width != 10 {
+		t.Errorf("a check that took longer than its stages: %+v", got)
 	}
 }
 
