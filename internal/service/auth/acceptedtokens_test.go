@@ -2,15 +2,18 @@ package auth
 
 import (
 	"database/sql"
+	"encoding/base64"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -266,4 +269,76 @@ func TestTokensOfACopiedStore(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	wantFault(t, w.authenticate(t, eve), fault.CodeUnauthorizedAccess, ReasonUnknown)
+}
+
+// TestOnlyTokensWithAllDataAreStored: roles in projects and those of the organization are not in a token, so its user is looked up.
+func TestOnlyTokensWithAllDataAreStored(t *testing.T) {
+	for _, tt := range []struct {
+		position, role string
+		stored         bool
+	}{
+		{"1f", "member", true},
+		{"1f", "viewer auditor", true},
+		{"", "member", false},
+		{"1f", "member +", false},
+		{"1f", "none +", false},
+		{"1f", uuid.NewString(), false},
+		{"1f", "viewer " + uuid.NewString(), false},
+	} {
+		token := newAcceptedToken(credentialID{}, claims{Position: tt.position, Role: tt.role, Expires: 1})
+		if got := token != nil; got != tt.stored {
+			t.Errorf("position %q, role %q: stored %t", tt.position, tt.role, got)
+		}
+	}
+}
+
+// TestClaimsOfAVerifiedToken reads them again, of tokens up to the size that this service issues.
+func TestClaimsOfAVerifiedToken(t *testing.T) {
+	whole := base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"i"}`))
+	long := base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"i"` + strings.Repeat(" ", 768-11) + `}`))
+	for _, tt := range []struct {
+		token string
+		ok    bool
+	}{{"h." + whole + ".s", true}, {"h." + long + ".s", true}, {"h." + long + "IC" + ".s", false}, {"h.?.s", false}} {
+		c, err := verifiedClaims(secret.String(tt.token))
+		if (err == nil) != tt.ok || tt.ok && c.Issuer != "i" {
+			t.Errorf("a payload of %d bytes: %+v, %v", len(tt.token)-4, c, err)
+		}
+	}
+	if len(long) != 1024 {
+		t.Errorf("the longest payload has %d bytes", len(long))
+	}
+}
+
+// TestATokenIsFoundByItsFingerprint reads the claims of a token whose place among the recent ones another one has.
+func TestATokenIsFoundByItsFingerprint(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	want := w.mustPrincipal(t, Tokens{Authorization: token})
+	clearRecent(w.service)
+	for range 2 { // then it is among them again
+		found := w.accepted.find(w.accepted.idOf(token), token)
+		if found == nil || found.principal != want {
+			t.Fatalf("found %+v, want %+v", found, want)
+		}
+	}
+}
+
+// TestAnOutdatedTokenStaysOutdated uses a token, and then changes its user after none to three changes of others.
+func TestAnOutdatedTokenStaysOutdated(t *testing.T) {
+	for others := range 4 {
+		h := changehistory.New(10)
+		h.Settle(h.Epoch(), nil, store.Change{Seq: 1})
+		token := &acceptedToken{at: h.Position(), cacheEntry: cacheEntry{principal: Principal{UserUID: "u"}}}
+		for seq := range int64(others) {
+			if !token.upToDate(h) {
+				t.Fatal("out of date by the change of another user")
+			}
+			h.AddNumbered([]store.Change{{Seq: seq + 2, Subject: "another"}}, func(store.Change) bool { return true })
+		}
+		h.AddNumbered([]store.Change{{Seq: 9, Subject: "u"}}, func(store.Change) bool { return true })
+		if token.upToDate(h) || token.upToDate(h) {
+			t.Errorf("up to date after %d changes of another user and one of its own", others)
+		}
+	}
 }

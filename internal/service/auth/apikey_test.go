@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -68,6 +69,29 @@ func TestAPIKeyLife(t *testing.T) {
 	w.clock.move(time.Hour)
 	_, err := use()
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
+}
+
+// TestTheLastUseIsStoredOnce for all processes: another one whose time of the last use is old does not store it again.
+func TestTheLastUseIsStoredOnce(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	me := w.principal(t)
+	_, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	for _, step := range []struct {
+		wait    time.Duration
+		by      *service
+		lastUse time.Duration
+	}{{0, w.service, 0}, {0, second, 0}, {useRecordedEvery, w.service, 0}, {time.Second, w.service, useRecordedEvery + time.Second},
+		{time.Minute, second, useRecordedEvery + time.Second}} {
+		w.clock.move(step.wait)
+		if _, err := step.by.Authenticate(t.Context(), Presented{APIKey: key}); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := w.APIKeys.List(t.Context(), me, "", APIKey{})
+		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
+			t.Errorf("%v later: %+v, %v", step.wait, list, err)
+		}
+	}
 }
 
 // Every active key within the threshold is listed, also one that was created within it.
@@ -211,6 +235,16 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 	member := w.principal(t)
 	admin := member
 	admin.Role = RoleAdmin
+	keeper := member // has a role of the organization
+	custom := access.Custom{}
+	custom.Add(uuid.NewString(), []string{string(access.CreateAllAPIKeys)})
+	for role := range custom {
+		keeper.Role, keeper.Grants = role, &access.Grants{Custom: custom}
+	}
+	boss := w.mustUser(t, w.org, "boss@example.com", RoleAdmin)
+	workload := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: "ci", Canonical: "ci", Role: string(RoleMember), Workload: true,
+		PasswordChangedAt: start, CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), workload) })
 	later := start.Add(time.Hour)
 	for _, row := range []struct {
 		name  string
@@ -234,6 +268,10 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 			fault.CodeInvalidRequest},
 		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later},
 			fault.CodeResourceNotFound},
+		{"operator for a workload", Operator(), NewAPIKey{Name: "z", Org: goodOrg, User: workload.UID, ExpiresAt: later},
+			fault.CodeOperationForbidden},
+		{"who may create keys, for an administrator", keeper, NewAPIKey{Name: "z", User: boss.UID, ExpiresAt: later},
+			fault.CodeOperationForbidden},
 		{"zero principal", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
 		_, key, err := w.APIKeys.Create(t.Context(), row.who, origin, row.input)

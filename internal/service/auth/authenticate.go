@@ -291,7 +291,7 @@ func (a *Authenticator) byKey(ctx context.Context, hash []byte) (Principal, erro
 	if !now.Before(known.expires) {
 		return Principal{}, unauthorized(ReasonExpired)
 	}
-	if now.Sub(known.used) >= useRecordedEvery {
+	if now.Sub(known.used) > useRecordedEvery {
 		known.used = now
 		a.cache.put(id, known, now)
 		a.recordUse(ctx, known.principal.APIKeyUID, now)

@@ -1,12 +1,15 @@
 package auth
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -175,5 +178,59 @@ func TestConsoleSessionWithoutAStore(t *testing.T) {
 	w.clock.move(useRecordedEvery)
 	if _, err := w.AuthenticateConsole(t.Context(), reference); err == nil {
 		t.Error("a session that was not looked up is accepted")
+	}
+}
+
+// TestTheUseOfAConsoleSessionIsStored at most every five minutes, or every quarter of a short idle time; a store that cannot be written
+// refuses no session.
+func TestTheUseOfAConsoleSessionIsStored(t *testing.T) {
+	for _, tt := range []struct{ idle, every time.Duration }{{2 * time.Hour, useRecordedEvery}, {8 * time.Minute, 2 * time.Minute}} {
+		w := mustWorld(t, func(c *Config) { c.SessionIdle = tt.idle })
+		reference := w.mustLoginConsole(t)
+		uid := w.mustConsole(t, reference).SessionUID
+		for _, step := range []struct{ wait, used time.Duration }{{tt.every - time.Second, 0}, {time.Second, tt.every}} {
+			w.clock.move(step.wait)
+			w.mustConsole(t, reference)
+			got := w.session(t, uid)
+			if !got.UsedAt.Equal(start.Add(step.used)) || !got.IdleUntil.Equal(start.Add(step.used+tt.idle)) {
+				t.Errorf("idle for %v: used at %v, idle at %v", tt.idle, got.UsedAt, got.IdleUntil)
+			}
+		}
+	}
+}
+
+// TestAConsoleSessionIsRechecked asks the identity provider from the time on that the session has, unless the session has ended.
+func TestAConsoleSessionIsRechecked(t *testing.T) {
+	w := mustWorld(t, nil)
+	reference, _, err := w.LoginVouchedConsole(t.Context(), origin, Vouched{Org: w.org, Method: audit.MethodOIDC,
+		RecheckAt: start.Add(time.Hour), User: func(*store.Tx) (store.User, error) { return w.user, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	w.AskProvider(func(context.Context, string) error { asked++; return nil })
+	for _, step := range []struct {
+		wait  time.Duration
+		asked int
+	}{{0, 0}, {time.Hour - time.Second, 0}, {time.Second, 1}} {
+		w.clock.move(step.wait)
+		if w.mustConsole(t, reference); asked != step.asked {
+			t.Errorf("%v later: asked %d times, want %d", step.wait, asked, step.asked)
+		}
+	}
+	w.AskProvider(func(context.Context, string) error { return errors.New("the provider does not respond") })
+	if _, err := w.AuthenticateConsole(t.Context(), reference); err == nil || fault.KindOf(err) == fault.Unauthenticated {
+		t.Errorf("without the provider: %v", err)
+	}
+	w.AskProvider(func(ctx context.Context, session string) error {
+		return w.db.InTx(ctx, func(tx *store.Tx) error {
+			_, err := tx.Sessions.End(ctx, session, "test", w.clock.now())
+			return err
+		})
+	})
+	for range 2 { // the second time it has ended
+		_, err = w.AuthenticateConsole(t.Context(), reference)
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+		w.AskProvider(func(context.Context, string) error { return errors.New("asked about a session that has ended") })
 	}
 }
