@@ -89,6 +89,12 @@ func TestSteps(t *testing.T) {
 				`The key "*.test" matches as "*.test".`, "kubelet tries these entries in this order until one works."}},
 		{Kubelet, `{"auths": {}, "credsStore": "a"}`, "r.test/a", []string{"kubelet ignores credsStore and credHelpers.",
 			"No entry matches r.test/a: kubelet connects without credentials."}},
+		{Keychain, `{"auths": {}, "credsStore": "a"}`, "r.test/a", []string{"Flux ignores credsStore and credHelpers.",
+			"No entry matches r.test/a: Flux connects without credentials."}},
+		{Keychain, `{"auths": {"r.test": ` + credential + `}, "credHelpers": {"a": "b"}}`, "r.test/a",
+			[]string{"Flux ignores credsStore and credHelpers.", `The key "r.test" matches as "r.test".`}},
+		{Keychain, `{"auths": {"r.test": ` + credential + `, "r.test/b": ` + credential + `}}`, "r.test/b",
+			[]string{`The key "r.test/b" matches as "r.test/b".`}},
 		{Podman, helpers, "r.test/a", []string{"podman ignores credsStore.",
 			`The key "r.test" is the longest that is r.test/a or a parent of it.`}},
 		{Podman, helpers, "h.test/a", []string{`credHelpers has an empty name for "h.test", which podman cannot start.`}},
@@ -160,6 +166,10 @@ func TestMembersThatAreRead(t *testing.T) {
 		`{"credsStore": 5}`:  {Docker, ORAS, DockerEnv, GitLabRunner},
 		`{"credHelpers": 5}`: {Docker, ORAS, Podman, DockerEnv, GitLabRunner},
 		`{"HttpHeaders": 5}`: {Docker, Kubelet, DockerEnv, GitLabRunner},
+		// null is as good as no value, and an object of headers may be empty
+		`{"HttpHeaders": null, "credsStore": null, "credHelpers": null}`: {DockerEnv},
+		`{"HttpHeaders": {}}`:         {DockerEnv},
+		`{"HttpHeaders": {"a": "b"}}`: {DockerEnv},
 	} {
 		c := parse(t, text)
 		for _, rules := range all {
@@ -168,4 +178,35 @@ func TestMembersThatAreRead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManyEntriesAreNotAllRead counts entries and helpers together, in any order. A large file may have more of them than a small one.
+func TestManyEntriesAreNotAllRead(t *testing.T) {
+	for _, tt := range []struct {
+		entries, helpers, padding int
+		incomplete                bool
+	}{
+		{12_300, 200, 0, false},
+		{12_300, 700, 0, true},
+		{13_000, 0, 0, true},
+		{0, 13_000, 0, true},
+		{13_000, 0, 200_000, false},
+	} {
+		entries, helpers := `"auths":`+members(tt.entries, "{}"), `"credHelpers":`+members(tt.helpers, `"a"`)
+		for _, text := range []string{entries + "," + helpers, helpers + "," + entries} {
+			c := parse(t, "{"+text+strings.Repeat(" ", tt.padding)+"}")
+			read := len(c.Entries(Docker)) + len(c.Helpers)
+			if c.Incomplete != tt.incomplete || (read == tt.entries+tt.helpers) == tt.incomplete {
+				t.Errorf("%d entries, %d helpers, %d bytes: %d read, incomplete %t", tt.entries, tt.helpers, len(text), read, c.Incomplete)
+			}
+		}
+	}
+}
+
+func members(count int, value string) string {
+	all := make([]string, count)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%d":%s`, i, value)
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
