@@ -112,7 +112,9 @@ var mayImport = map[string][]string{
 	"internal/cli/scan": {"definitions", "definitions/model", "internal/cli/command", "internal/fixes", "internal/cli/scanreport",
 		"internal/lazyregexp",
 		"internal/process/program", "internal/spelling", "regcheck", "regcheck/reporttext", "secret"},
-	"internal/storage/store": {"internal/storage/audits", "internal/storage/changelist", "internal/storage/identities",
+	"internal/storage/sortkeys": {"internal/service/auth/names", "internal/storage/sqldb"},
+	"internal/storage/store": {"internal/service/auth/names", "internal/storage/sortkeys",
+		"internal/storage/audits", "internal/storage/changelist", "internal/storage/identities",
 		"internal/storage/invitations", "internal/storage/jsontext",
 		"internal/storage/keyset", "internal/storage/rows", "internal/storage/seal", "internal/storage/sqldb", "internal/storage/teams",
 		"internal/storage/listdetails", "internal/storage/mutes",
@@ -138,7 +140,7 @@ var mayImport = map[string][]string{
 	"internal/storage/postgrestest": {"internal/needs", "internal/testport"},
 	"internal/storage/datamigration": {
 		"internal/storage/store", "internal/storage/sqldb"},
-	"internal/storage/storetest": {
+	"internal/storage/storetest": {"internal/service/auth/names",
 		"internal/audit", "internal/fault", "internal/storage/audits", "internal/storage/seal", "internal/storage/store",
 		"internal/storage/identities", "internal/storage/invitations", "internal/storage/partitions",
 		"internal/storage/listdetails",
@@ -232,7 +234,7 @@ var mayImport = map[string][]string{
 	"internal/service/roles": {"internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/auth/names",
 		"internal/storage/roles", "internal/storage/store"},
-	"internal/service/auth/names": {},
+	"internal/service/auth/names": {"internal/lazyregexp"},
 	"internal/service/tenants": {"internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/auth/names",
 		"internal/service/passwordpolicy", "internal/storage/store", "internal/storage/tenants"},

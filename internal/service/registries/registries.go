@@ -129,7 +129,7 @@ func (s *Service) List(ctx context.Context, p auth.Principal, org string, after 
 			return err
 		}
 		if filter := within(p, store.RegistryFilter{OrgUID: orgUID}); filter.InProjects {
-			list, err = tx.Registries.Search(ctx, filter, store.RegistryCursor{Canonical: after.Canonical}, limitedPage+1)
+			list, err = tx.Registries.Search(ctx, filter, store.RegistryCursor{Name: after.SortKey}, limitedPage+1)
 			more, list = len(list) > limitedPage, list[:min(len(list), limitedPage)]
 			return err
 		}

@@ -117,7 +117,7 @@ func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Qu
 
 // position is the inverse of readCursor.
 func position(c store.RegistryCursor) []string {
-	return []string{strconv.FormatInt(c.Key, 10), c.Canonical}
+	return []string{strconv.FormatInt(c.Key, 10), c.Name}
 }
 
 // readCursor parses Query.Continue. The empty text is the zero cursor.
@@ -126,7 +126,7 @@ func readCursor(text string) (after store.RegistryCursor, offset int, err error)
 	if err != nil || text == "" {
 		return after, 0, err
 	}
-	if after.Canonical = position[1]; after.Canonical == "" {
+	if after.Name = position[1]; after.Name == "" {
 		return after, 0, errors.New("no name in a cursor")
 	}
 	after.Key, err = strconv.ParseInt(position[0], 10, 64)

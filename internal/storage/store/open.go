@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/seal"
+	"github.com/regwarden/regwarden/internal/storage/sortkeys"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 )
 
@@ -63,6 +64,9 @@ func setUp(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error)
 		return nil, sqldb.ErrEmpty
 	}
 	if err := db.Migrate(ctx, migrations, o.AllowNewer); err != nil {
+		return nil, err
+	}
+	if err := sortkeys.Fill(ctx, db); err != nil {
 		return nil, err
 	}
 	if ring == nil {

@@ -37,6 +37,7 @@ func TestOnPostgreSQL(t *testing.T) {
 		{"claims skip what another replica claims", claimsSkip},
 		{"replicas claim each row once, without a deadlock", claimsAreHot},
 		{"due rows are found among many organizations", dueIsFound},
+		{"lists by name are read in the order of an index", namesAreInOrder},
 		{"claims of checks change no index", claimsLeaveIndexes},
 		{"servers of an earlier version claim too", oldServersClaim},
 		{"sessions that are deleted are not written before", deletedSessionsAreLocked},

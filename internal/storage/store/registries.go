@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/jsontext"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 	"github.com/regwarden/regwarden/internal/storage/seal"
@@ -42,7 +43,7 @@ type RegistrySecrets struct{ Password, Token, Key secret.String }
 
 // ListedRegistry is a registry in a page of a list.
 type ListedRegistry struct {
-	UID, Name, Canonical                    string
+	UID, Name, SortKey                      string // SortKey is the position in a list by name
 	CreatedAt, UpdatedAt                    time.Time
 	Kind, Endpoint, ProviderType, Scope     string // Scope is cut to 64 bytes
 	SyncSupported, SpectroManifest, Private bool
@@ -53,7 +54,7 @@ type ListedRegistry struct {
 const (
 	registryColumns = `uid, org_uid, name, canonical, version, created_at, updated_at, endpoint, provider_type, scope,
 		sync_supported, spectro_manifest, private, base_path, base_content_path, auth_type, username, tls_enabled, tls_skip_verify,
-		has_password, has_token, has_key, bytes, identity, identity_secrets, kind, identity_version`
+		has_password, has_token, has_key, bytes, identity, identity_secrets, kind, sort_key, identity_version`
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type,
 		r.scope, r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled,
 		r.tls_skip_verify, r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate,
@@ -63,7 +64,7 @@ const (
 		WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $5)`
+		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $5)`
 	sqlInsertRegistryDetails = `INSERT INTO registry_details
 		(registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate, content_references, auth_settings)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
@@ -72,7 +73,8 @@ const (
 	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7,
 		provider_type = $8, scope = $9, sync_supported = $10, spectro_manifest = $11, private = $12, base_path = $13,
 		base_content_path = $14, auth_type = $15, username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19,
-		has_token = $20, has_key = $21, bytes = $22, identity = $23, identity_secrets = $24, kind = $25, identity_version = version + 1
+		has_token = $20, has_key = $21, bytes = $22, identity = $23, identity_secrets = $24, kind = $25, sort_key = $26,
+		identity_version = version + 1
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7,
 		content_references = $8, auth_settings = $9
@@ -83,8 +85,9 @@ const (
 	sqlLockRegistry   = lockRegistry + ` RETURNING sync_supported`
 	sqlLockSize       = lockRegistry + ` RETURNING bytes`
 	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
+	nameOrder         = `COALESCE(r.sort_key, r.canonical)` // of the index registries_by_name
 	// A value takes about as long as all else of its row. So flags are one number, and empty texts are NULL, which is not copied.
-	selectListed = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, NULLIF(r.provider_type, ''),
+	selectListed = `SELECT r.uid, r.name, ` + nameOrder + `, r.created_at, r.updated_at, r.endpoint, NULLIF(r.provider_type, ''),
 		NULLIF(r.scope, ''), r.sync_supported + 2 * r.spectro_manifest + 4 * r.private + COALESCE(8 * w.valid + 16 * w.expires_soon
 		+ 32 * w.credentials_expire_soon + 64 * w.unconfirmed, 0) + CASE r.kind WHEN 'ecr' THEN 128 WHEN 'helm' THEN 256 ELSE 0 END,
 		s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
@@ -92,8 +95,9 @@ const (
 		NULLIF(w.hint, ''), w.last_at, w.next_at, w.certificate_not_after, w.credentials_not_after`
 	fromRegistries = ` FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
 		LEFT JOIN registry_watch w ON w.registry_uid = r.uid WHERE r.org_uid = $1`
-	listedByName       = selectListed + fromRegistries + ` AND r.canonical > $2`
-	sqlRegistriesOfOrg = listedByName + ` ORDER BY r.canonical LIMIT $3`
+	listedByName       = selectListed + fromRegistries + ` AND ` + nameOrder + ` > $2`
+	byName             = ` ORDER BY ` + nameOrder + ` LIMIT $3`
+	sqlRegistriesOfOrg = listedByName + byName
 )
 
 func registryLocation(orgUID, uid string) seal.Location {
@@ -138,7 +142,8 @@ func (tx Registries) values(r Registry) []any {
 		rows.Flag(r.Private),
 		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, rows.Flag(r.TLSEnabled), rows.Flag(r.TLSSkipVerify),
 		rows.Flag(r.Secrets.Password != ""), rows.Flag(r.Secrets.Token != ""), rows.Flag(r.Secrets.Key != ""), r.size(),
-		tx.identityHash(r.OrgUID, r.Identity.Open), tx.identityHash(r.OrgUID, r.Identity.Full.Reveal()), r.Kind}
+		tx.identityHash(r.OrgUID, r.Identity.Open), tx.identityHash(r.OrgUID, r.Identity.Full.Reveal()), r.Kind,
+		names.SortKey(r.Canonical)}
 }
 
 func (tx Registries) writeDetails(ctx context.Context, query string, r Registry) error {
@@ -268,13 +273,13 @@ const maxListedScope = 64
 // precedes all. It reports whether there may be more. reuse is an earlier page, which is overwritten, or nil.
 func (tx Registries) OfOrg(ctx context.Context, orgUID string, after ListedRegistry,
 	reuse []ListedRegistry) ([]ListedRegistry, bool, error) {
-	return rows.PageIn(ctx, tx.db, reuse, pageSize, scanListed, sqlRegistriesOfOrg, orgUID, after.Canonical)
+	return rows.PageIn(ctx, tx.db, reuse, pageSize, scanListed, sqlRegistriesOfOrg, orgUID, after.SortKey)
 }
 
 func scanListed(row rows.Scanner, r *ListedRegistry) error {
 	h, v := &r.Health, &r.Health.State
 	var flags int64
-	err := row.Scan(&r.UID, &r.Name, &r.Canonical, rows.Moment(&r.CreatedAt), rows.Moment(&r.UpdatedAt), &r.Endpoint,
+	err := row.Scan(&r.UID, &r.Name, &r.SortKey, rows.Moment(&r.CreatedAt), rows.Moment(&r.UpdatedAt), &r.Endpoint,
 		rows.Text(&r.ProviderType), rows.Text(&r.Scope), &flags,
 		rows.Text((*string)(&r.Sync.Status)), rows.Text(&r.Sync.Message), rows.Moment(&r.Sync.NextAt), rows.Moment(&r.Sync.LastRunAt),
 		rows.Moment(&r.Sync.LastSyncedAt), &r.Sync.RunRepositories,

@@ -55,15 +55,15 @@ type RegistryFilter struct {
 
 // RegistryCursor is the position of a registry in a list. The zero value precedes all.
 type RegistryCursor struct {
-	Key       int64 // the position in the order of RegistrySort, 0 if that is the name
-	Canonical string
+	Key  int64  // the position in the order of RegistrySort, 0 if that is the name
+	Name string // ListedRegistry.SortKey
 }
 
 const (
 	// The names are read in the order of an index, and the others are left out.
 	nameMatches          = ` AND r.canonical LIKE $4 ESCAPE '\'`
-	sqlSearchByName      = listedByName + nameMatches + ` ORDER BY r.canonical LIMIT $3`
-	lastNameFirst        = ` AND r.canonical < $2 ORDER BY r.canonical DESC LIMIT $3`
+	sqlSearchByName      = listedByName + nameMatches + byName
+	lastNameFirst        = ` AND ` + nameOrder + ` < $2 ORDER BY ` + nameOrder + ` DESC LIMIT $3`
 	sqlLastNamesFirst    = selectListed + fromRegistries + lastNameFirst
 	sqlSearchLastFirst   = selectListed + fromRegistries + nameMatches + lastNameFirst
 	sqlCountSearchByName = `SELECT COUNT(*) FROM (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.canonical > $2` + nameMatches +
@@ -85,15 +85,15 @@ const (
 			SELECT 1 FROM registry_details d WHERE d.org_uid = r.org_uid AND d.registry_uid = r.uid
 			AND REPLACE(d.labels, $10, '') <> d.labels))
 		AND (CAST($11 AS TEXT) = '' OR $11 LIKE '% ' || r.project_uid || ' %')`
-	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($13 AS BIGINT), $2) ORDER BY ` +
-		searchKey + `, r.canonical LIMIT $3`
+	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, ` + nameOrder + `) > (CAST($13 AS BIGINT), $2) ORDER BY ` +
+		searchKey + `, ` + nameOrder + ` LIMIT $3`
 	sqlHealthLastFirst     = selectListed + withHealth + lastNameFirst
 	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
 
 	// The condition is that of the index registry_watch_expiry, which has few rows.
 	sqlExpiringRegistries = selectListed + ` FROM registry_watch w CROSS JOIN registries r
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1)
-		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY r.canonical LIMIT $2`
+		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY ` + nameOrder + ` LIMIT $2`
 
 	sqlOfUsername   = `SELECT uid FROM registries WHERE org_uid = $1 AND username = $2 ORDER BY canonical LIMIT $3`
 	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
@@ -110,7 +110,7 @@ var rankOf = map[HealthState]int64{Failing: 0, Unknown: 1, Healthy: 2}
 
 // Cursor returns the position of a registry in the list of the filter.
 func (f RegistryFilter) Cursor(r ListedRegistry) RegistryCursor {
-	at := RegistryCursor{Canonical: r.Canonical}
+	at := RegistryCursor{Name: r.SortKey}
 	switch by, is := f.Sort.split(); by {
 	case SortByHealth:
 		if at.Key = rankOf[r.Health.Word()]; is {
@@ -142,18 +142,18 @@ const afterNames = "\U0010FFFF"
 // Search lists at most limit registries after that position.
 func (tx Registries) Search(ctx context.Context, f RegistryFilter, after RegistryCursor, limit int) ([]ListedRegistry, error) {
 	if f.Sort == SortByName.Opposite() {
-		return tx.searchLastFirst(ctx, f, cmp.Or(after.Canonical, afterNames), limit)
+		return tx.searchLastFirst(ctx, f, cmp.Or(after.Name, afterNames), limit)
 	}
 	byName := f.byName() && (f.Sort == "" || f.Sort == SortByName)
 	switch {
 	case byName && f.Name == "": // PostgreSQL plans for few matches of a pattern, and would sort all
-		return rows.All(ctx, tx.db, scanListed, sqlRegistriesOfOrg, f.OrgUID, after.Canonical, limit)
+		return rows.All(ctx, tx.db, scanListed, sqlRegistriesOfOrg, f.OrgUID, after.Name, limit)
 	case byName:
-		return rows.All(ctx, tx.db, scanListed, sqlSearchByName, f.OrgUID, after.Canonical, limit, f.pattern())
+		return rows.All(ctx, tx.db, scanListed, sqlSearchByName, f.OrgUID, after.Name, limit, f.pattern())
 	case after == (RegistryCursor{}):
 		after.Key = math.MinInt64
 	}
-	return rows.All(ctx, tx.db, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Canonical, limit), string(f.Sort), after.Key)...)
+	return rows.All(ctx, tx.db, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Name, limit), string(f.Sort), after.Key)...)
 }
 
 // searchLastFirst lists at most limit registries before a name, the last name first.
@@ -207,7 +207,7 @@ func (f RegistryFilter) projectsText() string {
 }
 
 // healthArgs returns the arguments of withHealth.
-func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
+func (f RegistryFilter) healthArgs(name string, limit int) []any {
 	valid, rank := [2]int64{0, 1}, [2]int64{0, 2}
 	if f.Health != "" {
 		valid, rank = [2]int64{}, [2]int64{rankOf[f.Health], rankOf[f.Health]}
@@ -215,7 +215,7 @@ func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 	if f.Health == Healthy {
 		valid = [2]int64{1, 1}
 	}
-	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1], rows.Flag(f.ExpiresSoon),
+	return []any{f.OrgUID, name, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1], rows.Flag(f.ExpiresSoon),
 		f.labelText(), f.projectsText()}
 }
 

@@ -20,7 +20,8 @@ func pages(t *testing.T, db *store.DB) {
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		for i := range count {
 			name := fmt.Sprintf("%04d", (i*7)%count+1) // in another order than that of the list
-			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start,
+			natural := "r-" + strings.TrimLeft(name, "0")
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: natural, Canonical: natural, Version: 1, CreatedAt: start,
 				UpdatedAt: start, Scope: strings.Repeat("ü", 40)}
 			user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: name + "@example.com",
 				Canonical: name + "@example.com", Role: "member", PasswordChangedAt: start, CreatedAt: start}
@@ -46,7 +47,9 @@ func pages(t *testing.T, db *store.DB) {
 		own := readPages(t, func(after store.Project) ([]store.Project, bool, error) {
 			return tx.Projects.OfUser(ctx, org.UID, member.UID, after)
 		})
-		inOrder(t, "registries", count, registries, func(r store.ListedRegistry) string { return r.Canonical })
+		inOrder(t, "registries", count, registries, func(r store.ListedRegistry) string {
+			return fmt.Sprintf("%4s", strings.TrimPrefix(r.Name, "r-"))
+		})
 		inOrder(t, "users", count+1, users, func(u store.User) string { return u.Canonical })
 		inOrder(t, "API keys", count, keys, func(k store.APIKey) string { return k.UserUID })
 		inOrder(t, "projects", count, projects, func(p store.Project) string { return p.Canonical })

@@ -69,10 +69,10 @@ func registries(t *testing.T, db *store.DB) {
 		}
 		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
 		want := []store.ListedRegistry{
-			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start, Private: true},
-			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint,
+			{UID: bare.UID, Name: "Bare", SortKey: "bare", CreatedAt: start, UpdatedAt: start, Private: true},
+			{UID: full.UID, Name: "Full", SortKey: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint,
 				ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true, Private: true},
-			{UID: synced.UID, Name: "Synced", Canonical: "synced", CreatedAt: start, UpdatedAt: start, SyncSupported: true},
+			{UID: synced.UID, Name: "Synced", SortKey: "synced", CreatedAt: start, UpdatedAt: start, SyncSupported: true},
 		}
 		if diff := cmp.Diff(want, list); diff != "" || more {
 			t.Error(diff, more)

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -21,7 +22,7 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 	t.Helper()
 	for i := range count {
 		number := (i * 7) % count
-		mustWatched(t, db, org, fmt.Sprintf("%s-%02d", []string{"harbor", "50%_off", `back\slash`, "größe"}[number%4], number))
+		mustWatched(t, db, org, fmt.Sprintf("%s-%d", []string{"harbor", "50%_off", `back\slash`, "größe"}[number%4], number))
 	}
 	for i, row := range mustClaim(t, db, start, store.Share{OrgUID: org.UID, Count: count}) {
 		if i%3 == 0 {
@@ -51,7 +52,7 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 func searched(list []store.ListedRegistry, f store.RegistryFilter) []store.ListedRegistry {
 	list = slices.DeleteFunc(slices.Clone(list), func(r store.ListedRegistry) bool {
 		state := r.Health.State
-		return !strings.Contains(r.Canonical, f.Name) || f.Health != "" && r.Health.Word() != f.Health ||
+		return !strings.Contains(names.Canonical(r.Name), f.Name) || f.Health != "" && r.Health.Word() != f.Health ||
 			f.ExpiresSoon && !state.CertificateExpiresSoon && !state.CredentialsExpireSoon
 	})
 	order := []store.HealthState{store.Failing, store.Unknown, store.Healthy}
@@ -66,7 +67,7 @@ func searched(list []store.ListedRegistry, f store.RegistryFilter) []store.Liste
 		case store.SortByExpiry:
 			return compareKnown(a.Health.State.FirstExpiry(), b.Health.State.FirstExpiry(), opposite)
 		case store.SortByName:
-			compared = cmp.Compare(a.Canonical, b.Canonical)
+			compared = cmp.Compare(a.SortKey, b.SortKey)
 		}
 		if opposite {
 			return -compared
