@@ -109,7 +109,7 @@ golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
 docs: ## Write docs/codes.md and the words of docs/scan.md from their tables, docs/configuration.md from the flags, and what the chart renders
-	$(GO) test ./internal/service/wording ./internal/cli/scan ./internal/cli -run Page -update
+	$(GO) test ./internal/service/wording ./internal/cli/scan ./internal/cli/settings -run Page -update
 	$(if $(linux),cd test && $(GO) test ./deploy -run 'Chart' -update)
 
 fuzz: ## Run every fuzz target for 60 s

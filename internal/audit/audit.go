@@ -50,6 +50,9 @@ type Origin struct {
 	AuditUID  string // uid for the record of the change, which the response contains; empty for a new one
 }
 
+// CommandLine is the source of commands that access the store directly.
+var CommandLine = Origin{Address: "cli"}
+
 // RecordUID returns the uid for the record of a change.
 func (o Origin) RecordUID() string { return cmp.Or(o.AuditUID, NewUID()) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -39,7 +41,7 @@ func newBackup() *cobra.Command {
 		_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "Copied the store in %s to %s: %.1f MiB in %v. The backup does not contain the master "+
 			"key: back it up separately.\n", a.dir, args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
 		return err
-	}, func(c Config) error { // before a master key is asked for
+	}, func(c *settings.Config) error { // before a master key is asked for
 		if c.DatabaseURL != "" {
 			return backupUsage(sqldb.ErrNoFile)
 		}
@@ -49,25 +51,25 @@ func newBackup() *cobra.Command {
 }
 
 func newRestore() *cobra.Command {
-	settings, r := newSettings(), restoration{}
+	s, r := settings.New(), restoration{}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup into a data directory",
 		Args:  command.OneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := settings.load(os.Getenv); err != nil {
+		if err := s.Load(os.Getenv); err != nil {
 			return err
 		}
-		options, err := storeOptions(cmd.Context(), settings.Config)
+		options, err := s.StoreOptions(cmd.Context())
 		if err != nil {
 			return err
 		}
 		return backupUsage(r.run(cmd, options, args[0]))
 	}
 	own := []string{"master-key-file", "allow-newer-database"} // the first has another meaning here
-	shared := slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return slices.Contains(own, name) })
-	settings.addTo(cmd.Flags(), shared...)
+	shared := slices.DeleteFunc(slices.Clone(settings.StoreFlags), func(name string) bool { return slices.Contains(own, name) })
+	s.AddTo(cmd.Flags(), shared...)
 	cmd.Flags().StringVar(&r.keyFile, "master-key-file", "", "file of the master key at the time of the backup (default: the current key)")
 	cmd.Flags().BoolVar(&r.AllowUnauthenticated, "allow-unauthenticated", false,
 		"accept a backup without an authentication code, as older versions wrote")
@@ -134,7 +136,7 @@ func backupUsage(err error) error {
 // recorded runs an operation on the whole store. Its audit record is written first, so that no operation is without one, and completed
 // with the outcome, also after an interrupt.
 func (a *admin) recorded(action audit.Action, operation func() error) error {
-	record := operator.AuditRecord(commandLine, action)
+	record := operator.AuditRecord(audit.CommandLine, action)
 	record.UID, record.At, record.Outcome = audit.NewUID(), time.Now(), audit.Started
 	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.Audits.Append(a.ctx, record) }); err != nil {
 		return err
@@ -149,4 +151,13 @@ func (a *admin) recorded(action audit.Action, operation func() error) error {
 		recordErr = fmt.Errorf("record the outcome %q of %s: %w", outcome, action, recordErr)
 	}
 	return errors.Join(err, recordErr)
+}
+
+// exists reports whether a file exists.
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }

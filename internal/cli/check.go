@@ -15,6 +15,8 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/scan"
+	"github.com/regwarden/regwarden/internal/cli/serve"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/regcheck"
@@ -34,11 +36,11 @@ type checkFlags struct {
 	sources sourceFlags
 	explain bool
 
-	settings *settings
+	settings *settings.Settings
 }
 
 func newCheck() *cobra.Command {
-	f := checkFlags{settings: newSettings()}
+	f := checkFlags{settings: settings.New()}
 	cmd := &cobra.Command{
 		Use:   "check REFERENCE…|FILE|-",
 		Short: "Check that a registry works, without a server",
@@ -99,7 +101,7 @@ checked, 130 interrupted, 143 terminated.`,
 		"format of a file of credentials: "+strings.Join(fromFormats, ", "))
 	f.sources.addConsumer(flags)
 	flags.BoolVar(&f.explain, "explain", false, "show how the entry of --from is chosen")
-	f.settings.addTo(flags, storeFlags...)
+	f.settings.AddTo(flags, settings.StoreFlags...)
 	return cmd
 }
 
@@ -155,7 +157,7 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		return command.AsUsage(errors.New("--registry takes no reference and no file, and " +
 			"standard input can be only one of: the password, the token, another secret"))
 	}
-	server, err := manage.ChosenServer(localService{f.settings})
+	server, err := manage.ChosenServer(serve.Local(f.settings, currentVersion().Version))
 	if err != nil {
 		return err
 	}
@@ -164,12 +166,15 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 			"use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
 	}
 	ctx := show.Cmd.Context()
-	db, err := f.settings.open(ctx)
+	if err := f.settings.Load(os.Getenv); err != nil {
+		return err
+	}
+	db, err := f.settings.OpenExisting(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	checker, err := newChecker(f.settings.Config)
+	checker, err := serve.NewChecker(&f.settings.Config)
 	if err != nil {
 		return err
 	}
@@ -191,9 +196,8 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 	}
 	show.Note = proxyNote(cmp.Or(f.engine.proxy, f.settings.EgressProxy), opened.Plan)
 	return show.Check(opened.Plan.Endpoint(), func(observe regcheck.Observer) (*regcheck.Report, error) {
-		report, _, err := checks.New(db, stored, checker, checks.Limits{}, time.Now).Validate(ctx, operator, commandLine, checks.Request{
-			Action: audit.RegistryDiagnose, Plan: opened.Plan, OrgUID: opened.Registry.OrgUID, Observe: observe,
-		})
+		request := checks.Request{Action: audit.RegistryDiagnose, Plan: opened.Plan, OrgUID: opened.Registry.OrgUID, Observe: observe}
+		report, _, err := checks.New(db, stored, checker, checks.Limits{}, time.Now).Validate(ctx, operator, audit.CommandLine, request)
 		return report, err
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/helptext"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/registry"
+	"github.com/regwarden/regwarden/internal/cli/serve"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/service/auth"
 )
 
@@ -40,7 +42,7 @@ func branches(program manage.Program) []branch {
 		{"import", ofRegistries, func() *cobra.Command { return stored.Import(&sourceFlags{}, somePaths) }},
 		{"alert", ofRegistries, alert.Commands{Program: program}.Alert},
 		{"expiry", ofRegistries, expiry.Commands{Program: program}.Expiry},
-		{"serve", ofServers, newServe},
+		{"serve", ofServers, func() *cobra.Command { return serve.New(program.Version) }},
 		{"health", ofServers, newHealth},
 		{"config", ofServers, newConfig},
 		{"key", ofServers, newKey},
@@ -64,8 +66,8 @@ func branches(program manage.Program) []branch {
 		{"sso", ofAccess, access.SSO},
 		{"session", ofAccess, own.Session},
 		{"audit", ofAccess, func() *cobra.Command { return withVerify(access.Audit()) }},
-		{hashCommand, "", newHashPasswords},
-		{readFileCommand, "", newReadFile},
+		{serve.HashCommand, "", serve.NewHashPasswords},
+		{serve.ReadFileCommand, "", serve.NewReadFile},
 		{"version", "", newVersion},
 		{storeTopic, "", newStoreTopic},
 	}
@@ -90,7 +92,7 @@ func newRoot(args ...string) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
-	program := manage.Program{NewLocal: newLocal, Version: root.Version, PasswordRules: auth.PasswordHint}
+	program := newProgram(root.Version)
 	built := namedBy(args, branches(program))
 	for _, b := range built {
 		addBranch(root, b)
@@ -102,6 +104,12 @@ func newRoot(args ...string) *cobra.Command {
 	addHelp(root)
 	helptext.Shape(root)
 	return root
+}
+
+// newProgram returns what commands of stored things need, whether they use a server or a local store.
+func newProgram(version string) manage.Program {
+	return manage.Program{Version: version, PasswordRules: auth.PasswordHint,
+		NewLocal: func() manage.Local { return serve.Local(settings.New(), version) }}
 }
 
 // namedBy returns the branch that arguments name, or that of the command line that a shell completes; all if there is none. The last

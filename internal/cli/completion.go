@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/cli/alert"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	roles "github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -23,13 +24,13 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 		"as":                   model.ConsumerNames(),
 		"auth-type":            command.AuthTypes,
 		"egress-profile":       {"private", "public"},
-		"egress-proxy":         {proxyFromEnvironment, noProxy},
+		"egress-proxy":         {settings.ProxyFromEnvironment, settings.NoProxy},
 		"egress-proxy-connect": {"address", "name"},
 		"format":               definitions.FormatNames(),
 		"kind":                 asStrings([]regcheck.Kind{regcheck.KindOCI, regcheck.KindChartRepository}),
 		"log-format":           {"text", "json"},
 		"log-level":            {"debug", "info", "warn", "error"},
-		"login-isolation":      {isolateProcess, isolateNothing},
+		"login-isolation":      {settings.IsolateProcess, settings.IsolateNothing},
 		"outcome":              asStrings(audit.Outcomes),
 		"output":               {"text", "json"},
 		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),

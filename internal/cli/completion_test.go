@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 // Each value that is completed for a setting is one that the setting accepts.
@@ -15,13 +16,13 @@ func TestCompletedValuesAreAccepted(t *testing.T) {
 	tried := 0
 	for flag, values := range flagValues() {
 		for _, value := range values {
-			s := newSettings()
+			s := settings.New()
 			s.MasterKeyFile, s.SMTPHost, s.SMTPFrom = "key", "mail.example.com", "regwarden@example.com"
-			if s.flags.Lookup(flag) == nil {
+			if s.Flags.Lookup(flag) == nil {
 				continue
 			}
 			tried++
-			if err := s.flags.Set(flag, value); err != nil {
+			if err := s.Flags.Set(flag, value); err != nil {
 				t.Errorf("--%s %s: %v", flag, value, err)
 			}
 			for _, problem := range s.Validate() {
@@ -54,7 +55,7 @@ func TestEachCompletionHasAFlag(t *testing.T) {
 			t.Errorf("no command has --%s", flag)
 		}
 	}
-	ofService := manage.Program{NewLocal: newLocal}.FlagNames()
+	ofService := manage.Program{}.FlagNames()
 	if len(ofService) == 0 {
 		t.Error("no flag is completed with names of the service")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/service/wording"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -28,7 +29,7 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) addTo(flags *pflag.FlagSet, defaultProxy string) {
-	flags.StringVar(&f.proxy, "egress-proxy", "", proxyUsage+" (default: "+defaultProxy+")")
+	flags.StringVar(&f.proxy, "egress-proxy", "", settings.ProxyUsage+" (default: "+defaultProxy+")")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "",
 		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")
@@ -43,14 +44,15 @@ func (f engineFlags) checker() (*regcheck.Checker, error) {
 }
 
 // proxySetting is that of the environment unless a flag says otherwise, as other tools of a terminal have it.
-func (f engineFlags) proxySetting() string { return cmp.Or(f.proxy, proxyFromEnvironment) }
+func (f engineFlags) proxySetting() string { return cmp.Or(f.proxy, settings.ProxyFromEnvironment) }
 
 // apply sets what the flags set.
 func (f *engineFlags) apply(checker *regcheck.Checker) error {
-	if !isProxyConnect(f.proxyConnect) {
+	connect, known := settings.ParseProxyConnect(f.proxyConnect)
+	if !known {
 		return command.AsUsage(errors.New("--egress-proxy-connect must be address or name"))
 	}
-	proxy, err := proxyFunc(f.proxy)
+	proxy, err := settings.ProxyFunc(f.proxy)
 	if err != nil {
 		return command.AsUsage(err)
 	}
@@ -59,7 +61,7 @@ func (f *engineFlags) apply(checker *regcheck.Checker) error {
 		checker.Proxy = proxy
 	}
 	if f.proxyConnect != "" {
-		checker.ProxyConnect = proxyConnects[f.proxyConnect]
+		checker.ProxyConnect = connect
 	}
 	return nil
 }

@@ -14,22 +14,23 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 // healthTimeout is how long a server may take to respond.
 const healthTimeout = 3 * time.Second
 
 func newHealth() *cobra.Command {
-	settings, ready := newSettings(), false
+	s, ready := settings.New(), false
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check that the server on this machine responds",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.load(os.Getenv); err != nil {
+			if err := s.Load(os.Getenv); err != nil {
 				return err
 			}
-			status, err := health(cmd.Context(), settings.Config, ready)
+			status, err := health(cmd.Context(), &s.Config, ready)
 			if err != nil {
 				return err
 			}
@@ -38,14 +39,14 @@ func newHealth() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "check that the server can use its database, too")
-	settings.addTo(cmd.Flags(), "config", "listen", "tls-cert", "tls-key", "tls-self-signed", "insecure-http")
+	s.AddTo(cmd.Flags(), "config", "listen", "tls-cert", "tls-key", "tls-self-signed", "insecure-http")
 	return cmd
 }
 
 // health asks the server that runs with these settings for its status, and returns an error for any other status than 200.
-func health(ctx context.Context, c Config, ready bool) (string, error) {
+func health(ctx context.Context, c *settings.Config, ready bool) (string, error) {
 	scheme, path := "http", api.PathHealth
-	if c.servesTLS() {
+	if c.ServesTLS() {
 		scheme = "https"
 	}
 	if ready {

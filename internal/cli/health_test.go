@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 func TestHealth(t *testing.T) {
@@ -22,22 +23,23 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		name     string
-		settings Config
-		ready    bool
-		want     string // of the status, or the error
+		name   string
+		config settings.Config
+		ready  bool
+		want   string // of the status, or the error
 	}{
-		{"healthy", Config{Listen: plain.Listener.Addr().String()}, false, "/healthz: 200 OK"},
-		{"on all addresses", Config{Listen: "0.0.0.0:" + port}, false, "/healthz: 200 OK"},
-		{"on all addresses without naming one", Config{Listen: ":" + port}, false, "/healthz: 200 OK"},
-		{"TLS", Config{Listen: secure.Listener.Addr().String(), TLSSelfSigned: true}, false, "/healthz: 200 OK"},
-		{"not ready", Config{Listen: plain.Listener.Addr().String()}, true,
+		{"healthy", settings.Config{Listen: plain.Listener.Addr().String()}, false, "/healthz: 200 OK"},
+		{"on all addresses", settings.Config{Listen: "0.0.0.0:" + port}, false, "/healthz: 200 OK"},
+		{"on all addresses without naming one", settings.Config{Listen: ":" + port}, false, "/healthz: 200 OK"},
+		{"TLS", settings.Config{Listen: secure.Listener.Addr().String(), TLSSelfSigned: true}, false, "/healthz: 200 OK"},
+		{"not ready", settings.Config{Listen: plain.Listener.Addr().String()}, true,
 			"the server is not healthy: http://127.0.0.1:" + port + "/readyz: 503 Service Unavailable"},
-		{"TLS is not expected", Config{Listen: secure.Listener.Addr().String()}, false, "speaks TLS; give this command the settings"},
-		{"no server", Config{Listen: "127.0.0.1:1"}, false, "the server does not respond: "},
+		{"TLS is not expected", settings.Config{Listen: secure.Listener.Addr().String()}, false,
+			"speaks TLS; give this command the settings"},
+		{"no server", settings.Config{Listen: "127.0.0.1:1"}, false, "the server does not respond: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, err := health(t.Context(), tt.settings, tt.ready)
+			status, err := health(t.Context(), &tt.config, tt.ready)
 			if err != nil {
 				status = err.Error()
 			}

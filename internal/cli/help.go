@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/cli/helptext"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 //go:embed help.txt
@@ -42,7 +43,7 @@ func addExitCodes(cmd *cobra.Command) {
 // newStoreTopic returns the topic of help that lists the flags of a store, which many commands have.
 func newStoreTopic() *cobra.Command {
 	cmd := &cobra.Command{Use: storeTopic, Short: "Flags that name a local store"}
-	newSettings().addTo(cmd.Flags(), storeFlags...)
+	settings.New().AddTo(cmd.Flags(), settings.StoreFlags...)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		out, width := cmd.OutOrStdout(), helptext.Width()
 		_, _ = out.Write([]byte(helptext.Wrapped(cmd.Long) + "\n\nFlags:\n" + helptext.Flags(cmd.NonInheritedFlags(), width)))

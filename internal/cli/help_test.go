@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/cli/command"
-	"github.com/regwarden/regwarden/internal/cli/manage"
 )
 
 func TestShortHelpFitsOneLine(t *testing.T) {
@@ -49,7 +48,7 @@ func TestHelpHasExitCodesAndExamples(t *testing.T) {
 
 // A root that has only the branch of a command line must treat that command as the whole root does.
 func TestEachBranchIsTheSameAlone(t *testing.T) {
-	for _, b := range branches(manage.Program{NewLocal: newLocal}) {
+	for _, b := range branches(newProgram("dev")) {
 		whole, _, _ := newRoot().Find([]string{b.name})
 		root := newRoot(b.name, "--help")
 		if only := root.Commands(); len(only) != 1 || only[0].Name() != b.name {
@@ -71,7 +70,7 @@ func helpOf(cmd *cobra.Command) string {
 }
 
 func TestBranchOfACommandLine(t *testing.T) {
-	all := branches(manage.Program{NewLocal: newLocal})
+	all := branches(newProgram("dev"))
 	for line, want := range map[string]string{
 		"version": "version", "registry list --org a": "registry", "__complete registry list ": "registry",
 		"__completeNoDesc user ": "user",

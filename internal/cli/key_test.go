@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 func TestTheNextMasterKey(t *testing.T) {
@@ -15,7 +17,7 @@ func TestTheNextMasterKey(t *testing.T) {
 		{"no key", one, "hunter2", "REGWARDEN_NEXT_MASTER_KEY"},
 	} {
 		key, err := nextMasterKey(t.Context(), func(name string) string {
-			return map[string]string{envMasterKey: row.current, envNextMasterKey: row.next}[name]
+			return map[string]string{settings.EnvMasterKey: row.current, settings.EnvNextMasterKey: row.next}[name]
 		}, "", "")
 		if (err == nil) != (row.problem == "") || err != nil && !strings.Contains(err.Error(), row.problem) {
 			t.Errorf("%s: %v", row.name, err)

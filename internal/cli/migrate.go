@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/storage/datamigration"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
@@ -20,7 +21,7 @@ import (
 )
 
 func newMigrate() *cobra.Command {
-	settings := newSettings()
+	s := settings.New()
 	var from, to, format string
 	cmd := &cobra.Command{
 		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
@@ -31,32 +32,32 @@ func newMigrate() *cobra.Command {
 		if _, err := command.WantsStructured(format); err != nil {
 			return err
 		}
-		if err := settings.migrateBetween(from, to); err != nil {
+		if err := migrateBetween(s, from, to); err != nil {
 			return err
 		}
-		if err := settings.load(os.Getenv); err != nil {
+		if err := s.Load(os.Getenv); err != nil {
 			return err
 		}
-		source, target, err := migrateOptions(cmd.Context(), settings.Config)
+		source, target, err := migrateOptions(cmd.Context(), &s.Config)
 		if err != nil {
 			return err
 		}
 		copied, err := datamigration.CopyToPostgres(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
 		if err != nil {
-			return migrateUsage(noStore(err, Config{DataDir: settings.DataDir}))
+			return migrateUsage(settings.NoStore(err, &settings.Config{DataDir: s.DataDir}))
 		}
-		return printCopied(cmd, copied, format, settings.DataDir)
+		return printCopied(cmd, copied, format, s.DataDir)
 	}
 	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
 	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: "+
 		"that of database-url)")
 	command.OutputFlag(cmd, &format)
-	settings.addTo(cmd.Flags(), storeFlags...)
+	s.AddTo(cmd.Flags(), settings.StoreFlags...)
 	return cmd
 }
 
 // migrateBetween treats --from and --to as other names of data-dir and database-url, so that the same rules hold for both.
-func (s *settings) migrateBetween(from, to string) error {
+func migrateBetween(s *settings.Settings, from, to string) error {
 	directory, isSQLite := strings.CutPrefix(from, "sqlite:")
 	if from != "" && (!isSQLite || directory == "") {
 		return command.AsUsage(errors.New("--from must be sqlite:DIR, where DIR is the data directory of the store"))
@@ -65,7 +66,7 @@ func (s *settings) migrateBetween(from, to string) error {
 		if value == "" {
 			continue
 		}
-		if err := s.flags.Set(name, value); err != nil {
+		if err := s.Flags.Set(name, value); err != nil {
 			return command.AsUsage(fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -73,12 +74,12 @@ func (s *settings) migrateBetween(from, to string) error {
 }
 
 // migrateOptions returns where the store is and where it is copied to.
-func migrateOptions(ctx context.Context, c Config) (source, target store.Options, err error) {
+func migrateOptions(ctx context.Context, c *settings.Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
 		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\n" +
 			"See 'regwarden migrate --help'"))
 	}
-	target, err = storeOptions(ctx, c)
+	target, err = c.StoreOptions(ctx)
 	source = target
 	source.DatabaseURL = ""
 	return source, target, err

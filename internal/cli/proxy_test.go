@@ -3,6 +3,8 @@ package cli
 import (
 	"net/url"
 	"testing"
+
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 // Commands use the proxy of the environment unless a flag says otherwise. The server uses it only if that is set.
@@ -16,8 +18,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		{"", "https://direct.example", ""},
 		{"", "https://10.1.2.3:5000", ""},
 		{"", "http://127.0.0.1:5000", ""},
-		{proxyFromEnvironment, "https://registry.example", "http://secure.example:3128"},
-		{noProxy, "https://registry.example", ""},
+		{settings.ProxyFromEnvironment, "https://registry.example", "http://secure.example:3128"},
+		{settings.NoProxy, "https://registry.example", ""},
 		{"http://other.example:8080", "https://direct.example", "http://other.example:8080"},
 	} {
 		flags := engineFlags{proxy: tt.flag}
@@ -41,8 +43,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 			t.Errorf("--egress-proxy %q: %s goes through %q, want %q", tt.flag, tt.target, got, tt.want)
 		}
 	}
-	for _, setting := range []string{"", noProxy} {
-		if proxy, err := proxyFunc(setting); err != nil || proxy != nil {
+	for _, setting := range []string{"", settings.NoProxy} {
+		if proxy, err := settings.ProxyFunc(setting); err != nil || proxy != nil {
 			t.Errorf("the server with %q has a proxy: %v", setting, err)
 		}
 	}

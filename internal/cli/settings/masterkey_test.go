@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func TestWordsOfCommands(t *testing.T) {
 
 func TestKeyByCommand(t *testing.T) {
 	const key = "c2V2ZW50ZWVuIHBsdXMgZmlmdGVlbiBpcyAzMiBieXQ="
-	t.Setenv(envNextMasterKey, "hunter2hunter2")
+	t.Setenv(EnvNextMasterKey, "hunter2hunter2")
 	want, err := seal.ParseMasterKey(key)
 	if err != nil {
 		t.Fatal(err)
@@ -54,20 +54,20 @@ func TestKeyByCommand(t *testing.T) {
 		{"set -x; printf '%2010s ' x >&2; : " + key + "; exit 4", "it failed: exit status 4"},
 		{"yes | head -c 100000 >&2; exit 1", "it failed"},
 	} {
-		got, err := keyByCommand(t.Context(), "master-key-command", "sh -c "+command.ShellQuote(tt.script))
+		got, err := KeyByCommand(t.Context(), "master-key-command", "sh -c "+command.ShellQuote(tt.script))
 		if (tt.problem == "") != (err == nil) || tt.problem == "" && got != want {
 			t.Errorf("%s: %v", tt.script, err)
 		}
 		if err == nil {
 			continue
 		}
-		text := describe(err)
+		text := err.Error()
 		if !strings.Contains(text, tt.problem) || len(text) > 3<<10 || strings.Contains(text, key[:20]) ||
 			strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s, want %s", tt.script, text, tt.problem)
 		}
 	}
-	if _, err := keyByCommand(t.Context(), "master-key-command", "/does/not/exist"); err == nil ||
+	if _, err := KeyByCommand(t.Context(), "master-key-command", "/does/not/exist"); err == nil ||
 		!strings.Contains(err.Error(), "/does/not/exist") {
 		t.Errorf("a missing program: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestKeyCommandEndsWithTheService(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, stop)
 	defer cancel()
 	began := time.Now()
-	if _, err := keyByCommand(ctx, "master-key-command", "sleep 25"); !errors.Is(err, stop) || time.Since(began) > 15*time.Second {
+	if _, err := KeyByCommand(ctx, "master-key-command", "sleep 25"); !errors.Is(err, stop) || time.Since(began) > 15*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

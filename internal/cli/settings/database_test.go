@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"fmt"
@@ -33,11 +33,11 @@ func TestSourcesOfTheDatabaseURL(t *testing.T) {
 		{name: "a port that is none", env: "postgres://u:marked@h:marked/d", problem: "cannot be read"},
 		{name: "a missing certificate", env: address + "?sslmode=verify-full&sslrootcert=/missing", problem: "/missing"},
 	} {
-		s := newSettings()
-		if err := s.flags.Parse(row.flags); err != nil {
+		s := New()
+		if err := s.Flags.Parse(row.flags); err != nil {
 			t.Fatal(err)
 		}
-		err := s.load(func(name string) string {
+		err := s.Load(func(name string) string {
 			if name == "REGWARDEN_DATABASE_URL" {
 				return row.env
 			}
@@ -51,7 +51,7 @@ func TestSourcesOfTheDatabaseURL(t *testing.T) {
 			strings.Contains(text, "ked") {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		for _, line := range s.list() {
+		for _, line := range s.List() {
 			if err == nil && strings.Contains(fmt.Sprint(line...), "marked") {
 				t.Errorf("%s: shown as %s", row.name, line)
 			}

@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -12,19 +12,17 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Environment variables of the first start.
+// Names of the first organization and its administrator, unless the environment has others.
 const (
-	envBootstrapOrg          = command.EnvPrefix + "BOOTSTRAP_ORG"
-	envBootstrapEmail        = command.EnvPrefix + "BOOTSTRAP_EMAIL"
-	envBootstrapPasswordFile = command.EnvPrefix + "BOOTSTRAP_PASSWORD_FILE"
-
 	firstOrg   = "default"
 	firstEmail = "admin@example.com"
 
@@ -40,19 +38,19 @@ type first struct {
 }
 
 // firstStart creates an organization with an administrator in an empty store.
-func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal bool) (first, error) {
+func firstStart(ctx context.Context, d *directory.Directory, c *settings.Config, terminal bool) (first, error) {
 	empty, err := d.Empty(ctx)
 	if err != nil || !empty {
 		return first{}, err
 	}
-	f := first{org: firstOrg, email: firstEmail, passwordFile: os.Getenv(envBootstrapPasswordFile)}
-	command.Set(&f.org, os.Getenv(envBootstrapOrg))
-	command.Set(&f.email, os.Getenv(envBootstrapEmail))
+	f := first{org: firstOrg, email: firstEmail, passwordFile: os.Getenv(settings.EnvBootstrapPasswordFile)}
+	command.Set(&f.org, os.Getenv(settings.EnvBootstrapOrg))
+	command.Set(&f.email, os.Getenv(settings.EnvBootstrapEmail))
 	password, part := secret.String(rand.Text()), "" // 130 bits
 	switch {
 	case f.passwordFile != "":
 		if password, err = readPasswordFile(f.passwordFile); err != nil {
-			return first{}, fmt.Errorf("%s: %w", envBootstrapPasswordFile, err)
+			return first{}, fmt.Errorf("%s: %w", settings.EnvBootstrapPasswordFile, err)
 		}
 	case terminal:
 		f.password = password
@@ -63,7 +61,7 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 			return first{}, fmt.Errorf("store the first password: %w", err)
 		}
 	}
-	_, err = d.Bootstrap(ctx, commandLine, f.org, f.email, password)
+	_, err = d.Bootstrap(ctx, audit.CommandLine, f.org, f.email, password)
 	return f.settled(err, part)
 }
 

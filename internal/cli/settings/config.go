@@ -1,28 +1,15 @@
-package cli
+// Package settings has the settings of the service: their flags, defaults and rules, and what they describe, such as the store, the mail
+// server and the proxy.
+package settings
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"net/netip"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
-	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cli/clusterread"
-	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/helptext"
-	"github.com/regwarden/regwarden/internal/service/ambient"
-	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -81,7 +68,7 @@ type Config struct {
 	EgressDeny       []string
 	EgressAllowOnly  []string
 	EgressProxy      string
-	// EgressProxyConnect is a key of proxyConnects.
+	// EgressProxyConnect is read by ParseProxyConnect.
 	EgressProxyConnect             string
 	EgressDNS                      string
 	AmbientCredentials, AWSAccount []string
@@ -108,17 +95,9 @@ type Config struct {
 	LogLevel  string
 }
 
-// settings binds a Config to its flags. The flags also parse values of the environment and the settings file, so that each setting has
-// one parser and one default.
-type settings struct {
-	Config
-	flags  *pflag.FlagSet
-	source map[string]string // flag name to "flag", "environment", "file" or "default"
-}
-
-func newSettings() *settings {
-	s := &settings{flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
-	f, c := s.flags, &s.Config
+func New() *Settings {
+	s := &Settings{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
+	f, c := s.Flags, &s.Config
 	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags")
 	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "directory of the database and keys")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 is a free port, which the output names")
@@ -169,7 +148,7 @@ func newSettings() *settings {
 		"wrong passwords of one address for one account before it must wait")
 	flagvalue.Duration(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, flagvalue.Day, "",
 		"maximum wait after wrong passwords")
-	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess,
+	f.StringVar(&c.LoginIsolation, "login-isolation", IsolateProcess,
 		"where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the "+
 			"server itself)")
 	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000,
@@ -190,7 +169,7 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringSliceVar(&c.AmbientCredentials, "ambient-credentials", nil,
 		"CLOUD:ORGANIZATION, who may use this server's identity at aws, gcp or azure, by the organization's uid (default: none)")
-	f.StringVar(&c.EgressProxy, "egress-proxy", "", proxyUsage+" (default: none)")
+	f.StringVar(&c.EgressProxy, "egress-proxy", "", ProxyUsage+" (default: none)")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "",
 		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never",
@@ -225,234 +204,9 @@ func newSettings() *settings {
 	return s
 }
 
-// storeFlags are the settings of commands that open the store.
-var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "allow-newer-database", "master-key-file",
-	"master-key-command",
-	"default-org"}
-
-// addTo adds settings as flags of a command: the named ones, or all if no name is given.
-func (s *settings) addTo(target *pflag.FlagSet, names ...string) {
-	target.SortFlags = false
-	s.flags.SortFlags = false
-	s.flags.VisitAll(func(f *pflag.Flag) {
-		if len(names) == 0 || slices.Contains(names, f.Name) {
-			target.AddFlag(f)
-		}
-	})
-}
-
-// load reads the settings that have no flag from the environment, then from the settings file, and validates all settings. Its error
-// lists all problems.
-func (s *settings) load(getenv func(string) string) error {
-	var problems []error
-	set := func(f *pflag.Flag, source, value string) {
-		if err := f.Value.Set(value); err != nil {
-			problems = append(problems, fmt.Errorf("%s (%s): %q %w", f.Name, source, value, command.PlainValueError(err)))
-		}
-		s.source[f.Name] = source
-	}
-	s.flags.VisitAll(func(f *pflag.Flag) {
-		s.source[f.Name] = "default"
-		if f.Changed {
-			s.source[f.Name] = "flag"
-		} else if value := getenv(envName(f.Name)); value != "" {
-			set(f, "environment", value)
-		}
-	})
-	fromFile, err := readFile(s.File, s.flags)
-	problems = append(problems, err)
-	for name, value := range fromFile {
-		if s.source[name] == "default" {
-			set(s.flags.Lookup(name), "file", value)
-		}
-	}
-	problems = append(problems, s.fileProblem())
-	problems = append(problems, s.keyProblem(getenv))
-	problems = append(problems, s.completeDatabaseURL()...)
-	if s.MasterKeyFile == "" {
-		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
-	}
-	if err := errors.Join(append(problems, s.Validate()...)...); err != nil {
-		return command.AsUsage(fmt.Errorf("the settings are not valid:\n%w", err))
-	}
-	return nil
-}
-
-// fileProblem checks the mode of a settings file that holds a password.
-func (s *settings) fileProblem() error {
-	for _, name := range []string{"database-url", "egress-proxy"} {
-		f := s.flags.Lookup(name)
-		if s.source[name] != "file" || s.shown(f) == f.Value.String() {
-			continue
-		}
-		if _, err := seal.ReadSecretFile(s.File); err != nil {
-			return fmt.Errorf("config: %s contains a password: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// keyProblem checks that the master key comes from one place.
-func (s *settings) keyProblem(getenv func(string) string) error {
-	if s.MasterKeyCommand == "" {
-		return nil
-	}
-	if s.source["master-key-file"] != "default" || getenv(envMasterKey) != "" {
-		return fmt.Errorf("master-key-command: cannot be combined with master-key-file or %s", envMasterKey)
-	}
-	if _, err := splitWords(s.MasterKeyCommand); err != nil {
-		return fmt.Errorf("master-key-command: %w", err)
-	}
-	return nil
-}
-
-func envName(flag string) string {
-	return command.EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// readFile reads the settings file. Unknown keys are refused, since the default would silently apply instead of a misspelled setting.
-func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := seal.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	var content map[string]any
-	if err := yaml.Unmarshal(data, &content); err != nil {
-		return nil, fmt.Errorf("config: %s is not YAML of the form 'name: value': %w", path, err)
-	}
-	values, problems := map[string]string{}, []error(nil)
-	for name, value := range content {
-		if known.Lookup(name) == nil || name == "config" {
-			problems = append(problems, fmt.Errorf("config: %s: %q is not a setting%s", path, name, didYouMean(name, known)))
-			continue
-		}
-		if list, ok := value.([]any); ok {
-			words := make([]string, len(list))
-			for i, word := range list {
-				words[i] = fmt.Sprint(word)
-			}
-			value = strings.Join(words, ",")
-		}
-		values[name] = fmt.Sprint(value)
-	}
-	return values, errors.Join(problems...)
-}
-
-func didYouMean(name string, known *pflag.FlagSet) string {
-	var names []string
-	known.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if like := flagvalue.Nearest(name, names, command.MaxTypos); like != "" {
-		return "; did you mean " + like + "?"
-	}
-	return ""
-}
-
-// Validate returns all problems of the settings that the flags do not check themselves.
-func (c *Config) Validate() []error {
-	var problems []error
-	for _, rule := range []struct {
-		broken  bool
-		problem string
-	}{
-		{c.DataDir == "", "data-dir: is required"},
-		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert: requires tls-key, and tls-key requires tls-cert"},
-		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: cannot be combined with tls-cert"},
-		{!isHostPort(c.Listen), "listen: must be host:port, not " + c.Listen},
-		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen),
-			"listen: " + c.Listen + " is not a loopback address, and passwords would cross the network unencrypted; set tls-cert and " +
-				"tls-key, or insecure-http if a proxy in front of regwarden serves TLS"},
-		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: must be host:port, not " + c.MetricsListen},
-		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)),
-			"debug-listen: must be host:port on loopback, not " + c.DebugListen + "; profiles show the content of memory"},
-		{c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be at most max-connections"},
-		{c.SessionMax < c.SessionIdle, "session-max: must be at least session-idle"},
-		{!slices.Contains([]string{isolateProcess, isolateThreads, isolateNothing}, c.LoginIsolation),
-			"login-isolation: must be one of process, none"},
-		{!isProxyConnect(c.EgressProxyConnect), "egress-proxy-connect: must be address or name"},
-		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: must be an address and port such as 192.0.2.1:53, not " +
-			c.EgressDNS},
-		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: must be one of text, json"},
-		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: must be one of debug, info, warn, error"},
-	} {
-		if rule.broken {
-			problems = append(problems, errors.New(rule.problem))
-		}
-	}
-	problems = append(problems, c.smtpProblems()...)
-	problems = append(problems, c.Cluster.Problems()...)
-	_, err := c.egressPolicy(nil)
-	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
-		for _, p := range wrong.Problems {
-			problems = append(problems, fmt.Errorf("%s: %q %s", egressSettings[p.Field], p.Entry, p.Problem))
-		}
-	}
-	_, ambientErr := ambient.Parse(c.AmbientCredentials)
-	_, accountErr := ambient.ParseAWSAccounts(c.AWSAccount)
-	_, err = c.trustedProxies()
-	problems = append(problems, ambientErr, accountErr, err)
-	_, err = proxyFunc(c.EgressProxy)
-	return append(problems, err)
-}
-
-func (c *Config) servesTLS() bool { return c.TLSCert != "" || c.TLSSelfSigned }
-
-// egressSettings are the settings for the fields of egress.Settings.
-var egressSettings = map[string]string{"Profile": "egress-profile", "Allow": "egress-allow", "Deny": "egress-deny",
-	"AllowOnly": "egress-allow-only"}
-
-func (c *Config) egressPolicy(own func(netip.AddrPort) bool) (egress.Policy, error) {
-	return egress.ParsePolicy(egress.Settings{
-		Profile: c.EgressProfile, Allow: c.EgressAllow, Deny: c.EgressDeny, AllowOnly: c.EgressAllowOnly, Own: own,
-	})
-}
-
-func (c *Config) trustedProxies() ([]netip.Prefix, error) {
-	prefixes, problems := make([]netip.Prefix, 0, len(c.TrustedProxies)), []error(nil)
-	for _, text := range c.TrustedProxies {
-		prefix, err := netip.ParsePrefix(text)
-		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
-			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("trusted-proxies: %q must be an address, or a network in CIDR form", text))
-			continue
-		}
-		prefixes = append(prefixes, prefix.Masked())
-	}
-	return prefixes, errors.Join(problems...)
-}
-
-func isHostPort(listen string) bool {
-	_, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
-}
-
-func isAddressPort(text string) bool {
-	_, err := netip.ParseAddrPort(text)
-	return err == nil
-}
-
-func isLoopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
-}
-
-// exists reports whether a file exists.
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
+// Values of --login-isolation. IsolateThreads is the former name of IsolateProcess.
+const (
+	IsolateProcess = "process"
+	IsolateThreads = "threads"
+	IsolateNothing = "none"
+)

@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // can read those.
 
 // completeDatabaseURL reads database-url from database-url-file, if set, and validates it.
-func (s *settings) completeDatabaseURL() []error {
+func (s *Settings) completeDatabaseURL() []error {
 	if s.DatabaseURLFile != "" {
 		if s.DatabaseURL != "" {
 			return []error{errors.New("database-url: cannot be combined with database-url-file")}
@@ -35,7 +35,7 @@ func (s *settings) completeDatabaseURL() []error {
 		return []error{fmt.Errorf("database-url: must not contain a password in an argument, since every user of this machine can "+
 			"read it; "+
 			"give the URL in %s, in the settings file or with --database-url-file, or the password in a PGPASSFILE",
-			envName("database-url"))}
+			EnvName("database-url"))}
 	}
 	if err := sqldb.CheckURL(s.DatabaseURL); err != nil {
 		return []error{fmt.Errorf("database-url: %w", err)}

@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"os"
@@ -44,12 +44,12 @@ func TestThePasswordOfTheMailServer(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m, err := c.mailServer()
+		m, err := c.MailServer()
 		if (err == nil) != (want != "") || err == nil && (m.Password.Reveal() != want || m.Port != 465) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if m, err := (&Config{}).mailServer(); m != nil || err != nil {
+	if m, err := (&Config{}).MailServer(); m != nil || err != nil {
 		t.Errorf("without settings: %v, %v", m, err)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"flag"
@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
 
-const configPageFile = "../../docs/configuration.md"
+const configPageFile = "../../../docs/configuration.md"
 
 // The page is generated from the flags of serve, so that no setting, default or bound can be missing from it.
 func TestPageOfSettingsIsGenerated(t *testing.T) {
@@ -37,7 +37,7 @@ func TestPageOfSettingsIsGenerated(t *testing.T) {
 // configPage is the documentation of all settings as Markdown. Each setting must be in one section.
 func configPage(t *testing.T) string {
 	t.Helper()
-	flags, described := newSettings().flags, map[string]bool{}
+	flags, described := New().Flags, map[string]bool{}
 	var out strings.Builder
 	out.WriteString(configIntroduction)
 	for _, section := range helptext.Sections {
@@ -74,7 +74,7 @@ func configRow(f *pflag.Flag) string {
 	if parts := usageDefault.FindStringSubmatch(usage); parts != nil {
 		usage, standard = parts[1], parts[2]
 	}
-	return fmt.Sprintf("| `%s` | `%s` | %s | %s | %s |\n", f.Name, envName(f.Name), standard, bounds, usage)
+	return fmt.Sprintf("| `%s` | `%s` | %s | %s | %s |\n", f.Name, EnvName(f.Name), standard, bounds, usage)
 }
 
 const configIntroduction = `# Configuration

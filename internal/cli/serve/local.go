@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -11,28 +11,33 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/federation"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-// localService runs the API on the store of the settings, in this process. It is a manage.Local.
-type localService struct{ *settings }
+// localService runs the API on the store of the settings, in this process.
+type localService struct {
+	*settings.Settings
+	version string
+}
 
-func newLocal() manage.Local { return localService{newSettings()} }
+// Local returns the service without a server, on the store that the settings name. version is that of the program.
+func Local(s *settings.Settings, version string) manage.Local { return localService{s, version} }
 
 // AddFlags adds the settings that name a store.
-func (l localService) AddFlags(flags *pflag.FlagSet) { l.addTo(flags, storeFlags...) }
+func (l localService) AddFlags(flags *pflag.FlagSet) { l.AddTo(flags, settings.StoreFlags...) }
 
 // Source returns where the store is named: "flag", "environment", or "default".
 func (l localService) Source() string {
 	source := "default"
 	for _, name := range []string{"data-dir", "database-url", "database-url-file", "config"} {
-		if l.flags.Changed(name) {
+		if l.Flags.Changed(name) {
 			return "flag"
 		}
-		if os.Getenv(envName(name)) != "" {
+		if os.Getenv(settings.EnvName(name)) != "" {
 			source = "environment"
 		}
 	}
@@ -50,41 +55,47 @@ func (l localService) Where() string {
 // Open opens the store as an administrator of the named organization, of the only one if org is empty, or of none if anyOrg is true.
 // Users who may read the data directory are trusted. The audit log has their operations with the origin "cli".
 func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error) {
-	db, err := l.open(ctx)
+	if err := l.Load(os.Getenv); err != nil {
+		return nil, nil, err
+	}
+	db, err := l.OpenExisting(ctx)
 	if errors.Is(err, sqldb.ErrEmpty) && l.Source() == "default" {
 		err = fmt.Errorf("%w\nTo use a server: regwarden login URL", err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	transport, err := func() (http.RoundTripper, error) {
-		authService, err := newAuth(ctx, db, l.Config, nil, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		checker, err := newChecker(l.Config)
-		if err != nil {
-			return nil, err
-		}
-		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-		s, err := newServer(db, authService, checker, l.Config, log)
-		if err != nil {
-			return nil, err
-		}
-		s.Invitations = newInvitations(s, l.invitationLinks(""))
-		s.SSO, s.Devices = federation.NewSSO(s.Federation, l.PublicURL, 0), federation.NewDevices(s.Federation, l.PublicURL)
-		p, err := localPrincipal(ctx, db, org, anyOrg)
-		return s.Local(p), err
-	}()
+	transport, err := l.connect(ctx, db, org, anyOrg)
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return transport, func() { _ = db.Close() }, nil // every change is committed
 }
 
+// connect creates the parts of the service that need no listener.
+func (l localService) connect(ctx context.Context, db *store.DB, org string, anyOrg bool) (http.RoundTripper, error) {
+	authService, err := NewAuth(ctx, db, &l.Config, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	checker, err := NewChecker(&l.Config)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	s, err := newServer(db, authService, checker, &l.Config, l.version, log)
+	if err != nil {
+		return nil, err
+	}
+	s.Invitations = newInvitations(s, invitationLinks(&l.Config, ""))
+	s.SSO, s.Devices = federation.NewSSO(s.Federation, l.PublicURL, 0), federation.NewDevices(s.Federation, l.PublicURL)
+	p, err := localPrincipal(ctx, db, org, anyOrg)
+	return s.Local(p), err
+}
+
 // localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.
 func localPrincipal(ctx context.Context, db *store.DB, name string, anyOrg bool) (auth.Principal, error) {
-	p := operator
+	p := auth.Operator()
 	if name == "" && anyOrg {
 		return p, nil
 	}

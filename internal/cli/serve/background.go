@@ -1,0 +1,46 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/service/auth"
+)
+
+// background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
+// processes, deleting old records, and more.
+func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger,
+	more ...func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { a.PollChanges(ctx) })
+	running.Go(func() { sweepHourly(ctx, a, auditRetention, log) })
+	for _, work := range more {
+		running.Go(func() { work(ctx) })
+	}
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// sweepHourly deletes old sessions, and audit records older than the retention time.
+func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
+	for {
+		err := errors.Join(a.Sweeper.Sweep(ctx), a.Sweeper.DivideAudits(ctx))
+		if auditRetention > 0 {
+			err = errors.Join(err, a.Sweeper.SweepAudits(ctx, time.Now().Add(-auditRetention)))
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Error("cleanup failed", "retry_in", time.Hour, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Hour):
+		}
+	}
+}
