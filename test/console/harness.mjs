@@ -78,6 +78,13 @@ async function reuse(t, options) {
   return page;
 }
 
+// unfold opens the folded fields of a form.
+export async function unfold(page) {
+  await page.waitForLoadState();
+  const closed = page.locator("details.fold:not([open]) > summary:visible");
+  while (await closed.count()) await closed.first().click();
+}
+
 // serve starts a registry whose responses a test controls.
 export async function serve(t, handle) {
   const server = createServer(handle);

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
 	"github.com/regwarden/regwarden/internal/web/requestbody"
@@ -75,7 +76,7 @@ func (c *call) readForm(limit int64) error {
 		return requestbody.Fault(c.ResponseWriter, err, "form", limit)
 	}
 	c.Body = http.NoBody // see requestbody.GiveUp
-	return nil
+	return forms.ReadFiles(c.Request)
 }
 
 // redirect leads to a page after a change, so that reloading it does not repeat the change. notice is a key of notices,

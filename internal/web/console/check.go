@@ -24,9 +24,8 @@ const (
 )
 
 type checkPage struct {
-	Form    *forms.Form
-	Result  *checkResult // nil before the check
-	MaySave bool
+	Form   *forms.Form
+	Result *checkResult // nil before the check
 }
 
 // checkHandlers has the pages that check a definition.
@@ -42,31 +41,44 @@ func checkForm() *forms.Form {
 	return forms.New("Check", pathCheck, append(forms.Definition(regcheck.Definition{}), name)...)
 }
 
-func checkPageOf(c *call, f *forms.Form, result *checkResult) checkPage {
-	return checkPage{f, result, mayCreate(c)}
+// pageOf returns the page with a form, and with the report of its definition if there is one.
+func (h checkHandlers) pageOf(c *call, f *forms.Form, auditUID string) (checkPage, error) {
+	if auditUID == "" {
+		return checkPage{Form: f}, nil
+	}
+	result, err := h.readResult(c, auditUID)
+	if err != nil {
+		return checkPage{}, err
+	}
+	result.Snippets = views.Snippets(forms.ReadDefinition(c))
+	f.Want(result.FieldID())
+	if mayCreate(c) {
+		name, _ := f.Field("name") // never fails: checkForm has it
+		result.Name = &name
+	}
+	return checkPage{f, result}, nil
 }
 
 // showCheck is GET /console/check.
 func (h checkHandlers) showCheck(c *call) error {
-	return c.show("check.html", titleCheck, checkPageOf(c, checkForm(), nil))
+	return c.show("check.html", titleCheck, checkPage{Form: checkForm()})
 }
 
 // check is POST /console/check. The script sends the form to get the stages, and then again without secrets and with the
 // uid of the audit record, to get the page with the report.
 func (h checkHandlers) check(c *call) error {
-	d := forms.ReadDefinition(c)
 	if auditUID := c.PostFormValue("report"); auditUID != "" {
-		return h.showChecked(c, d, auditUID)
+		return h.showChecked(c, auditUID)
 	}
-	request := checks.Request{Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: d}}
+	request := checks.Request{Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: forms.ReadDefinition(c)}}
 	if c.Request.Header.Get("Accept") == typeStages {
 		return h.streamCheck(c, request)
 	}
 	auditUID, err := h.validate(c, request)
 	if err != nil {
-		return checkRefused(c, err)
+		return h.refuse(c, err)
 	}
-	return h.showChecked(c, d, auditUID)
+	return h.showChecked(c, auditUID)
 }
 
 func (h checkHandlers) validate(c *call, r checks.Request) (auditUID string, err error) {
@@ -76,26 +88,29 @@ func (h checkHandlers) validate(c *call, r checks.Request) (auditUID string, err
 }
 
 // showChecked shows a report with the form of its definition.
-func (h checkHandlers) showChecked(c *call, d regcheck.Definition, auditUID string) error {
-	result, err := h.readResult(c, auditUID)
+func (h checkHandlers) showChecked(c *call, auditUID string) error {
+	page, err := h.pageOf(c, checkForm().Sent(c), auditUID)
 	if err != nil {
 		return err
 	}
-	result.Snippets = views.Snippets(d)
-	return c.show("check.html", titleCheck, checkPageOf(c, checkForm().Sent(c), result))
+	return c.show("check.html", titleCheck, page)
 }
 
-// checkRefused shows the form again.
-func checkRefused(c *call, err error) error {
-	return c.showAgain(err, "check.html", titleCheck, checkPageOf(c, checkForm().Refuse(c, err), nil))
+// refuse shows the form again, with the report in which it was.
+func (h checkHandlers) refuse(c *call, err error) error {
+	page, readErr := h.pageOf(c, checkForm().Refuse(c, err), c.PostFormValue("report"))
+	if readErr != nil {
+		return readErr
+	}
+	return c.showAgain(err, "check.html", titleCheck, page)
 }
 
-// saveChecked is POST /console/check/save: it stores the definition of the form, checked or not.
+// saveChecked is POST /console/check/save: it stores the definition of the form, as a button in the report asks for.
 func (h checkHandlers) saveChecked(c *call) error {
 	uid, err := h.registries.Create(c.Context(), c.principal, c.origin,
 		registries.RegistryInput{Name: c.PostFormValue("name"), ProjectUID: projectOf(c), Definition: forms.ReadDefinition(c)})
 	if err != nil {
-		return checkRefused(c, err)
+		return h.refuse(c, err)
 	}
 	return c.redirect("/console/registries/"+uid, "registrySaved")
 }
@@ -127,7 +142,7 @@ func (h checkHandlers) streamCheck(c *call, r checks.Request) error {
 	case err == nil:
 		sendLine(c, stageLine{Report: auditUID})
 	case !began:
-		return checkRefused(c, err)
+		return h.refuse(c, err)
 	default:
 		c.err = err
 		sendLine(c, stageLine{Failed: words.Message(fault.Visible(err))})

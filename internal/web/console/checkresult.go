@@ -18,6 +18,7 @@ type checkResult struct {
 	Report                       *regcheck.Report // nil if the check was refused or did not end
 	Stages                       views.Waterfall
 	Snippets                     []views.Snippet // empty if the definition is not known
+	Name                         *forms.Field    // of the registry as which the caller may store the definition; nil for none
 }
 
 // showReport is GET /console/check/{uid}: the report of a check that anyone in the organization made.
@@ -51,7 +52,12 @@ func (h checkHandlers) readResult(c *call, auditUID string) (*checkResult, error
 }
 
 // FieldID is the id of the field to correct, empty if the form does not have it.
-func (r *checkResult) FieldID() string { return forms.FieldID(r.Report.Field) }
+func (r *checkResult) FieldID() string {
+	if r.Report == nil {
+		return ""
+	}
+	return forms.FieldID(r.Report.Field)
+}
 
 // Duration is the time of the whole check.
 func (r *checkResult) Duration() string { return views.Milliseconds(r.Report.DurationMS) }

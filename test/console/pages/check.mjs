@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, serve, service, unfold } from "../harness.mjs";
 
 const { registry } = service;
 const good = {
@@ -17,6 +17,7 @@ const outcome = (page, text) => page.getByRole("heading", { name: text, exact: t
 async function fill(page, values) {
   for (const [label, value] of Object.entries(values)) {
     const input = field(page, label);
+    if (!(await input.isVisible())) await unfold(page);
     if (label === "Authentication") await input.selectOption(value);
     else await input.fill(value);
   }
@@ -72,7 +73,7 @@ for (const role of ["admin", "member"]) {
     await checkButton(page).click();
     await outcome(page, "Valid").waitFor();
     await field(page, "Endpoint").fill("typed after the check");
-    await field(page, "Base path").focus();
+    await field(page, "Content path").focus();
     await page.getByRole("link", { name: "Registries", exact: true }).click();
     await page.getByRole("heading", { name: "Registries", level: 1 }).waitFor();
     await page.goBack();
@@ -191,7 +192,7 @@ test("a check ends when its tab is closed", async (t) => {
 });
 
 const secrets = { Password: "hunter2", "Client key": "hunter3" };
-const typed = { Endpoint: registry.endpoint, Authentication: "Basic", Username: "ada", ...secrets, Name: "charts" };
+const typed = { Endpoint: registry.endpoint, Authentication: "Basic", Username: "ada", ...secrets };
 
 // assertFilled fails unless the form has what was typed, and the page has no secret.
 async function assertFilled(page, values = typed) {
@@ -222,8 +223,9 @@ test("what was typed stays when the check is refused", async (t) => {
 
 test("what was typed stays when the name exists", async (t) => {
   const page = await as(t, "admin");
-  await check(page, { ...good, Name: "charts" });
+  await check(page, good);
   await outcome(page, "Valid").waitFor();
+  await field(page, "Name").fill("charts");
   await field(page, "Name").press("Enter");
   const alert = page.getByRole("alert");
   await alert.getByText("A registry with this name already exists").waitFor();
@@ -232,6 +234,11 @@ test("what was typed stays when the name exists", async (t) => {
   const { Authentication, ...texts } = good;
   await assertFilled(page, { ...texts, Name: "charts" });
   await assertAccessible(page);
+  await field(page, "Name").fill("");
+  await field(page, "Name").press("Enter");
+  await alert.getByRole("link", { name: "Name is required" }).click();
+  await becomes(field(page, "Name"), ":focus");
+  assert.equal(await field(page, "Name").getAttribute("aria-invalid"), "true");
   await field(page, "Name").fill("after-a-refusal");
   await page.getByRole("button", { name: "Save as registry" }).click();
   await page.getByText("The registry is stored.").waitFor();
@@ -245,18 +252,23 @@ for (const [what, respond, message] of [
 ]) {
   test(`what was typed stays after ${what}`, async (t) => {
     const page = await as(t, "admin", { expect: ["ERR_FAILED", "status of 502"] });
-    await page.goto("/console/check");
+    const values = { ...typed, "Client key": "" };
+    await check(page, values);
+    await outcome(page, "Not valid").waitFor();
+    await field(page, "Name").fill("typed before");
     await page.route(/console.check/, (route) => (respond ? route.fulfill(respond) : route.abort()));
-    for (const button of ["Check", "Save as registry"]) {
-      await fill(page, typed);
+    for (const button of ["Save as registry", "Check"]) {
       await page.getByRole("button", { name: button, exact: true }).click();
       const alert = page.getByRole("alert");
       await alert.getByText(message).waitFor();
       await becomes(alert, ":focus");
-      await assertFilled(page);
+      await assertFilled(page, values);
     }
     await assertAccessible(page);
     await page.unroute(/console.check/);
+    await checkButton(page).click();
+    await outcome(page, "Not valid").waitFor();
+    assert.equal(await field(page, "Name").inputValue(), "typed before");
     await field(page, "Endpoint").fill("");
     await checkButton(page).click();
     await page.getByRole("alert").getByText("Endpoint is required").waitFor();
@@ -289,23 +301,27 @@ test("a check whose connection breaks", async (t) => {
 
 test("a session that ended", async (t) => {
   const page = await as(t, "admin");
-  await page.goto("/console/check");
-  await fill(page, { ...good, Name: "after-login" });
+  await check(page, good);
+  await outcome(page, "Valid").waitFor();
+  await field(page, "Name").fill("after-login");
   const cookies = await page.context().cookies();
   await page.context().clearCookies();
-  for (const button of ["Check", "Save as registry"]) {
+  for (const button of ["Save as registry", "Check"]) {
     await page.getByRole("button", { name: button, exact: true }).click();
     const alert = page.getByRole("alert");
     await alert.getByText("Your session has ended.").waitFor();
     await becomes(alert, ":focus");
     const { Authentication, ...texts } = good;
-    await assertFilled(page, { ...texts, Name: "after-login" });
+    await assertFilled(page, texts);
   }
   await assertAccessible(page);
   const [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Log in" }).click()]);
   await tab.getByRole("heading", { name: "Log in" }).waitFor();
   await tab.close();
   await page.context().addCookies(cookies); // as the login in the other tab would
+  await checkButton(page).click();
+  await outcome(page, "Valid").waitFor();
+  assert.equal(await field(page, "Name").inputValue(), "after-login");
   await page.getByRole("button", { name: "Save as registry" }).click();
   await page.getByText("The registry is stored.").waitFor();
 });
@@ -334,14 +350,16 @@ test("keyboard only: check and save", async (t) => {
     await to(label);
     await page.keyboard.type(text);
   }
+  await to("TLS and certificates");
+  await page.keyboard.press("Enter");
   await to("CA certificate");
   await page.keyboard.insertText(registry.ca);
   await to("Check");
   await page.keyboard.press("Enter");
-  await outcome(page, "Valid").waitFor();
-  await to("Name");
+  await becomes(outcome(page, "Valid"), ":focus");
+  await page.keyboard.press("Tab");
   await page.keyboard.type("typed");
-  await to("Save as registry");
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}/);
   await page.getByText("The registry is stored.").waitFor();
@@ -351,8 +369,9 @@ test("keyboard only: check and save", async (t) => {
 
 test("Enter in the name saves", async (t) => {
   const page = await as(t, "admin");
-  await page.goto("/console/check");
-  await fill(page, { ...good, Name: "entered" });
+  await check(page, good);
+  await outcome(page, "Valid").waitFor();
+  await field(page, "Name").fill("entered");
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}/); // the page's script removes the notice from the address
   await page.getByText("The registry is stored.").waitFor();
@@ -369,8 +388,13 @@ test("saving without JavaScript, and a name that exists", async (t) => {
   };
   await save("", "");
   assert.match(await page.getByRole("alert").textContent(), /Name is required.*Password is required|Password is required.*Name is required/s);
+  await becomes(page.getByRole("alert"), ":focus");
+  await page.getByRole("alert").getByRole("link", { name: "Name is required" }).click();
+  await becomes(field(page, "Name"), ":target");
   await save(registry.password, "charts");
   assert.match(await page.getByRole("alert").textContent(), /exists|taken|already/);
+  assert.equal(await field(page, "Name").inputValue(), "charts");
+  assert.equal(await count(outcome(page, "Valid")), 1);
   await save(registry.password, "saved");
   await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?/);
 });
@@ -405,7 +429,7 @@ async function assertText(page) {
 
 test("markup in every field is text", async (t) => {
   const page = await as(t, "admin");
-  const labels = ["Endpoint", "Base path", "Content path", "Username", "CA certificate", "Client certificate", "Client key", "Name"];
+  const labels = ["Endpoint", "Base path", "Content path", "Username", "CA certificate", "Client certificate", "Client key"];
   const values = { Authentication: "Basic", Password: markup, ...Object.fromEntries(labels.map((label) => [label, markup])) };
   await check(page, values);
   await page.getByRole("alert").waitFor();
@@ -415,6 +439,11 @@ test("markup in every field is text", async (t) => {
   await check(page, { ...good, Username: markup.replaceAll(":", ""), "Content path": "a" });
   await outcome(page, "Not valid").waitFor();
   assert.ok((await page.locator("main").textContent()).includes(`--username '<img src=x`));
+  await assertText(page);
+  await fill(page, { Endpoint: markup, Name: markup });
+  await page.getByRole("button", { name: "Save as registry" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.equal(await field(page, "Name").inputValue(), markup);
   await assertText(page);
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
+import { as, assertAccessible, becomes, count, html, service, unfold } from "../harness.mjs";
 
 const { cloud } = service;
 const field = (page, label) => page.getByLabel(label, { exact: true });
@@ -15,6 +15,7 @@ async function fill(page, secretKey) {
   await field(page, "Authentication").selectOption("ecr");
   await field(page, "Access key").fill(cloud.accessKey);
   await field(page, "Secret key").fill(secretKey);
+  await unfold(page);
   await field(page, "CA certificate").fill(cloud.ca);
 }
 
@@ -65,6 +66,7 @@ for (const javaScriptEnabled of [true, false]) {
       };
       await field(page, "Endpoint").fill(other.endpoint);
       await field(page, "Authentication").selectOption(other.type);
+      await unfold(page);
       await field(page, "CA certificate").fill(cloud.ca);
       await enter({ ...other.fields, ...other.wrong });
       await page.getByRole("button", { name: "Check", exact: true }).click();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, serve, service, unfold } from "../harness.mjs";
 
 accessible("the form of a new registry", "admin", "/console/registries/new");
 
@@ -14,7 +14,8 @@ async function fillDefinition(page, name, password) {
   await page.getByLabel("Authentication").selectOption("basic");
   await page.getByLabel("Username").fill(service.registry.username);
   await page.getByLabel("Password").fill(password);
-  await page.getByLabel("CA certificate").fill(service.registry.ca);
+  await unfold(page);
+  await page.getByLabel("CA certificate", { exact: true }).fill(service.registry.ca);
   await page.getByRole("button", { name: "Add" }).press("Enter");
 }
 
@@ -138,6 +139,7 @@ test("two tabs edit one registry", async (t) => {
   }
   await first.getByRole("button", { name: "Save" }).click();
   await first.getByText("The registry is stored.").waitFor();
+  await unfold(second);
   await second.getByLabel("Base path").fill("typed");
   await second.getByRole("button", { name: "Save" }).click();
   const alert = second.getByRole("alert");

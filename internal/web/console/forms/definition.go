@@ -45,11 +45,12 @@ func Definition(d regcheck.Definition) []Field {
 			Value: Truth(a.PassCredentials), Hint: "Those that the index of a chart repository names, as helm --pass-credentials does",
 			Types: types(regcheck.Basic, regcheck.Token)},
 	}, append(obtainedWith(a), []Field{
-		{Name: "ca", Path: "auth.tls.ca", Label: "CA certificate", Type: "textarea", Value: a.TLS.CA,
+		{Name: "ca", Path: "auth.tls.ca", Label: "CA certificate", Type: "textarea", File: true, Value: a.TLS.CA,
 			Hint: "PEM, trusted in addition to the certificates of the system"},
-		{Name: "certificate", Path: "auth.tls.certificate", Label: "Client certificate", Type: "textarea", Value: a.TLS.Certificate,
-			Hint: "PEM"},
-		{Name: "key", Path: "auth.tls.key", Label: "Client key", Type: "textarea", Secret: true, Hint: unchanged(a.TLS.Key)},
+		{Name: "certificate", Path: "auth.tls.certificate", Label: "Client certificate", Type: "textarea", File: true,
+			Value: a.TLS.Certificate, Hint: "PEM"},
+		{Name: "key", Path: "auth.tls.key", Label: "Client key", Type: "textarea", Secret: true, File: true,
+			Hint: unchanged(a.TLS.Key)},
 		{Name: "insecureSkipVerify", Path: "auth.tls.insecureSkipVerify", Label: "Skip TLS verification", Type: "checkbox",
 			Value: Truth(a.TLS.InsecureSkipVerify),
 			Hint:  "Insecure: another server can then receive the credentials"},
@@ -62,6 +63,7 @@ func Credentials(a *regcheck.Auth) (fields []Field) {
 		if f.Name == "passCredentials" || !slices.Contains(strings.Fields(f.Types), types(a.Kind())) {
 			continue
 		}
+		f.File = false
 		if f.Hidden() {
 			f.Hint = strings.TrimSpace(strings.TrimSuffix(f.Hint, unchanged("x")))
 		}

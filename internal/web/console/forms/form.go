@@ -35,6 +35,8 @@ type Field struct {
 	Required bool
 	Focused  bool   // when the page is shown
 	Secret   bool   // of a textarea: has no value in a page, like a password
+	File     bool   // of a textarea: the text may come from a file, which ReadFiles reads
+	Wanted   bool   // its value has to be corrected
 	Again    bool   // the hint asks for the value again, which the page must not have
 	Error    string // what is wrong with the value
 }
@@ -99,6 +101,26 @@ func (f Field) ID() string { return "field-" + cmp.Or(f.Key, f.Name) }
 
 // Hidden reports whether the value must not be in a page.
 func (f Field) Hidden() bool { return f.Secret || f.Type == "password" }
+
+// Opened reports whether one of the fields has a value that is not its first option, or must be corrected: then they are not folded.
+func (f *Form) Opened(names ...string) bool {
+	return slices.ContainsFunc(f.Fields, func(one Field) bool { return slices.Contains(names, one.Name) && one.isSet() })
+}
+
+func (f Field) isSet() bool {
+	unset := ""
+	if len(f.Options) > 0 {
+		unset = f.Options[0].Value
+	}
+	return f.Value != unset || f.Error != "" || f.Again || f.Wanted
+}
+
+// Want marks the field with an id as one that has to be corrected.
+func (f *Form) Want(id string) {
+	for i := range f.Fields {
+		f.Fields[i].Wanted = f.Fields[i].ID() == id
+	}
+}
 
 // Focus focuses the first field that has to be filled, on a page that is there for the form.
 func (f *Form) Focus() *Form {

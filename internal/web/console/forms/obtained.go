@@ -30,7 +30,7 @@ func obtainedWith(a regcheck.Auth) []Field {
 		{Name: "aws.roleArn", Label: "Role", Value: aws.RoleARN, Hint: "ARN of a role to assume with the key, if any"},
 		{Name: "aws.externalId", Label: "External ID", Value: aws.ExternalID,
 			Hint: "If the trust policy of the role requires one"},
-		{Name: "gcp.serviceAccount", Label: "Service account key", Type: "textarea", Secret: true,
+		{Name: "gcp.serviceAccount", Label: "Service account key", Type: "textarea", Secret: true, File: true,
 			Hint: also("The key file, which is JSON.", gcp.ServiceAccount)},
 		{Name: "azure.tenantId", Label: "Tenant ID", Value: azure.TenantID},
 		{Name: "azure.clientId", Label: "Client ID", Value: azure.ClientID, Hint: "Application ID in Entra ID"},
@@ -39,7 +39,7 @@ func obtainedWith(a regcheck.Auth) []Field {
 		{Name: "github.appId", Label: "App ID", Value: github.AppID, Hint: "Or the client ID of the app"},
 		{Name: "github.installationId", Label: "Installation ID", Value: github.InstallationID,
 			Hint: "The number at the end of the address of the installation's page"},
-		{Name: "github.privateKey", Label: "Private key", Type: "textarea", Secret: true,
+		{Name: "github.privateKey", Label: "Private key", Type: "textarea", Secret: true, File: true,
 			Hint: also("PEM.", github.PrivateKey)},
 	}
 	for i, f := range fields {

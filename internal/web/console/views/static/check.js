@@ -1,6 +1,7 @@
 // Checks and saves a definition without leaving the page, so that the form keeps what was typed, secrets too: stages appear as they end,
 // then the report. A refusal is shown at the fields, or above the form.
 import { prepare } from "./console.js";
+import { readFile } from "./readfile.js";
 
 const stages = "application/x-ndjson";
 
@@ -14,13 +15,15 @@ const login = failure.querySelector("[data-login]");
 let form = document.getElementById("check");
 let running = false;
 let shown; // uid of the report that the page shows
+let name = ""; // under which the definition is to be stored
+let reading = Promise.resolve(); // of a chosen file
 let cancel = () => {}; // ends the check that runs
 
 // Enter in the name saves. The default button of the form checks.
 main.addEventListener("keydown", (event) => {
   if (event.target.name !== "name" || event.key !== "Enter" || event.isComposing) return;
   event.preventDefault();
-  form.requestSubmit(form.querySelector("[formaction]"));
+  form.requestSubmit(result.querySelector("[formaction]"));
 });
 
 main.addEventListener("submit", async (event) => {
@@ -28,16 +31,24 @@ main.addEventListener("submit", async (event) => {
   if (running) return;
   running = true;
   clear();
-  const save = event.submitter?.getAttribute("formaction");
+  const save = event.submitter?.hasAttribute("formaction");
   try {
-    await (save ? store(save) : check());
+    await reading;
+    await (save ? store(event.submitter) : check());
   } finally {
     running = false; // else an error of this script would disable the form
   }
 });
 
 // The entry of the history has what was typed, without secrets, and the report: both are there again after Back.
-main.addEventListener("change", remember);
+main.addEventListener("change", async ({ target }) => {
+  if (target.type === "file") {
+    reading = readFile(target);
+    const problem = await reading;
+    if (problem) fail(problem);
+  }
+  remember();
+});
 
 function remember() {
   const body = withoutSecrets(sent());
@@ -46,9 +57,11 @@ function remember() {
 }
 
 async function restore(body) {
+  name = body.get("name") ?? "";
   for (const field of form.elements) {
     if (field.type === "checkbox") field.checked = body.has(field.name);
     else if (body.has(field.name) && !isSecret(field)) field.value = body.get(field.name);
+    if (isSet(field)) field.closest("details")?.setAttribute("open", "");
   }
   const report = (shown = body.get("report"));
   if (!report) return;
@@ -62,6 +75,10 @@ async function restore(body) {
   form = next;
 }
 
+function isSet({ type, checked, selectedIndex, value }) {
+  return type === "checkbox" ? checked : type === "select-one" ? selectedIndex > 0 : value;
+}
+
 function withoutSecrets(body) {
   for (const field of form.elements) {
     if (isSecret(field) && body.get(field.name)) body.set(field.name, "set");
@@ -69,8 +86,9 @@ function withoutSecrets(body) {
   return body;
 }
 
-async function store(address) {
-  const request = await send(address, sent());
+async function store(button) {
+  const address = button.getAttribute("formaction");
+  const request = await send(address, sent(button));
   const { responseURL } = request; // that of the registry, if it was stored
   if (responseURL === "" || responseURL === new URL(address, location).href || isLogin(request)) refuse(request);
   else location.assign(responseURL);
@@ -80,12 +98,12 @@ progress.querySelector("[data-cancel]").addEventListener("click", () => cancel()
 
 async function check() {
   let canceled = false;
+  const body = sent();
   result.replaceChildren();
   shown = undefined;
   log.replaceChildren(...waiting.map((line) => line.cloneNode(true)));
   progress.hidden = false;
   progress.focus();
-  const body = sent();
   let last = {};
   const request = await send(form.action, body, (line) => {
     last = JSON.parse(line);
@@ -108,7 +126,13 @@ function isSecret({ type, dataset }) {
   return type === "password" || "secret" in dataset;
 }
 
-const sent = () => new URLSearchParams(new FormData(form));
+// sent returns what is sent: no file, since readFile has read it, and the name also while there is no report with its field.
+function sent(button) {
+  const body = new URLSearchParams([...new FormData(form, button)].filter(([, value]) => typeof value === "string"));
+  name = body.get("name") ?? name;
+  body.set("name", name);
+  return body;
+}
 
 // send sends a form. The response is a stream, whose lines are passed to onLine, or a page, of which no script runs. onStart gets the function
 // that aborts the request.
@@ -142,8 +166,10 @@ const isLogin = ({ responseURL }) => responseURL !== "" && new URL(responseURL).
 
 function clear() {
   failure.hidden = true;
-  for (const problem of form.querySelectorAll(".problems, .error")) problem.remove();
-  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  for (const part of [form, result]) {
+    for (const problem of part.querySelectorAll(".problems, .error")) problem.remove();
+    for (const field of part.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  }
 }
 
 // say shows the end of a stage in its line. Stages that not every check has get a line before those that wait.
@@ -168,11 +194,18 @@ async function show(body, report) {
   document.getElementById("outcome").focus();
 }
 
+// unfold opens what is open in another state of the form.
+function unfold(form, other) {
+  const folds = form.querySelectorAll("details");
+  other.querySelectorAll("details").forEach(({ open }, i) => (folds[i].open ||= open));
+}
+
 function showResult(request) {
   const found = pageOf(request)?.getElementById("result")?.childNodes;
   if (!found?.length) return false;
   result.replaceChildren(...found);
   prepare(result);
+  unfold(form, pageOf(request).getElementById("check"));
   return true;
 }
 
@@ -180,7 +213,10 @@ function showResult(request) {
 function refuse(request) {
   const page = pageOf(request);
   const next = page?.getElementById("check");
-  if (next?.querySelector(".problems")) return replaceForm(next);
+  if (next?.querySelector(".problems")) {
+    showResult(request); // with what is wrong with the name
+    return replaceForm(next);
+  }
   if (isLogin(request)) return fail("Your session has ended.", true);
   if (request.status === 0) return fail("The connection was interrupted. Try again.");
   const messages = page?.querySelectorAll("#main [data-message]") ?? []; // none in a page of a proxy
@@ -191,11 +227,12 @@ function refuse(request) {
 function replaceForm(next) {
   const former = form;
   for (const hint of next.querySelectorAll("[data-again]")) hint.remove();
+  unfold(next, former);
   former.replaceWith(next);
   form = next;
   for (const { name, value, checked } of former.elements) {
     const field = form.elements[name];
-    if (field) Object.assign(field, { value, checked });
+    if (field && field.type !== "file") Object.assign(field, { value, checked });
   }
   form.querySelector(".problems").focus();
 }
