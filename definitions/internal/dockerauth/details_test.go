@@ -81,6 +81,9 @@ func TestSteps(t *testing.T) {
 		{Docker, hub, "docker.io/a", []string{`docker looks for "https://index.docker.io/v1/", its name of Docker Hub.`,
 			`The key "https://index.docker.io/v1/" is the same.`}},
 		{Docker, `{"auths": {"r.test": ` + credential + `}}`, "r.test/a", []string{`The key "r.test" is the same.`}},
+		{Docker, `{"auths": {"https://r.test/a": ` + credential + `}, "credHelpers": {"r.test": ""}}`, "r.test/a",
+			[]string{`credHelpers disables credential helpers for "r.test".`,
+				`The host of the key "https://r.test/a" is the same; docker ignores scheme and path.`}},
 		{Kubelet, hub, "index.docker.io/a", []string{`The key "https://index.docker.io/v1/" matches as "index.docker.io".`}},
 		{Kubelet, helpers, "r.test/a", []string{`The entry "b.test" has an auth that is not valid base64.`,
 			"For this reason kubelet rejects the whole file."}},
@@ -209,4 +212,20 @@ func members(count int, value string) string {
 		all[i] = fmt.Sprintf(`"%d":%s`, i, value)
 	}
 	return "{" + strings.Join(all, ",") + "}"
+}
+
+// TestHas: a choice by the host has all entries of the host, and no other.
+func TestHas(t *testing.T) {
+	c := parse(t, auths("https://r.test/1", "https://r.test/2", "x.test"))
+	for reference, want := range map[string][]bool{"r.test/a": {true, true, false}, "x.test/a": {false, false, true}} {
+		choice := c.Lookup(Docker, reference)
+		for i, e := range c.Entries(Docker) {
+			if choice.Has(e) != want[i] {
+				t.Errorf("%s: has %s: %t", reference, e.Key, !want[i])
+			}
+		}
+		if choice.Has(nil) {
+			t.Errorf("%s: has no entry", reference)
+		}
+	}
 }

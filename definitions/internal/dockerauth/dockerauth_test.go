@@ -184,6 +184,7 @@ func TestRejectedFiles(t *testing.T) {
 		{"\ufeff{}", []Rules{Docker, ORAS, Podman, Kubelet, DockerEnv}, 1},
 		{"", []Rules{Podman, Kubelet}, 0},
 		{"{}\n{}", []Rules{Podman, Kubelet, DockerEnv}, 1},
+		{"{\n}\n{}", []Rules{Podman, Kubelet, DockerEnv}, 2},
 		{"null", nil, 0},
 		{"[]", []Rules{Docker, ORAS, Podman, Kubelet, DockerEnv}, 1},
 		{"{\n\"auths\":\n[]}", []Rules{Docker, ORAS, Podman, Kubelet, DockerEnv}, 3},

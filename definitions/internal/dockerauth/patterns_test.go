@@ -55,3 +55,24 @@ func TestPatternsAreThoseOfLookup(t *testing.T) {
 		t.Errorf("only %d entries matched", matched)
 	}
 }
+
+// TestFind has patterns that match, with what finding them costs: parsing, each length of a path, each wildcard by its length, each match.
+func TestFind(t *testing.T) {
+	index := parse(t, auths("r.test", "r.test/a", "r.test/ab", "*.test/a", strings.Repeat("x", 70)+"*.test")).Patterns()
+	for reference, want := range map[string][]string{
+		"r.test":     {"r.test"},
+		"r.test/a":   {"*.test/a", "r.test", "r.test/a"},
+		"r.test/abc": {"*.test/a", "r.test", "r.test/a", "r.test/ab"},
+		"x.test/b":   nil,
+	} {
+		found, cost := index.Find(reference)
+		var got []string
+		for _, same := range found {
+			got = append(got, same.Pattern)
+		}
+		slices.Sort(got)
+		if wantCost := costOfFind + 3 + 1 + 2 + len(want); !slices.Equal(got, want) || cost != wantCost {
+			t.Errorf("%s: %q at a cost of %d, want %q at %d", reference, got, cost, want, wantCost)
+		}
+	}
+}

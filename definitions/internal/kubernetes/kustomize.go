@@ -44,9 +44,7 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 		k := &kustomization{file: f, namespace: root.Get("namespace").Text()}
 		for _, list := range []string{"resources", "bases", "components"} {
 			for _, resource := range root.Get(list).Items() {
-				if text := resource.Text(); text != "" && !strings.Contains(text, "://") {
-					k.resources = append(k.resources, path.Join(directory, text))
-				}
+				k.resources = append(k.resources, path.Join(directory, resource.Text())) // what is no file here is not found
 			}
 		}
 		c.kustomizations = append(c.kustomizations, k)

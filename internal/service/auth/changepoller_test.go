@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -86,6 +87,60 @@ func TestAPollThatPanics(t *testing.T) {
 	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err != nil {
 		t.Errorf("after it: %v", err)
 	}
+}
+
+// TestPollsForUnknownKeysAreApart: forged tokens can cause any number of calls.
+func TestPollsForUnknownKeysAreApart(t *testing.T) {
+	changes := mustWorld(t, nil).Service.changes
+	for range 3 {
+		before := changes.lastPoll.Load()
+		if err := changes.pollAfter(t.Context(), unknownKeyInterval); err != nil {
+			t.Fatal(err)
+		}
+		if apart := time.Duration(changes.lastPoll.Load() - before); apart < unknownKeyInterval {
+			t.Errorf("two polls are %v apart", apart)
+		}
+	}
+}
+
+// TestAPollFromBeforeACallIsNotEnough: a change may have been written after it began, so the caller waits for another one.
+func TestAPollFromBeforeACallIsNotEnough(t *testing.T) {
+	changes := mustWorld(t, nil).Service.changes
+	before, _ := changes.join()
+	done := make(chan error)
+	go func() { done <- changes.pollAfter(t.Context(), 0) }()
+	time.Sleep(50 * time.Millisecond) // it waits for that poll; a later call starts another one anyway
+	last := changes.lastPoll.Load()
+	changes.mu.Lock()
+	changes.inFlight = nil
+	changes.mu.Unlock()
+	close(before.done)
+	if err := <-done; err != nil || changes.lastPoll.Load() == last {
+		t.Errorf("no other poll: %v", err)
+	}
+}
+
+// TestAPollReadsAllChanges also of more than one query: a session whose end is behind them is refused at once.
+func TestAPollReadsAllChanges(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	token := w.mustLogin(t)
+	presented := Presented{Authorization: token.Authorization}
+	mustUse(t, second, presented)
+	w.mustWrite(t, func(tx *store.Tx) error {
+		for n := range pollBatch {
+			if err := tx.Changes.Note(t.Context(), fmt.Sprint("other ", n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := w.Logout(t.Context(), w.mustPrincipal(t, token), origin); err != nil {
+		t.Fatal(err)
+	}
+	second.setLastPoll(2 * staleAfter)
+	_, err := second.Authenticate(t.Context(), presented)
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 }
 
 func TestNewChanges(t *testing.T) {

@@ -199,6 +199,27 @@ func TestTheUseOfAConsoleSessionIsStored(t *testing.T) {
 	}
 }
 
+// TestAConsoleSessionWhoseUseIsNotStored is accepted, but not longer than the store says.
+func TestAConsoleSessionWhoseUseIsNotStored(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.SessionIdle = 2 * time.Hour })
+	reference := w.mustLoginConsole(t)
+	uid := w.mustConsole(t, reference).SessionUID
+	w.clock.move(2*time.Hour - time.Second)
+	undone := errors.New("undone")
+	if err := w.db.InTx(t.Context(), func(tx *store.Tx) error { // nothing else can be written until it ends
+		if _, err := tx.Sessions.Use(t.Context(), uid, start, start.Add(2*time.Hour)); err != nil {
+			return err
+		}
+		w.mustConsole(t, reference)
+		return undone
+	}); !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	w.clock.move(time.Second)
+	_, err := w.AuthenticateConsole(t.Context(), reference)
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonIdle)
+}
+
 // TestAConsoleSessionIsRechecked asks the identity provider from the time on that the session has, unless the session has ended.
 func TestAConsoleSessionIsRechecked(t *testing.T) {
 	w := mustWorld(t, nil)

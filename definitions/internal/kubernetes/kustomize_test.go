@@ -1,0 +1,43 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// TestVisitsAreLimited: what a kustomization lists after so many resources, or so deep in others, has no namespace of it.
+func TestVisitsAreLimited(t *testing.T) {
+	for _, tt := range []struct {
+		visits, depth, wantVisits int
+		set                       bool
+	}{
+		{0, maxLists, 2, true},
+		{0, maxLists + 1, 1, false},
+		{maxResources - 1, 0, maxResources + 1, true},
+		{maxResources, 0, maxResources + 1, false},
+	} {
+		o := &object{}
+		k := kustomizing{c: NewCluster(scanner.New(model.Options{})), byFile: map[string][]*object{"a.yaml": {o}},
+			namespaces: map[*object]string{}, visited: map[*kustomization]bool{}, visits: tt.visits}
+		k.visit(&kustomization{namespace: "shop", resources: []string{"a.yaml"}}, "", tt.depth)
+		if got := k.namespaces[o] == "shop"; got != tt.set || k.visits != tt.wantVisits {
+			t.Errorf("after %d visits, %d deep: set %t, %d visits", tt.visits, tt.depth, got, k.visits)
+		}
+	}
+}
+
+// TestABaseIsOneDeeper than what includes it.
+func TestABaseIsOneDeeper(t *testing.T) {
+	o := &object{}
+	base := &kustomization{resources: []string{"a.yaml"}}
+	for depth, set := range map[int]bool{maxLists - 1: true, maxLists: false} {
+		k := kustomizing{c: NewCluster(scanner.New(model.Options{})), byDirectory: map[string]*kustomization{"base": base},
+			byFile: map[string][]*object{"a.yaml": {o}}, namespaces: map[*object]string{}, visited: map[*kustomization]bool{}}
+		k.visit(&kustomization{namespace: "shop", resources: []string{"base"}}, "", depth)
+		if got := k.namespaces[o] == "shop"; got != set {
+			t.Errorf("%d deep: set %t", depth, got)
+		}
+	}
+}

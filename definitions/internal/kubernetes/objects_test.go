@@ -1,0 +1,179 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// scanOf returns the result of one file of manifests.
+func scanOf(t *testing.T, text string) model.Result {
+	t.Helper()
+	s := newScan(model.Options{})
+	if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return s.result()
+}
+
+const (
+	repositoryKind = `"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository`
+	repositorySpec = `"spec": {"type": "oci", "url": "oci://one.test"}`
+	repository     = `{` + repositoryKind + `", ` + repositorySpec + `}`
+	resourceSet    = `{"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "spec": {"resources": [`
+)
+
+// TestWhatIsAnObject: an object has apiVersion and kind, and only items of a list are objects of it.
+func TestWhatIsAnObject(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		found int
+	}{
+		{repository, 1},
+		{`{"kind": "HelmRepository", ` + repositorySpec + `}`, 0},
+		{`{"apiVersion": "source.toolkit.fluxcd.io/v1", ` + repositorySpec + `}`, 0},
+		{`{"apiVersion": "v1", "kind": "List", "items": [` + repository + `]}`, 1},
+		{`{"apiVersion": "v1", "kind": "List", "items": {"a": ` + repository + `}}`, 0},
+		{`{"apiVersion": "a/v1", "kind": "Other", "items": [` + repository + `]}`, 0},
+		{`{` + repositoryKind + `List", "items": [{` + repositorySpec + `}]}`, 1},
+		{resourceSet + repository + `, {"kind": "A"}]}}`, 1},
+	} {
+		if r := scanOf(t, tt.text); r.Summary.Found != tt.found {
+			t.Errorf("%s: %d found, want %d", tt.text, r.Summary.Found, tt.found)
+		}
+	}
+}
+
+// TestListsAreNestedToALimit, in lists and in what Flux creates.
+func TestListsAreNestedToALimit(t *testing.T) {
+	for name, around := range map[string][2]string{
+		"lists":           {`{"apiVersion": "v1", "kind": "List", "items": [`, `]}`},
+		"lists of a kind": {`{"apiVersion": "v1", "kind": "ListList", "items": [{"items": [`, `]}]}`},
+		"resources":       {resourceSet, `]}}`},
+	} {
+		each := 1 + strings.Count(around[0], "items")/2
+		for _, levels := range []int{maxLists, maxLists + each} {
+			text := strings.Repeat(around[0], levels/each) + repository + strings.Repeat(around[1], levels/each)
+			want := 0
+			if levels/each*each <= maxLists {
+				want = 1
+			}
+			if r := scanOf(t, text); r.Summary.Found != want {
+				t.Errorf("%s, %d levels: %d found, want %d", name, levels, r.Summary.Found, want)
+			}
+		}
+	}
+}
+
+// TestValuesUpToTheLimitAreRead: the limits themselves are allowed.
+func TestValuesUpToTheLimitAreRead(t *testing.T) {
+	for _, over := range []int{0, 1} {
+		for name, set := range map[string]func(*Cluster, int, int){
+			"values": func(c *Cluster, values, _ int) { c.values = maxClusterValues - values + over },
+			"bytes":  func(c *Cluster, _, bytes int) { c.bytes = maxClusterBytes - bytes + over },
+		} {
+			s := newScan(model.Options{})
+			if err := s.AddReader("in", strings.NewReader(repository)); err != nil {
+				t.Fatal(err)
+			}
+			values, bytes := s.values, s.bytes
+			s = newScan(model.Options{})
+			set(s, values, bytes)
+			if err := s.AddReader("in", strings.NewReader(repository)); err != nil {
+				t.Fatal(err)
+			}
+			if r := s.result(); r.Summary.Found != 1-over {
+				t.Errorf("%d more %s than the limit: %d found", over, name, r.Summary.Found)
+			}
+		}
+	}
+}
+
+const accountOf = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: web}
+spec: {url: "oci://one.test/web", serviceAccountName: robot}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot}
+imagePullSecrets: [%s]
+`
+
+const pullSecret = `---
+apiVersion: v1
+kind: Secret
+metadata: {name: %s}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: '{"auths": {"one.test": {"username": "%s", "password": "%s"}%s}}'}
+`
+
+// TestPullSecretsOfAnAccount: the Secret is named if it is the only one, and other credentials for the same are a notice.
+func TestPullSecretsOfAnAccount(t *testing.T) {
+	one, same, other := fmt.Sprintf(pullSecret, "one", "ada", "p", ""), fmt.Sprintf(pullSecret, "two", "ada", "p", ""),
+		fmt.Sprintf(pullSecret, "two", "bob", "p", "")
+	within := fmt.Sprintf(pullSecret, "one", "ada", "p", `, "https://one.test": {"username": "bob", "password": "p"}`)
+	for _, tt := range []struct {
+		name, text       string
+		named, ambiguous bool
+	}{
+		{"one Secret", fmt.Sprintf(accountOf, "{name: one}") + one, true, false},
+		{"two of the same", fmt.Sprintf(accountOf, "{name: one}, {name: two}") + one + same, false, false},
+		{"two that differ", fmt.Sprintf(accountOf, "{name: one}, {name: two}") + one + other, false, true},
+		{"one with two entries", fmt.Sprintf(accountOf, "{name: one}") + within, true, true},
+	} {
+		seen := false
+		for _, r := range scanOf(t, tt.text).Registries {
+			if !strings.HasPrefix(r.Sources[0].Object, "OCIRepository") {
+				continue
+			}
+			seen = true
+			ambiguous := slices.ContainsFunc(r.Notices, func(n model.Notice) bool { return n.Code == model.NoticeAmbiguousCredentials })
+			if (r.Secret != nil) != tt.named || ambiguous != tt.ambiguous {
+				t.Errorf("%s: Secret %v, notices %v", tt.name, r.Secret, r.Notices)
+			}
+		}
+		if !seen {
+			t.Errorf("%s: not found", tt.name)
+		}
+	}
+}
+
+const chartsSecret = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: r}
+spec: {type: oci, url: "oci://one.test", secretRef: {name: s}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+%s: {username: ada, password: "%s"}
+%s
+`
+
+// TestPlaceholdersAndEncryption: what SOPS or Argo CD's Vault plugin replaces is no password.
+func TestPlaceholdersAndEncryption(t *testing.T) {
+	const encrypted = "ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]"
+	for _, tt := range []struct {
+		members, password, more string
+		want                    model.UnresolvedReason
+	}{
+		{"stringData", "hunter2", "", ""},
+		{"stringData", "<hunter2", "", ""},
+		{"stringData", "hunter2>", "", ""},
+		{"stringData", "<path:a#b>", "", model.UnresolvedTemplate},
+		{"stringData", encrypted, "", model.UnresolvedEncrypted},
+		{"data", encrypted, "", model.UnresolvedEncrypted},
+		{"stringData", "hunter2", "sops: {version: 3.8.1}", model.UnresolvedEncrypted},
+	} {
+		r := scanOf(t, fmt.Sprintf(chartsSecret, tt.members, tt.password, tt.more)).Registries[0]
+		if r.Reason != tt.want {
+			t.Errorf("%s %s %s: %s, want %q", tt.members, tt.password, tt.more, r.Reason, tt.want)
+		}
+	}
+}
