@@ -56,7 +56,7 @@ func TestPatternsAreThoseOfLookup(t *testing.T) {
 	}
 }
 
-// TestFind has patterns that match, with what finding them costs: parsing, each length of a path, each wildcard by its length, each match.
+// TestFind has patterns that match, with what the search costs: parsing, each length of a path, each wildcard by its length, each match.
 func TestFind(t *testing.T) {
 	index := parse(t, auths("r.test", "r.test/a", "r.test/ab", "*.test/a", strings.Repeat("x", 70)+"*.test")).Patterns()
 	for reference, want := range map[string][]string{

@@ -44,7 +44,7 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 		k := &kustomization{file: f, namespace: root.Get("namespace").Text()}
 		for _, list := range []string{"resources", "bases", "components"} {
 			for _, resource := range root.Get(list).Items() {
-				k.resources = append(k.resources, path.Join(directory, resource.Text())) // what is no file here is not found
+				k.resources = append(k.resources, path.Join(directory, resource.Text())) // others are ignored: no file has their name
 			}
 		}
 		c.kustomizations = append(c.kustomizations, k)

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/auth/changehistory"
 )
 
@@ -62,5 +63,33 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	if n := len(c.entries); n > maxCacheEntries || n < maxCacheEntries/2 {
 		t.Errorf("%d entries", n)
+	}
+}
+
+// TestCacheIsFilledBeforeEntriesAreRemoved: the first entry too many removes an eighth.
+func TestCacheIsFilledBeforeEntriesAreRemoved(t *testing.T) {
+	c, at := newCredentialCache(), time.Unix(0, 0)
+	for i, want := range []int{maxCacheEntries, maxCacheEntries*7/8 + 1} {
+		for n := range maxCacheEntries {
+			if i == 0 || n == 0 {
+				c.put(credentialID{byte(n), byte(n >> 8), byte(i)}, cacheEntry{expires: at.Add(time.Hour)}, at)
+			}
+		}
+		if len(c.entries) != want {
+			t.Errorf("%d entries, want %d", len(c.entries), want)
+		}
+	}
+}
+
+// TestCachedCredentialsCountForTheirMethod: what is known of an API key does not count for a token.
+func TestCachedCredentialsCountForTheirMethod(t *testing.T) {
+	c := newCredentialCache()
+	c.put(credentialID{1}, cacheEntry{principal: Principal{Method: audit.MethodAPIKey}}, start)
+	for id, ok := range map[byte]bool{1: true, 2: false} {
+		_, byKey := c.get(credentialID{id}, audit.MethodAPIKey)
+		_, byToken := c.get(credentialID{id}, audit.MethodToken)
+		if byKey != ok || byToken {
+			t.Errorf("credential %d is known as a key: %t, as a token: %t", id, byKey, byToken)
+		}
 	}
 }
