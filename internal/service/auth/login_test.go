@@ -208,15 +208,56 @@ func TestNoTokenWithoutItsRecord(t *testing.T) {
 func TestSettingsAreChecked(t *testing.T) {
 	for _, config := range []Config{
 		{TokenLifetime: 16 * time.Minute}, {TokenLifetime: time.Millisecond}, {RefreshGrace: -1}, {SessionIdle: time.Second},
-		{SessionMax: time.Hour}, {LoginWorkers: -1}, {LoginQueue: -1},
+		{SessionMax: time.Hour}, {LoginWorkers: -1}, {LoginQueue: -1}, {LoginWait: -1}, {RefreshGrace: 15*time.Minute + 1},
+		{LoginFreeFailures: -1}, {LoginFreeFailures: 101}, {LoginMaxWait: time.Millisecond}, {LoginMaxWait: 25 * time.Hour},
 	} {
 		if _, err := config.withDefaults(); err == nil {
 			t.Errorf("%+v is taken", config)
 		}
 	}
+	for _, config := range []Config{
+		{TokenLifetime: 15 * time.Minute}, {TokenLifetime: time.Second}, {RefreshGrace: 15 * time.Minute},
+		{SessionIdle: time.Minute, SessionMax: time.Minute}, {LoginWorkers: 1, LoginQueue: 1, LoginWait: 1},
+		{LoginFreeFailures: 1}, {LoginFreeFailures: 100}, {LoginMaxWait: time.Second}, {LoginMaxWait: 24 * time.Hour},
+	} {
+		if _, err := config.withDefaults(); err != nil {
+			t.Errorf("%+v: %v", config, err)
+		}
+	}
 	config, err := Config{}.withDefaults()
 	if err != nil || config.TokenLifetime != 15*time.Minute || config.RefreshGrace != 30*time.Second || config.LoginQueue != 64 {
 		t.Errorf("%+v, %v", config, err)
+	}
+}
+
+// TestExpiredPasswords: an expired password logs in only to be replaced, which ends other sessions.
+func TestExpiredPasswords(t *testing.T) {
+	w := mustWorld(t, nil)
+	w.mustWrite(t, func(tx *store.Tx) error {
+		return tx.Orgs.SetPasswordPolicy(t.Context(), w.org.UID, `{"expiryDays": 1}`)
+	})
+	right := Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword}
+	before := w.mustLogin(t)
+	w.clock.move(23 * time.Hour)
+	w.mustLogin(t)
+	w.clock.move(time.Hour)
+	_, err := w.Login(t.Context(), origin, right)
+	wantFault(t, err, fault.CodeAuthenticationFailed, ReasonPasswordExpired)
+	right.NewPassword = goodPassword
+	_, err = w.Login(t.Context(), origin, right)
+	wantFields(t, err, "newPassword")
+	right.NewPassword = "eleven purple ducks on ice"
+	if _, err = w.Login(t.Context(), origin, right); err != nil {
+		t.Fatal(err)
+	}
+	if ended := w.sessionOf(t, before); ended.EndedAt.IsZero() {
+		t.Error("a session from before goes on")
+	}
+	_, err = w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	wantWrong(t, err)
+	right.Password, right.NewPassword = right.NewPassword, ""
+	if _, err = w.Login(t.Context(), origin, right); err != nil {
+		t.Errorf("with the new password: %v", err)
 	}
 }
 

@@ -15,6 +15,8 @@ func TestDecideRefresh(t *testing.T) {
 	live := store.Session{Generation: 3, AdvancedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(2 * time.Hour)}
 	ended, disabled := live, live
 	ended.EndedAt, disabled.DisabledAt = start, start
+	vouched := live
+	vouched.RecheckAt = start.Add(time.Minute)
 	const grace = 30 * time.Second
 	for _, row := range []struct {
 		name       string
@@ -39,6 +41,10 @@ func TestDecideRefresh(t *testing.T) {
 		{"ended, consumed", ended, 2, 0, ReasonRevoked},
 		{"ended and past its ends", ended, 3, 3 * time.Hour, ReasonRevoked},
 		{"disabled", disabled, 3, 0, ReasonInactive},
+		{"newest, before its provider is asked", vouched, 3, time.Minute - 1, advance},
+		{"newest, when its provider is asked", vouched, 3, time.Minute, recheck},
+		{"consumed, when its provider is asked", vouched, 2, time.Minute, ReasonReused},
+		{"ahead, when its provider is asked", vouched, 4, time.Minute, ReasonAhead},
 	} {
 		if got := decideRefresh(row.session, row.generation, start.Add(row.after), grace); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)

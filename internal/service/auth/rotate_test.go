@@ -70,6 +70,22 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	}
 }
 
+// TestRetiredKeysVerifyLongEnough: what they signed last is valid for its lifetime, may be exchanged as long after it, and some slack; a
+// refresh token is valid as long as a session.
+func TestRetiredKeysVerifyLongEnough(t *testing.T) {
+	w := mustWorld(t, nil)
+	if err := w.Keys.Rotate(t.Context(), Operator(), origin); err != nil {
+		t.Fatal(err)
+	}
+	want := map[store.KeyPurpose]time.Duration{store.KeySign: 31*time.Minute + 30*time.Second,
+		store.KeyMAC: defaultSessionMax + 90*time.Second}
+	for _, key := range w.serviceKeys(t) {
+		if !key.RetiredAt.IsZero() && !key.VerifyUntil.Equal(start.Add(want[key.Purpose])) {
+			t.Errorf("%s verifies until %v", key.Purpose, key.VerifyUntil)
+		}
+	}
+}
+
 func TestOnlyTheOperatorRotates(t *testing.T) {
 	w := mustWorld(t, nil)
 	for _, role := range []Role{RoleAdmin, RoleMember, ""} {

@@ -3,6 +3,7 @@ package auth
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +70,8 @@ func TestThrottle(t *testing.T) {
 
 // TestOwnerIsNotLockedOut has a botnet guess until the alert, and the owner log in.
 func TestOwnerIsNotLockedOut(t *testing.T) {
-	w := mustWorld(t, nil)
+	var log strings.Builder
+	w := mustWorld(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	const home = "192.0.2.10"
 	if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
 		t.Fatal(err)
@@ -94,6 +96,9 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	}
 	if wait := wantWait(t, w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword)); wait != defaultLoginMaxWait || alerts != 1 {
 		t.Errorf("a new source waits %v; %d alerts", wait, alerts)
+	}
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), w.user.UID) {
+		t.Errorf("logged: %s", log.String())
 	}
 	if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
 		t.Errorf("the owner is refused: %v", err)
