@@ -51,6 +51,7 @@ func (r *hclReader) blank(newlines bool) {
 	for {
 		switch {
 		case strings.HasPrefix(r.text, "/*"):
+			r.advance(2)
 			end := strings.Index(r.text, "*/")
 			if end < 0 {
 				end = len(r.text)

@@ -97,3 +97,31 @@ func TestHCLErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestWhereValuesEnd has values that are hard to skip, each before one that must be read.
+func TestWhereValuesEnd(t *testing.T) {
+	for _, value := range []string{
+		`0`, `9`, `-1`, `"${"a"}"`, `"${"a${"b"}c"}"`, `"${"%{ if a }b%{ endif }"}"`, `"${"\"}"}"`, `"${"$a}"}"`, `"${"%a}"}"`,
+		`"${ {a = "}"}["a"] }"`, "a ? b : <<-END\n  c }\n  END", "a ? b : <<END\nc }\nEND", "<<END\n${a}\nEND", "<<END\n%{ if a }\nEND",
+		"(\n 1 # )\n // )\n /* ) */ + 2)", "{ \"${a}\" = 1 }", "{ (a) = 1 }", "{ = 1 }",
+		"[for a in b : a]", "a /* } */ + 1", "1 /*/ c = 2 */",
+		"1 /**/", "1 # a", "1 // a", "a << b", "a <",
+	} {
+		root, err := node.HCL([]byte("before = 5\na = " + value + "\nlast = 7\n"))
+		if err != nil || root.Get("last").Text() != "7" || len(root.Pairs()) != 3 {
+			t.Errorf("%s: %v, %d values", value, err, len(root.Pairs()))
+		}
+	}
+	for value, want := range map[string]string{"0": "0", "9": "9", "10": "10", "1.5": "1.5", "-1": "", "<<END\n$a\nEND": "$a\n",
+		"<<END\n${a}\nEND": "", "<<END\n%{ a }\nEND": "", `"${a}"`: "", `"a"`: "a"} {
+		root, err := node.HCL([]byte("a = " + value + "\n"))
+		if a := root.Get("a"); err != nil || a.Text() != want || a.IsExpression() != (want == "") {
+			t.Errorf("%s: %q, %v", value, a.Text(), err)
+		}
+	}
+	for _, text := range []string{"}\na = 1\n", "a = b ? c : <<END\nd\n", "a = 1 }\n"} {
+		if root, err := node.HCL([]byte(text)); err == nil {
+			t.Errorf("%s is %+v", text, root)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestOrgOfACall: a user is in one organization, an operator names one if there are several, and is told which there are.
+// TestOrgOfACall: a user is in one organization, an operator names one if there are several, and an error lists them.
 func TestOrgOfACall(t *testing.T) {
 	w := mustWorld(t, nil)
 	user := Principal{Role: RoleMember, OrgUID: w.org.UID, OrgName: w.org.Name}

@@ -57,7 +57,7 @@ func TestRefreshTokensThatNeedNoQuery(t *testing.T) {
 	}
 }
 
-// TestRefreshAsksTheProvider asks it once when it is due, and refuses without its answer.
+// TestRefreshAsksTheProvider asks it once when it is due, and refuses while it has not moved the time.
 func TestRefreshAsksTheProvider(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, err := w.LoginVouched(t.Context(), origin, Vouched{Org: w.org, Method: audit.MethodOIDC, RecheckAt: start.Add(time.Minute),
