@@ -17,6 +17,7 @@ func TestDepthUpToTheLimit(t *testing.T) {
 	read := map[string]func([]byte) error{
 		"YAML": func(data []byte) error { _, err := YAML(data); return err },
 		"JSON": func(data []byte) error { _, err := JSON(data); return err },
+		"TOML": func(data []byte) error { _, err := TOML(data); return err },
 		"HCL":  func(data []byte) error { _, err := HCL(data); return err },
 	}
 	for _, tt := range []struct {
@@ -33,6 +34,9 @@ func TestDepthUpToTheLimit(t *testing.T) {
 		}},
 		{"JSON", "arrays", func(depth int) string { return nested("[", "1", "]", depth) }},
 		{"JSON", "objects", func(depth int) string { return nested(`{"a":`, "1", "}", depth) }},
+		{"TOML", "arrays", func(depth int) string { return "a = " + nested("[", "1", "]", depth) }},
+		{"TOML", "tables", func(depth int) string { return "a = " + nested("{b = ", "1", "}", depth) }},
+		{"TOML", "headers", func(depth int) string { return "[" + strings.Repeat("a.", depth) + "a]" }},
 		{"HCL", "lists", func(depth int) string { return "a = " + nested("[", "1", "]", depth-1) }},
 		{"HCL", "objects", func(depth int) string { return "a = " + nested("{a = ", "1", "}", depth-1) }},
 		{"HCL", "blocks", func(depth int) string { return nested("a {\n", "", "}\n", depth) }},
@@ -142,5 +146,64 @@ func TestHasExpression(t *testing.T) {
 		if err != nil || root.HasExpression() != want || root.Get("a").HasExpression() != want {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestDocumentsUpToTheLimit: so many may be in a file.
+func TestDocumentsUpToTheLimit(t *testing.T) {
+	if documents, err := YAML([]byte(strings.Repeat("--- a\n", maxDocuments))); err != nil || len(documents) != maxDocuments {
+		t.Errorf("%d documents, %v", len(documents), err)
+	}
+	if documents, err := YAML([]byte("a: 1\n---")); err != nil || len(documents) != 1 {
+		t.Errorf("an empty one at the end: %d documents, %v", len(documents), err)
+	}
+	for _, text := range []string{"%TAG !a! tag:a,\n---\na: b\n", "a: b\n%TAG !a! tag:a,\n---\na: b\n"} {
+		if _, err := YAML([]byte(text)); !errors.Is(err, ErrLimit) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestEstimatedValues counts what the parser would store, also between the line breaks and in the encodings that YAML knows.
+func TestEstimatedValues(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "a: b\n": 2, "a\r\nb": 1, "a\rb": 1, "[a]": 2, "a\u0085b": 1, "a\u2028b": 1, "a\u2029b": 1, "é": 0,
+		"\x85": 0, "\x85\x00": 1, "\x00\xa8": 1, "\xa9b": 0, "-": 1, "-a": 0, "a:b": 0, "a:": 1, "'a':b": 1, ":b": 0, "\x00:b": 1,
+	} {
+		if got := values([]byte(text)) - values(nil); got != want {
+			t.Errorf("%q: %d values, want %d", text, got, want)
+		}
+	}
+}
+
+// TestSame compares values wherever they are.
+func TestSame(t *testing.T) {
+	read := func(text string) *Node { return mustYAML(t, text+"\n")[0] }
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "\n'a'", true}, {"a", "b", false}, {"5", "'5'", false}, {"[a]", "[a]", true}, {"[a]", "[b]", false}, {"[a]", "[a, a]", false},
+		{"{a: 1}", "{a: 1}", true}, {"{a: 1}", "{b: 1}", false}, {"{a: 1}", "[1]", false}, {"[]", "{}", false},
+	} {
+		if got := Same(read(tt.a), read(tt.b)); got != tt.want {
+			t.Errorf("%s and %s: %t", tt.a, tt.b, got)
+		}
+	}
+	if !Same(nil, nil) || Same(nil, read("a")) || Same(read("a"), nil) {
+		t.Error("a value is the same as none")
+	}
+	if At(nil, "a") != nil || At(read("{a: 1}"), "") != nil || len(At(read("{a: {b: 1}}"), "a.b")) != 1 {
+		t.Error("values at a path")
+	}
+	for text, want := range map[string]string{"null": "null", "a": "a string", "5": "a number", "0x1F": "a string", "true": "a boolean",
+		"[]": "an array", "{}": "an object"} {
+		root := mustYAML(t, "a: "+text+"\n")[0]
+		if got := root.Get("a").TypeName(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := (*Node)(nil).TypeName(); got != "null" {
+		t.Errorf("no value: %s", got)
 	}
 }

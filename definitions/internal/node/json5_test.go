@@ -36,7 +36,9 @@ next', /* comment
 	}
 	for text, want := range map[string]string{
 		"{a: 1}": "a", "{z: 1}": "z", "{A: 1}": "A", "{Z: 1}": "Z", "{_a: 1}": "_a", "{$a: 1}": "$a", "{a1_$é: 1}": "a1_$é",
-		"{a: 1} //": "a", "{a: 1} // end\n": "a", "/**/{a: 1}": "a", "//\n{a: 1}": "a", "{'a\\\nb': 1}": "ab", `{'\\': 1}`: `\`,
+		"{a: 1} //": "a", "{a: 1} // end\n": "a", "/**/{a: 1}": "a", "//\n{a: 1}": "a", "{'a\\\nb': 1}": "ab",
+		"{'a\\\r\nb': 1}": "ab", `{'\b\0': 1}`: "\b\x00",
+		`{'\\': 1}`: `\`,
 	} {
 		root, err := node.JSON5([]byte(text))
 		if err != nil || len(root.Pairs()) != 1 || root.Pairs()[0].Key != want || root.Pairs()[0].Value.Text() != "1" {
