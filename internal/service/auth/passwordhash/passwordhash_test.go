@@ -104,3 +104,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestLengthsOfStoredHashes: salts and hashes of other implementations have other lengths, within bounds.
+func TestLengthsOfStoredHashes(t *testing.T) {
+	for _, tt := range []struct {
+		salt, tag int
+		ok        bool
+	}{{8, 16, true}, {64, 64, true}, {7, 32, false}, {65, 32, false}, {16, 15, false}, {16, 65, false}} {
+		text := PHC{Cost: cheap, salt: make([]byte, tt.salt), tag: make([]byte, tt.tag)}.String()
+		if _, err := Parse(text); (err == nil) != tt.ok {
+			t.Errorf("%d and %d bytes: %v", tt.salt, tt.tag, err)
+		}
+	}
+}
