@@ -50,6 +50,7 @@ type service struct {
 	Registry registry `json:"registry"` // a real one, with a chart
 	Cloud    cloud    `json:"cloud"`
 	SSO      sso      `json:"sso"`
+	Many     many     `json:"many"`
 
 	Page        string `json:"page"`        // file in pages, if no others are to be tested
 	Long        bool   `json:"long"`        // tests take longer and try more
@@ -93,6 +94,7 @@ func TestConsole(t *testing.T) {
 			Flags: []string{"--tls-self-signed", "--egress-proxy", "environment"}})
 		storeTested(t, server, s)
 		s.SSO = startSSO(t)
+		s.Many = startMany(t, s)
 		s.URL = server.URL
 	}
 

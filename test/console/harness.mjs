@@ -31,10 +31,11 @@ export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1
 
 // create returns a page in a new context, and the list to which what goes wrong in any page of the context is added.
 async function create(options) {
+  const { origin } = new URL(options.baseURL ?? service.url);
   const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, reducedMotion: "reduce", ...options });
   const wrong = [];
   context.on("request", (request) => {
-    if (new URL(request.url()).origin !== service.url) wrong.push(`request to ${request.url()}`);
+    if (new URL(request.url()).origin !== origin) wrong.push(`request to ${request.url()}`);
   });
   context.on("console", (message) => {
     // The browser reports each status from 400 on as an error.
@@ -125,7 +126,7 @@ async function logIn(role) {
 }
 
 // forms are those in which pages are tested: each color scheme and each width once, and with -long every pair.
-const forms = [["light", viewports.wide], ["dark", viewports.narrow]];
+export const forms = [["light", viewports.wide], ["dark", viewports.narrow]];
 if (service.long) forms.push(["light", viewports.narrow], ["dark", viewports.wide]);
 
 // accessible tests a page with axe-core in all forms, and that it does not scroll sideways. What a member sees is a part of what an
@@ -165,13 +166,20 @@ export const becomes = (locator, selector) => locator.and(locator.page().locator
 
 // assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
 export async function assertAccessible(page) {
+  assert.deepEqual(await violationsOf(page, forms), []);
+}
+
+// violationsOf returns what axe-core finds in a page in these forms.
+export async function violationsOf(page, forms) {
   await page.waitForLoadState();
   await page.evaluate(axe);
+  const found = [];
   for (const [colorScheme, viewport] of forms) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(viewport);
-    assert.deepEqual(await page.evaluate(violations), [], `${colorScheme}, ${viewport.width} px`);
+    for (const text of await page.evaluate(violations)) found.push(`${colorScheme}, ${viewport.width} px: ${text}`);
   }
+  return found;
 }
 
 // violations runs in the page.
