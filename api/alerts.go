@@ -36,6 +36,8 @@ type AlertChannel struct {
 	HTTP          *AlertChannelHTTP `json:"http,omitempty"`
 	CreatedAt     time.Time         `json:"createdAt"`
 	Status        *AlertStatus      `json:"status,omitempty"`
+	AfterMinutes  int64             `json:"afterMinutes,omitempty"` // alerts of a registry that has failed so long; 0: at once
+	RepeatHours   int64             `json:"repeatHours,omitempty"`  // alerts again so often while it fails; 0: never
 }
 
 // AlertStatus is the result of the newest attempt to send through a channel.
@@ -68,6 +70,8 @@ type AlertChannelRequest struct {
 	AlertAllUsers bool                     `json:"alertAllUsers"`
 	Identifiers   []string                 `json:"identifiers"`
 	HTTP          *AlertChannelHTTPRequest `json:"http"`
+	AfterMinutes  *int64                   `json:"afterMinutes,omitzero"` // a stored one stays if it is nil
+	RepeatHours   *int64                   `json:"repeatHours,omitzero"`  // a stored one stays if it is nil
 }
 
 // AlertChannelHTTPRequest is the request that a channel is to send.

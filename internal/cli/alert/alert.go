@@ -187,7 +187,7 @@ func (p Commands) listAlerts() *cobra.Command {
 // alertColumns are the columns of a channel.
 func alertColumns() []output.Column {
 	return output.Columns("uid+", "channel*", "target*", "type", "component", "active", "succeeded", "last", "message+", "url+",
-		"addresses+", "unconfirmed+", "created+")
+		"addresses+", "unconfirmed+", "created+", "after+", "repeat+")
 }
 
 // row returns the values of alertColumns.
@@ -202,7 +202,15 @@ func (o channel) row() []any {
 		webhook = o.HTTP.URL
 	}
 	return []any{o.UID, o.Name, o.target(), o.Type, o.component, o.IsActive, succeeded, last, message, webhook, o.Identifiers,
-		append([]string{}, o.Unconfirmed...), o.CreatedAt}
+		append([]string{}, o.Unconfirmed...), o.CreatedAt, duration(o.AfterMinutes, "m"), duration(o.RepeatHours, "h")}
+}
+
+// duration is a flag's value, nothing for 0.
+func duration(n int64, unit string) any {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Sprint(n, unit)
 }
 
 func (p Commands) showAlert() *cobra.Command {

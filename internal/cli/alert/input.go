@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ type alertInput struct {
 	urlStdin            bool
 	email               []string
 	allUsers, active    bool
+	after, repeat       time.Duration
 }
 
 func (f *alertInput) addTo(cmd *cobra.Command) {
@@ -55,6 +57,8 @@ func (f *alertInput) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.email, "email", nil, "send email to this address; may be repeated")
 	flags.BoolVar(&f.allUsers, "all-users", false, "send email to the users of the project and all administrators")
 	flags.BoolVar(&f.active, "active", true, "send alerts")
+	flags.DurationVar(&f.after, "after", 0, "alert of a registry that has failed so long, such as 15m; at most 24h; 0s: at once")
+	flags.DurationVar(&f.repeat, "repeat", 0, "alert again so often while a registry fails, such as 6h; at most 168h; 0s: not again")
 	flags.StringVarP(&f.file, "file", "f", "", "JSON file of the channel, such as with headers; - for standard input")
 }
 
@@ -89,7 +93,7 @@ func (p Commands) createAlert() *cobra.Command {
 func (p Commands) updateAlert() *cobra.Command {
 	var f alertInput
 	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *manage.Call, project string, of channel) error {
-		if !anyChanged(c.Cmd, "name", "url-stdin", "url", "template", "email", "all-users", "active", "file") {
+		if !anyChanged(c.Cmd, "name", "url-stdin", "url", "template", "email", "all-users", "active", "after", "repeat", "file") {
 			return command.Usage(c.Cmd, errors.New("give what to change"))
 		}
 		channel, err := f.channel(c, stored(of.AlertChannel), false)
@@ -144,6 +148,9 @@ func (f *alertInput) channel(c *manage.Call, channel api.AlertChannelRequest, cr
 	if c.Cmd.Flag("name").Changed {
 		channel.Name = &f.name
 	}
+	if err := f.times(c.Cmd, &channel); err != nil {
+		return channel, err
+	}
 	if c.Cmd.Flag("email").Changed {
 		channel.Identifiers = f.email
 	}
@@ -154,6 +161,24 @@ func (f *alertInput) channel(c *manage.Call, channel api.AlertChannelRequest, cr
 		channel.Type = cmp.Or(channel.Type, typeEmail)
 	}
 	return channel, f.webhook(c, &channel, create)
+}
+
+// times sets when a channel alerts of a registry.
+func (f *alertInput) times(cmd *cobra.Command, channel *api.AlertChannelRequest) error {
+	for _, t := range []struct {
+		flag        string
+		value, unit time.Duration
+		to          **int64
+	}{{"after", f.after, time.Minute, &channel.AfterMinutes}, {"repeat", f.repeat, time.Hour, &channel.RepeatHours}} {
+		if !cmd.Flag(t.flag).Changed {
+			continue
+		}
+		if t.value%t.unit != 0 {
+			return command.AsUsage(fmt.Errorf("--%s must be a multiple of %s", t.flag, t.unit))
+		}
+		*t.to = new(int64(t.value / t.unit))
+	}
+	return nil
 }
 
 func (f *alertInput) read(stdin io.Reader, channel *api.AlertChannelRequest) error {

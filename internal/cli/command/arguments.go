@@ -185,6 +185,7 @@ func ShellQuote(text string) string {
 
 // RequestFlags are the flags of commands that are not named like the field of the request.
 var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users",
+	"afterMinutes": "after", "repeatHours": "repeat",
 	"user": "email", "userUid": "email",
 	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin",
 	"users": "user", "defaultTeams": "default-team", "syncSsoTeams": "sync-teams", "expiry": "expires", "expiresAt": "expires",

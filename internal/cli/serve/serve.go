@@ -217,7 +217,8 @@ func (p *process) start(ctx context.Context) error {
 // tasks returns what runs until its context ends, in addition to the work of logins.
 func (p *process) tasks() []func(context.Context) {
 	c, s := &p.settings.Config, p.server
-	tasks := []func(context.Context){p.clocks.Run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, s.Alerts.OrgReminder.Run,
+	tasks := []func(context.Context){p.clocks.Run, s.Alerts.Deliverer.Deliver, s.Alerts.KeyWatcher.WatchKeys, s.Alerts.Repeater.Run,
+		s.Alerts.OrgReminder.Run,
 		p.linker.Run,
 		func(ctx context.Context) { s.Registries.Recount(ctx, p.log) },
 		func(ctx context.Context) {

@@ -73,6 +73,8 @@ type Alert struct {
 	APIKeys      []APIKey     `json:"apiKeys,omitempty"`
 	Channel      string       `json:"channel,omitempty"` // the name of the channel that sends it
 	Test         bool         `json:"test,omitempty"`    // nothing has changed: a user tests the channel
+	Repeat       int64        `json:"repeat,omitempty"`  // how often the channel has alerted of it before: the registry still fails
+	Link         string       `json:"link,omitempty"`    // page of the registry, or of the API keys; empty without Config.Registries
 }
 
 // Organization is the organization that an alert belongs to.
@@ -115,16 +117,40 @@ type APIKey struct {
 }
 
 // Raise stores an alert with a new UID, and enqueues a delivery for each active channel of its component, and of ClusterHealth for
-// RegistryHealth. Call it in the transaction of the change.
+// RegistryHealth, that alerts of it at once. Call it in the transaction of the change.
 func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
+	stored, err := encode(&a)
+	if err != nil {
+		return err
+	}
+	if a.ofIncident() {
+		stored.RegistryUID = a.Registry.UID
+		stored.Now = func(ctx context.Context, c store.AlertedChannel) (bool, error) { return now(ctx, tx, a, c) }
+	}
+	return tx.Outbox.Insert(ctx, stored, latest(a.At))
+}
+
+// encode gives an alert a new UID, and returns what is stored of it.
+func encode(a *Alert) (stored store.Alert, err error) {
 	a.UID = uuid.NewString()
 	body, err := json.Marshal(a)
 	if err != nil {
-		return fmt.Errorf("encode an alert: %w", err)
+		return stored, fmt.Errorf("encode an alert: %w", err)
 	}
-	stored := store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}
+	stored = store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}
 	if a.Component == RegistryHealth {
 		stored.OtherComponent = ClusterHealth
 	}
-	return tx.Outbox.Insert(ctx, stored, a.At.Add(blockedWait+leaseTime))
+	return stored, nil
+}
+
+// latest is until when a channel may wait with an alert because of earlier ones.
+func latest(at time.Time) time.Time { return at.Add(blockedWait + leaseTime) }
+
+// ResultOf returns the health of a registry as alerts have it.
+func ResultOf(v store.HealthResult) HealthResult {
+	return HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field,
+		Message: v.Message, Hint: v.Hint,
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
+		CertificateNotAfter: v.CertificateNotAfter.UTC(), CredentialsNotAfter: v.CredentialsNotAfter.UTC()}
 }

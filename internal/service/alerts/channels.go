@@ -38,6 +38,10 @@ type Channel struct {
 	HTTP          *HTTP
 	Status        store.ChannelStatus
 	CreatedAt     time.Time
+
+	// Of the health of registries: after how many minutes of failing the channel alerts, and each how many hours again. 0: at once, not
+	// again; nil in an input: that of the stored channel stays.
+	AfterMinutes, RepeatHours *int64
 }
 
 // HTTP is the request that a channel of type http sends.

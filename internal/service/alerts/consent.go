@@ -112,6 +112,9 @@ func addressesOf(ctx context.Context, tx *store.Tx, c store.Channel) (addresses 
 func (s *Channels) complete(ctx context.Context, tx *store.Tx, in Scope, input Channel,
 	old store.Channel) (store.Channel, []fault.Field, error) {
 	c, found := s.fill(input, old)
+	if in.Component == APIKeyExpiry && c.AlertTimes != (store.AlertTimes{}) {
+		found = append(found, fault.Field{Field: "afterMinutes", Problem: "and repeatHours must be 0 for " + APIKeyExpiry})
+	}
 	c.OrgUID, c.ProjectUID = in.OrgUID, in.ProjectUID
 	if c.Type != TypeEmail || len(found) > 0 || s.config.Links != "" {
 		return c, found, nil

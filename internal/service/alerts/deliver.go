@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,6 +56,8 @@ type Config struct {
 	MailDomains []string
 	// Links is the prefix of confirmation links, before the token. Empty: addresses outside of MailDomains are refused.
 	Links string
+	// Registries is the prefix of the pages of registries, before the uid. Empty: alerts have no links.
+	Registries string
 	// MailsPerHour is how many messages an organization may send per hour; 0 is 200.
 	MailsPerHour int
 	// ChecksPerMinute is how many checks and other contacts of hosts a user may cause per minute; 0 is 120.
@@ -69,6 +72,17 @@ func (c Config) withDefaults() Config {
 	c.ChecksPerMinute = cmp.Or(c.ChecksPerMinute, 120)
 	c.MailsPerHour = cmp.Or(c.MailsPerHour, 200)
 	return c
+}
+
+// link returns the page of what an alert is about, empty if the URL of the service is not known.
+func (c Config) link(a Alert) string {
+	switch {
+	case c.Registries == "":
+		return ""
+	case a.Registry == nil:
+		return strings.TrimSuffix(c.Registries, "registries/") + "api-keys"
+	}
+	return c.Registries + url.PathEscape(a.Registry.UID)
 }
 
 // Deliverer sends alerts to channels.
@@ -228,7 +242,7 @@ type sender struct {
 func (s *sender) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	a.Channel = c.Name
+	a.Channel, a.Link = c.Name, s.config.link(a)
 	switch {
 	case c.Damaged:
 		return result{message: "the stored settings of this channel cannot be decrypted; store the channel again", blocked: true}

@@ -252,6 +252,7 @@ func text(a Alert) string {
 		add("User", k.User)
 		add("Expires", k.ExpiresAt.UTC().Format(time.RFC3339))
 	}
+	add("Page", a.Link)
 	add("At", a.At.UTC().Format(time.RFC3339))
 	add("Alert", a.UID)
 	add("Channel", a.Channel)

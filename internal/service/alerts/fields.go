@@ -30,6 +30,9 @@ const (
 	maxIdentifiers = 50
 	maxAddress     = 254 // RFC 5321 section 4.5.3.1.3, without brackets
 	minSecret      = 16
+
+	maxAfterMinutes = 24 * 60
+	maxRepeatHours  = 7 * 24
 )
 
 const (
@@ -70,6 +73,7 @@ func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []faul
 	if input.KeepName {
 		c.Name = old.Name
 	}
+	c.AlertTimes = fillTimes(input, old.AlertTimes, &found)
 	switch input.Type {
 	case TypeEmail:
 		s.checkEmail(input, &found)
@@ -91,6 +95,21 @@ func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []faul
 		found.add("type", "cannot be changed; delete the channel and create another one")
 	}
 	return c, found
+}
+
+// fillTimes returns when the channel of an input alerts of registries.
+func fillTimes(input Channel, times store.AlertTimes, found *problems) store.AlertTimes {
+	if n := input.AfterMinutes; n != nil {
+		if times.AfterMinutes = *n; *n < 0 || *n > maxAfterMinutes {
+			found.add("afterMinutes", "must be 0–%d", maxAfterMinutes)
+		}
+	}
+	if n := input.RepeatHours; n != nil {
+		if times.RepeatHours = *n; *n < 0 || *n > maxRepeatHours {
+			found.add("repeatHours", "must be 0–%d", maxRepeatHours)
+		}
+	}
+	return times
 }
 
 func (s *Channels) checkEmail(input Channel, found *problems) {
@@ -282,7 +301,8 @@ func hostPort(u *url.URL) (host, port string) {
 // visible returns a stored channel with secrets masked.
 func visible(c store.Channel, consent consent) Channel {
 	v := Channel{UID: c.UID, Name: c.Name, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active,
-		AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
+		AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt,
+		AfterMinutes: &c.AfterMinutes, RepeatHours: &c.RepeatHours}
 	if c.Type != TypeHTTP {
 		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)
 		return v

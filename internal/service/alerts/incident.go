@@ -76,6 +76,9 @@ func opsgenieRequest(base string, a Alert) (to, body string, err error) {
 func opsgenieDetails(a Alert) map[string]string {
 	details := map[string]string{"kind": string(a.Kind), "component": a.Component, "organization": a.Organization.Name,
 		"at": a.At.UTC().Format(time.RFC3339)}
+	if a.Link != "" {
+		details["link"] = a.Link
+	}
 	if r := a.Registry; r != nil {
 		details["registry"], details["endpoint"] = r.Name, r.Endpoint
 		details["code"], details["field"], details["hint"] = r.Current.Code, r.Current.Field, r.Current.Hint

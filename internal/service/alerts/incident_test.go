@@ -18,8 +18,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// incidents is a service for incidents. It has those that are open, by key, with the kind of alert that opened them.
-type incidents struct {
+// incidentService is a service for incidents. It has those that are open, by key, with the kind of alert that opened them.
+type incidentService struct {
 	mu   sync.Mutex
 	open map[string]string
 }
@@ -33,7 +33,7 @@ func read(r *http.Request, into any) bool {
 
 // pagerDuty is POST /v2/enqueue of PagerDuty: an event must have a key, a known action, a dedup_key of up to 255 characters to resolve an
 // incident, and to trigger one a summary of up to 1,024 characters, a source and a known severity.
-func (i *incidents) pagerDuty(w http.ResponseWriter, r *http.Request) {
+func (i *incidentService) pagerDuty(w http.ResponseWriter, r *http.Request) {
 	var event struct {
 		RoutingKey  string `json:"routing_key"`
 		EventAction string `json:"event_action"`
@@ -66,7 +66,7 @@ func (i *incidents) pagerDuty(w http.ResponseWriter, r *http.Request) {
 
 // opsgenie is POST /v2/alerts and POST /v2/alerts/{alias}/close?identifierType=alias of Opsgenie: a message must have 1 to 130
 // characters, an alias at most 512.
-func (i *incidents) opsgenie(w http.ResponseWriter, r *http.Request) {
+func (i *incidentService) opsgenie(w http.ResponseWriter, r *http.Request) {
 	var alert struct {
 		Message, Alias, Description, Source string
 		Details                             map[string]string
@@ -100,14 +100,14 @@ func TestIncidentsEndWithTheirCause(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, body string
 		headers          map[string]secret.String
-		respond          func(*incidents) http.HandlerFunc
+		respond          func(*incidentService) http.HandlerFunc
 	}{
-		{"PagerDuty", "/v2/enqueue", alertbodies.PagerDuty("k1"), nil, func(i *incidents) http.HandlerFunc { return i.pagerDuty }},
+		{"PagerDuty", "/v2/enqueue", alertbodies.PagerDuty("k1"), nil, func(i *incidentService) http.HandlerFunc { return i.pagerDuty }},
 		{"Opsgenie", "/v2/alerts", alertbodies.Opsgenie, map[string]secret.String{"Authorization": "GenieKey k1"},
-			func(i *incidents) http.HandlerFunc { return i.opsgenie }},
+			func(i *incidentService) http.HandlerFunc { return i.opsgenie }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			service, r := &incidents{open: map[string]string{}}, newReceiver(t)
+			service, r := &incidentService{open: map[string]string{}}, newReceiver(t)
 			r.Config.Handler = tt.respond(service)
 			f := newFixture(t, Config{Egress: loopback(t)})
 			uid, _ := f.create(Channel{Type: TypeHTTP, Active: true,

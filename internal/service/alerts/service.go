@@ -12,6 +12,7 @@ type Service struct {
 	Confirmations *Confirmations
 	Deliverer     *Deliverer
 	KeyWatcher    *KeyWatcher
+	Repeater      *Repeater
 	Mailer        *Mailer
 	OrgReminder   *OrgReminder
 }
@@ -28,6 +29,7 @@ func newService(db *store.DB, c Config, now func() time.Time) *Service {
 		Confirmations: &Confirmations{db: db, now: now},
 		Deliverer:     &Deliverer{db: db, config: c, now: now, links: links, sender: sender},
 		KeyWatcher:    &KeyWatcher{db: db, now: now, log: c.Log},
+		Repeater:      &Repeater{db: db, now: now, log: c.Log},
 		Mailer:        &Mailer{links},
 		OrgReminder:   newOrgReminder(db, c, now),
 	}

@@ -26,7 +26,7 @@ func values(n payload) [][2]string {
 		{"{{channel}}", n.Channel},
 		{"{{registry}}", r.Name}, {"{{endpoint}}", r.Endpoint}, {"{{code}}", r.Current.Code}, {"{{field}}", r.Current.Field},
 		{"{{result}}", r.Current.Message}, {"{{hint}}", r.Current.Hint},
-		{"{{action}}", n.action()}, {"{{incident}}", n.incident()},
+		{"{{link}}", n.Link}, {"{{action}}", n.action()}, {"{{incident}}", n.incident()},
 		{"{{at}}", n.At.UTC().Format(time.RFC3339)}, {"{{deliveryId}}", n.DeliveryID}, {"{{alertUid}}", n.UID},
 	}
 }

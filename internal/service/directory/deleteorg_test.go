@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/trustrule"
 	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/incidents"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/roles"
 	"github.com/regwarden/regwarden/internal/storage/secondfactors"
@@ -295,7 +296,7 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 			tx.Settings.Put(ctx, org.UID, "saml", "setting"),
 			tx.Roles.Insert(ctx, roles.Role{UID: uuid.NewString(), OrgUID: org.UID, Name: "role", Canonical: "role", CreatedAt: start}),
 			tx.Mutes.Insert(ctx, mutes.Mute{UID: uuid.NewString(), OrgUID: org.UID, From: start, Until: start.Add(time.Hour),
-				CreatedAt: start}))
+				CreatedAt: start}), fillIncident(ctx, tx, org, registry.UID))
 	})
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Identities.UseOnce(ctx, org.UID, []byte("hash"), start, start.Add(time.Minute))
@@ -322,6 +323,20 @@ func (w *world) mustFillRegistry(t *testing.T, org directory.Org) {
 		}
 		return tx.Contents.Add(ctx, syncs[0], []store.RegistryContent{{Repository: "a", Tag: "1"}, {Repository: "b", Tag: "1"}})
 	})
+}
+
+// fillIncident stores an incident of a registry for a channel of its own.
+func fillIncident(ctx context.Context, tx *store.Tx, org directory.Org, registry string) error {
+	projects, _, err := tx.Projects.List(ctx, org.UID, store.Project{})
+	if err != nil {
+		return err
+	}
+	channel := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: projects[0].UID, Component: "RegistryHealth",
+		Type:      "email",
+		CreatedAt: start}
+	alert := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: channel.Component, At: start, Body: []byte("{}")}
+	return errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Store(ctx, alert), tx.Incidents.Put(ctx,
+		incidents.Incident{ChannelUID: channel.UID, RegistryUID: registry, OrgUID: org.UID, AlertUID: alert.UID, DueAt: start}))
 }
 
 func (w *world) mustFillAlerts(t *testing.T, org directory.Org, member auth.Principal) {

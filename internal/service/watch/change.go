@@ -35,7 +35,7 @@ func raise(ctx context.Context, tx *store.Tx, c finishedCheck, after store.Watch
 	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: limited.kind, At: now,
 		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
 		Registry: &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint,
-			Previous: previous(c.row), Current: shown(after.State)}}
+			Previous: previous(c.row), Current: alerts.ResultOf(after.State)}}
 	alert.Message = sentence(alert) + limited.remark()
 	return alerts.Raise(ctx, tx, alert)
 }
@@ -55,15 +55,8 @@ func previous(before store.Watched) *alerts.HealthResult {
 	if before.Since.IsZero() {
 		return nil
 	}
-	v := shown(before.State)
+	v := alerts.ResultOf(before.State)
 	return &v
-}
-
-func shown(v store.HealthResult) alerts.HealthResult {
-	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field,
-		Message: v.Message, Hint: v.Hint,
-		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
-		CertificateNotAfter: v.CertificateNotAfter.UTC(), CredentialsNotAfter: v.CredentialsNotAfter.UTC()}
 }
 
 // sentence returns the alert on one line.

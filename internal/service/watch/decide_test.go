@@ -227,7 +227,7 @@ func TestExpiryOfReport(t *testing.T) {
 			t.Errorf("%v: alerts %q", tt.warnings, d.alerts)
 		}
 		for _, kind := range d.alerts {
-			registry := alerts.Registry{Name: "r", Endpoint: "https://r.example.com", Current: shown(d.after.State)}
+			registry := alerts.Registry{Name: "r", Endpoint: "https://r.example.com", Current: alerts.ResultOf(d.after.State)}
 			if text := sentence(alerts.Alert{Kind: kind, At: dawn, Registry: &registry}); text != texts[kind] {
 				t.Errorf("%v: %s", tt.warnings, text)
 			}
@@ -263,13 +263,13 @@ func TestAlertNamesTheSideThatIsDown(t *testing.T) {
 		alerts.RegistryNotValid:    "the provider of its credentials is down, not the registry. sts returned 503.",
 		alerts.RegistryCodeChanged: "the provider of its credentials is down, not the registry. sts returned 503.",
 	} {
-		registry.Current = shown(fromProvider("providerUnavailable").HealthResult)
+		registry.Current = alerts.ResultOf(fromProvider("providerUnavailable").HealthResult)
 		registry.Current.Message = "sts returned 503."
 		if text := sentence(alerts.Alert{Kind: kind, Registry: registry}); !strings.HasSuffix(text, want) {
 			t.Errorf("%s: %s", kind, text)
 		}
 	}
-	registry.Current = shown(refused().HealthResult)
+	registry.Current = alerts.ResultOf(refused().HealthResult)
 	if text := sentence(alerts.Alert{Kind: alerts.RegistryNotValid, Registry: registry}); !strings.Contains(text, "is not valid") {
 		t.Error(text)
 	}

@@ -28,7 +28,11 @@ type Channel struct {
 	LeaseOwner                               string
 	Failures                                 int64 // in a row
 	Status                                   ChannelStatus
+	AlertTimes
 }
+
+// AlertTimes are when a channel alerts of a registry: after it failed for so many minutes, and again each so many hours while it fails.
+type AlertTimes struct{ AfterMinutes, RepeatHours int64 }
 
 // ChannelHTTP is where and what an HTTP channel sends. Its strings are plain: callers that show them mask them.
 type ChannelHTTP struct {
@@ -51,14 +55,16 @@ func (h ChannelHTTP) String() string { return secret.String(h.URL).String() }
 
 const (
 	channelColumns = `uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at,
-		next_at, lease_owner, failures, status_ok, status_message, status_at, name`
+		next_at, lease_owner, failures, status_ok, status_message, status_at, name, after_minutes, repeat_hours`
 
 	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users,
-		identifiers, sealed, created_at, name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+		identifiers, sealed, created_at, name, after_minutes, repeat_hours)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	// Deliveries that were pending while the channel was not active are sent once it is again. A lease keeps its end: its owner, or the
 	// next one, then reads the channel and reschedules it.
 	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7,
-		name = $9, failures = 0, next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL
+		name = $9, after_minutes = $10, repeat_hours = $11, failures = 0,
+		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL
 		ELSE CAST($8 AS BIGINT) END WHERE org_uid = $1 AND uid = $2`
 	sqlServeChannel = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL
 		AND (next_at IS NULL OR next_at > $3)`
@@ -97,7 +103,7 @@ func (tx Channels) scan(row rows.Scanner, c *Channel) error {
 	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, rows.Truth(&c.Active),
 		rows.Truth(&c.AlertAllUsers),
 		jsontext.To(&c.Identifiers), &ciphertext, rows.Moment(&c.CreatedAt), rows.Moment(&c.NextAt), rows.Text(&c.LeaseOwner), &c.Failures,
-		rows.Truth(&c.Status.OK), &c.Status.Message, rows.Moment(&c.Status.At), &c.Name)
+		rows.Truth(&c.Status.OK), &c.Status.Message, rows.Moment(&c.Status.At), &c.Name, &c.AfterMinutes, &c.RepeatHours)
 	if err != nil {
 		return err
 	}
@@ -123,7 +129,7 @@ func (tx Channels) Insert(ctx context.Context, c Channel) error {
 		return err
 	}
 	return tx.db.ChangeOne(ctx, sqlInsertChannel, c.UID, c.OrgUID, c.ProjectUID, c.Component, c.Position, c.Type, rows.Flag(c.Active),
-		rows.Flag(c.AlertAllUsers), identifiers, ciphertext, rows.Millis(c.CreatedAt), c.Name)
+		rows.Flag(c.AlertAllUsers), identifiers, ciphertext, rows.Millis(c.CreatedAt), c.Name, c.AfterMinutes, c.RepeatHours)
 }
 
 // Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
@@ -133,7 +139,7 @@ func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
 		return err
 	}
 	if err := tx.db.ChangeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, rows.Flag(c.Active), rows.Flag(c.AlertAllUsers),
-		identifiers, ciphertext, rows.Millis(now), c.Name); err != nil {
+		identifiers, ciphertext, rows.Millis(now), c.Name, c.AfterMinutes, c.RepeatHours); err != nil {
 		return err
 	}
 	return tx.db.ChangeAny(ctx, sqlHurryDeliveries, c.UID, rows.Millis(now))

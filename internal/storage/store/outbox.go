@@ -16,8 +16,20 @@ import (
 // alert too.
 type Alert struct {
 	UID, OrgUID, Component, OtherComponent string
+	RegistryUID                            string // whose incidents Now gets
 	At                                     time.Time
 	Body                                   []byte
+
+	// Now decides whether a channel sends the alert now. The alert is stored. nil: all do.
+	Now func(context.Context, AlertedChannel) (bool, error)
+}
+
+// AlertedChannel is a channel of an alert. DueAt is zero if it has no incident of the registry.
+type AlertedChannel struct {
+	UID string
+	AlertTimes
+	DueAt time.Time
+	Sent  int64
 }
 
 // Delivery is the delivery of one alert by one channel. Processed lists the email addresses that have accepted or
@@ -40,7 +52,10 @@ type ClaimedChannel struct{ UID, OrgUID, Owner string }
 
 const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
-	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component IN ($2, $3) AND active = 1 ORDER BY uid`
+	sqlActiveChannels = `SELECT c.uid, c.after_minutes, c.repeat_hours, i.due_at, COALESCE(i.sent, 0) FROM alert_channels c
+		LEFT JOIN alert_incidents i ON i.channel_uid = c.uid AND i.registry_uid = $4
+		WHERE c.org_uid = $1 AND c.component IN ($2, $3) AND c.active = 1 ORDER BY c.uid`
+	sqlAlertBody = `SELECT body FROM alerts WHERE org_uid = $1 AND uid = $2`
 	// Before the delivery is written, even if this changes nothing: the lock on the row orders this before or after
 	// an attempt that ends, which reads the pending deliveries only after it has the lock.
 	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4)
@@ -83,26 +98,47 @@ type Outbox struct{ *conn }
 // belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
 // unless a clock was wrong, waits no longer.
 func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
-	if err := tx.db.ChangeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, rows.Millis(a.At), a.Body); err != nil {
+	if err := tx.Store(ctx, a); err != nil {
 		return err
 	}
-	channels, err := rows.All(ctx, tx.db, rows.ScanText, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent)
+	channels, err := rows.All(ctx, tx.db, func(row rows.Scanner, c *AlertedChannel) error {
+		return row.Scan(&c.UID, &c.AfterMinutes, &c.RepeatHours, rows.Moment(&c.DueAt), &c.Sent)
+	}, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent, a.RegistryUID)
 	if err != nil {
 		return err
 	}
-	for _, uid := range channels {
-		woken, err := tx.db.Change(ctx, sqlWakeChannel, a.OrgUID, uid, rows.Millis(a.At), rows.Millis(latest))
-		if err != nil {
-			return err
+	for _, c := range channels {
+		if a.Now != nil {
+			if now, err := a.Now(ctx, c); err != nil {
+				return err
+			} else if !now {
+				continue
+			}
 		}
-		if woken == 0 {
-			continue // deleted since it was listed
-		}
-		if err := tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, uid, rows.Millis(a.At)); err != nil {
+		if err := tx.Enqueue(ctx, a, c.UID, latest); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Store stores an alert without deliveries.
+func (tx Outbox) Store(ctx context.Context, a Alert) error {
+	return tx.db.ChangeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, rows.Millis(a.At), a.Body)
+}
+
+// Body returns the body of a stored alert.
+func (tx Outbox) Body(ctx context.Context, orgUID, uid string) ([]byte, error) {
+	return rows.One(ctx, tx.db, func(row rows.Scanner, body *[]byte) error { return row.Scan(body) }, sqlAlertBody, orgUID, uid)
+}
+
+// Enqueue adds a pending delivery of a stored alert to a channel, which may have been deleted. See Insert.
+func (tx Outbox) Enqueue(ctx context.Context, a Alert, channelUID string, latest time.Time) error {
+	woken, err := tx.db.Change(ctx, sqlWakeChannel, a.OrgUID, channelUID, rows.Millis(a.At), rows.Millis(latest))
+	if err != nil || woken == 0 {
+		return err
+	}
+	return tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, channelUID, rows.Millis(a.At))
 }
 
 // DueOrgs lists the organizations that have something to send at that moment, by uid.

@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/incidents"
 	"github.com/regwarden/regwarden/internal/storage/invitations"
 	"github.com/regwarden/regwarden/internal/storage/keyset"
 	"github.com/regwarden/regwarden/internal/storage/listdetails"
@@ -170,6 +171,7 @@ type Tx struct {
 	Contents    Contents
 	Factors     secondfactors.Factors
 	Identities  identities.Identities
+	Incidents   incidents.Incidents
 	Invitations invitations.Invitations
 	Keys        Keys
 	Lists       listdetails.Lists
@@ -213,6 +215,7 @@ func (db *DB) newTx(q sqldb.Querier) *Tx {
 		Contents:    Contents{c},
 		Factors:     secondfactors.In(c.db, c.ring),
 		Identities:  identities.In(c.db, c.ring),
+		Incidents:   incidents.In(c.db),
 		Invitations: invitations.In(c.db),
 		Keys:        Keys{c},
 		Lists:       listdetails.In(c.db),

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"API keys", apiKeys},
 		{"trust rules are stored and deleted with their users", trustRules},
 		{"mutes of alerts", alertMutes},
+		{"incidents of alerts", alertIncidents},
 		{"details of listed registries", listDetails},
 		{"settings of organizations", orgSettings},
 		{"roles of organizations", customRoles},

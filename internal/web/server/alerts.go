@@ -71,7 +71,7 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 func alertChannel(c alerts.Channel) api.AlertChannel {
 	shown := api.AlertChannel{UID: c.UID, Name: c.Name, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers,
 		Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
-	shown.Unconfirmed = c.Unconfirmed
+	shown.Unconfirmed, shown.AfterMinutes, shown.RepeatHours = c.Unconfirmed, *c.AfterMinutes, *c.RepeatHours
 	if h := c.HTTP; h != nil {
 		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body,
 			Secret: h.Secret} // the URL is already masked except for scheme and host
@@ -151,7 +151,7 @@ func (h alertHandlers) testChannel(c *call) (response, error) {
 // channelInput omits the uid: where a request is about one channel, the path has its uid.
 func channelInput(body api.AlertChannelRequest) alerts.Channel {
 	input := alerts.Channel{KeepName: body.Name == nil, Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers,
-		Identifiers: body.Identifiers}
+		Identifiers: body.Identifiers, AfterMinutes: body.AfterMinutes, RepeatHours: body.RepeatHours}
 	if body.Name != nil {
 		input.Name = *body.Name
 	}

@@ -2,10 +2,12 @@
 package channelform
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -101,7 +103,7 @@ func (d Destination) Fields() []forms.Field {
 				continue
 			}
 			f.Hint, f.Required = "", true
-		case "name", "isActive":
+		case "name", "isActive", "afterMinutes", "repeatHours":
 		default:
 			if d.template != "" {
 				continue
@@ -149,15 +151,41 @@ func Fields(c alerts.Channel) []forms.Field {
 	name := forms.Field{Name: "name", Label: "Name", Value: c.Name, Hint: "For lists and messages. Empty: none."}
 	active := forms.Field{Name: "isActive", Label: "Send alerts", Type: "checkbox", Value: forms.Truth(c.Active)}
 	if c.HTTP != nil {
-		return append(append([]forms.Field{name}, webhookFields(c)...), active)
+		return append(append(append([]forms.Field{name}, webhookFields(c)...), timeFields(c)...), active)
 	}
-	return []forms.Field{name,
+	return append([]forms.Field{name,
 		{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"),
 			Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
 		{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox",
 			Value: forms.Truth(c.AlertAllUsers)},
-		active,
+	}, append(timeFields(c), active)...)
+}
+
+// timeFields are when the channel alerts of a registry.
+func timeFields(c alerts.Channel) []forms.Field {
+	number := func(n *int64) string {
+		if n == nil || *n == 0 {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
 	}
+	return []forms.Field{
+		{Name: "afterMinutes", Label: "Alert after minutes", Type: "number", Value: number(c.AfterMinutes),
+			Hint: "Of failing, 1–1440. A registry that recovers before causes no alert. Empty: at once."},
+		{Name: "repeatHours", Label: "Repeat every hours", Type: "number", Value: number(c.RepeatHours),
+			Hint: "While a registry fails, 1–168. Empty: one alert for each change."},
+	}
+}
+
+// readTimes sets when the channel alerts of a registry. An empty field is 0.
+func readTimes(values forms.Values, input *alerts.Channel) (problems []fault.Field) {
+	for name, to := range map[string]**int64{"afterMinutes": &input.AfterMinutes, "repeatHours": &input.RepeatHours} {
+		n, err := strconv.ParseInt(cmp.Or(strings.TrimSpace(values.PostFormValue(name)), "0"), 10, 64)
+		if *to = &n; err != nil {
+			problems = append(problems, fault.Field{Field: name, Problem: "must be a whole number"})
+		}
+	}
+	return problems
 }
 
 func webhookFields(c alerts.Channel) []forms.Field {
@@ -198,6 +226,9 @@ func Input(values forms.Values, old alerts.Channel) (alerts.Channel, error) {
 	input := old
 	input.Name = values.PostFormValue("name")
 	input.Active = values.PostFormValue("isActive") == "true"
+	if problems := readTimes(values, &input); len(problems) > 0 {
+		return input, fault.InvalidFields(problems...)
+	}
 	if old.HTTP == nil {
 		input.AlertAllUsers = values.PostFormValue("alertAllUsers") == "true"
 		input.Identifiers = strings.FieldsFunc(values.PostFormValue("identifiers"),

@@ -1,0 +1,175 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/storage/incidents"
+	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+const (
+	repeatInterval = 10 * time.Second // between searches for incidents that are due
+	repeatBatch    = 100
+	postponed      = 5 * time.Minute // while a registry is muted, its channel is not active, or it does not fail
+)
+
+// ofIncident reports whether an alert begins, changes or ends an incident of a registry.
+func (a Alert) ofIncident() bool {
+	return a.Registry != nil && (a.Kind == RegistryNotValid || a.Kind == RegistryCodeChanged || a.Kind == RegistryValid)
+}
+
+// now reports whether a channel sends an alert of an incident at once, and stores when it alerts later or again.
+func now(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
+	if a.Kind == RegistryValid {
+		return recovered(ctx, tx, a, c)
+	}
+	waiting := !c.DueAt.IsZero() && c.Sent == 0
+	next := incidents.Incident{ChannelUID: c.UID, RegistryUID: a.Registry.UID, OrgUID: a.Organization.UID, AlertUID: a.UID, Sent: c.Sent}
+	switch {
+	case waiting:
+		next.DueAt = c.DueAt
+		return false, tx.Incidents.Put(ctx, next)
+	case c.DueAt.IsZero() && a.Kind == RegistryNotValid && c.AfterMinutes > 0:
+		next.DueAt = a.At.Add(time.Duration(c.AfterMinutes) * time.Minute)
+		return false, tx.Incidents.Put(ctx, next)
+	case c.RepeatHours > 0:
+		next.DueAt, next.Sent = nextRepeat(a.At, c.AlertTimes), c.Sent+1
+		return true, tx.Incidents.Put(ctx, next)
+	}
+	return true, nil
+}
+
+func nextRepeat(at time.Time, times store.AlertTimes) time.Time {
+	return at.Add(time.Duration(times.RepeatHours) * time.Hour)
+}
+
+// recovered ends an incident, and reports whether its channel has alerted of it: otherwise it says nothing of the recovery either.
+func recovered(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
+	if c.DueAt.IsZero() {
+		return true, nil
+	}
+	canceled, err := tx.Incidents.Cancel(ctx, c.UID, a.Registry.UID)
+	if err != nil || canceled {
+		return false, err
+	}
+	return true, tx.Incidents.Delete(ctx, c.UID, a.Registry.UID) // the Repeater has alerted since it was read
+}
+
+// Repeater sends alerts of registries that have failed long enough, or still fail.
+type Repeater struct {
+	db  *store.DB
+	now func() time.Time
+	log *slog.Logger
+}
+
+// Run sends alerts when they are due, until ctx ends. Any number of replicas may use the same store.
+func (s *Repeater) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := s.sendDue(ctx); err != nil && ctx.Err() == nil && s.log != nil {
+			s.log.Error("alerts not repeated", "retry_in", repeatInterval, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(repeatInterval):
+		}
+	}
+}
+
+// sendDue goes on after an incident whose alert cannot be stored, which the next call retries.
+func (s *Repeater) sendDue(ctx context.Context) error {
+	now := s.now()
+	due, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]incidents.Incident, error) { return tx.Incidents.Due(ctx, now, repeatBatch) })
+	for _, i := range due {
+		err = errors.Join(err, s.db.InTx(ctx, func(tx *store.Tx) error { return repeat(ctx, tx, i, now) }))
+	}
+	if err != nil {
+		return fmt.Errorf("repeat alerts: %w", err)
+	}
+	return nil
+}
+
+// repeat enqueues the alert of an incident that is due, unless another replica has done so.
+func repeat(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Time) error {
+	channel, err := tx.Channels.Get(ctx, i.OrgUID, i.ChannelUID)
+	var watched store.Watched
+	if err == nil {
+		watched, err = tx.Watch.Get(ctx, i.OrgUID, i.RegistryUID)
+	}
+	silent := false
+	if err == nil {
+		silent, err = muted(ctx, tx, i, now)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound): // deleted since, and the incident with it
+		return nil
+	case err != nil:
+		return err
+	case silent || !channel.Active || watched.State.Valid:
+		i, before := i, i.DueAt
+		i.DueAt = now.Add(postponed)
+		_, err := tx.Incidents.Move(ctx, before, i)
+		return err
+	}
+	return send(ctx, tx, i, channel, watched, now)
+}
+
+func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Time) (bool, error) {
+	all, err := tx.Mutes.OfOrg(ctx, i.OrgUID, now)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	registry, err := tx.Registries.GetPlain(ctx, i.OrgUID, i.RegistryUID)
+	return slices.ContainsFunc(all, func(m mutes.Mute) bool { return m.Covers(i.RegistryUID, registry.Labels, now) }), err
+}
+
+// send enqueues an alert, and stores when the next one is due.
+func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store.Channel, watched store.Watched, now time.Time) error {
+	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, At: now}
+	next := i
+	if i.Sent > 0 {
+		if channel.RepeatHours == 0 { // changed since
+			_, err := tx.Incidents.End(ctx, i)
+			return err
+		}
+		body, err := tx.Outbox.Body(ctx, i.OrgUID, i.AlertUID)
+		if err != nil {
+			return err
+		}
+		if stored, err = reminder(body, i, watched, now); err != nil {
+			return err
+		}
+		if err := tx.Outbox.Store(ctx, stored); err != nil {
+			return err
+		}
+		next.AlertUID = stored.UID
+	}
+	next.Sent, next.DueAt = i.Sent+1, nextRepeat(now, channel.AlertTimes)
+	change := func() (bool, error) { return tx.Incidents.Move(ctx, i.DueAt, next) }
+	if channel.RepeatHours == 0 {
+		change = func() (bool, error) { return tx.Incidents.End(ctx, i) }
+	}
+	if changed, err := change(); err != nil || !changed {
+		return err
+	}
+	return tx.Outbox.Enqueue(ctx, stored, i.ChannelUID, latest(now))
+}
+
+// reminder returns the alert that a registry still fails, from the body of the one before.
+func reminder(body []byte, i incidents.Incident, watched store.Watched, now time.Time) (stored store.Alert, err error) {
+	var a Alert
+	if err := json.Unmarshal(body, &a); err != nil {
+		return stored, fmt.Errorf("read an alert: %w", err)
+	}
+	a.Kind, a.At, a.Repeat = RegistryNotValid, now, i.Sent
+	a.Registry.Current = ResultOf(watched.State)
+	a.Message = fmt.Sprintf("Registry %q (%s) is still not valid: %s, since %s.", a.Registry.Name, a.Registry.Endpoint, watched.State.Code,
+		watched.Since.UTC().Format(time.RFC1123))
+	return encode(&a)
+}

@@ -1,0 +1,236 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// failing is a channel, and a registry whose health changes.
+type failing struct {
+	*fixture
+	*receiver
+	repeater *Repeater
+	registry store.Registry
+	uid      string // of the channel
+}
+
+func newFailing(t *testing.T, afterMinutes, repeatHours int64) failing {
+	t.Helper()
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t), Registries: "https://regwarden.example.com/console/registries/"})
+	hook := r.hook()
+	hook.AfterMinutes, hook.RepeatHours = &afterMinutes, &repeatHours
+	uid, _ := f.create(hook)
+	registry := store.Registry{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: f.clock,
+		UpdatedAt: f.clock, Labels: map[string]string{"team": "a"}}
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.Registries.Insert(ctx, registry), tx.Watch.Schedule(ctx, f.in.OrgUID, registry.UID, f.clock))
+	})
+	return failing{f, r, &Repeater{db: f.db, now: func() time.Time { return f.clock }}, registry, uid}
+}
+
+// becomes changes the health of the registry, and raises the alert of the change unless that is muted.
+func (f failing) becomes(kind Kind, code string, raised bool) {
+	f.t.Helper()
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.Watch.Claim(ctx, "test", f.clock.AddDate(1, 0, 0), f.clock.AddDate(2, 0, 0),
+			[]store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
+		if err != nil || len(rows) != 1 {
+			return fmt.Errorf("claimed %d: %w", len(rows), err)
+		}
+		row := rows[0]
+		row.State = store.HealthResult{Valid: kind == RegistryValid, Code: code}
+		row.Since, row.LastAt, row.NextAt = f.clock, f.clock, f.clock
+		err = tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: f.clock, LastAt: f.clock, Counted: true, Result: row.State})
+		if err != nil || !raised {
+			return err
+		}
+		a := sample(f.fixture)
+		a.Kind, a.Registry.UID, a.Registry.Current = kind, f.registry.UID, ResultOf(row.State)
+		a.Message = string(kind)
+		return Raise(ctx, tx, a)
+	})
+}
+
+// after returns the messages that the channel sends until so much later.
+func (f failing) after(d time.Duration) (sent []string) {
+	f.t.Helper()
+	for end := f.clock.Add(d); ; f.clock = f.clock.Add(time.Minute) {
+		if err := f.repeater.sendDue(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+		for f.attempt() {
+		}
+		if !f.clock.Before(end) {
+			break
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, body := range f.bodies {
+		var a Alert
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			f.t.Fatal(err)
+		}
+		message, _, _ := strings.Cut(a.Message, ", since")
+		sent = append(sent, fmt.Sprint(message, " ", a.Registry.Current.Code, " ", a.Repeat))
+	}
+	f.bodies = nil
+	return sent
+}
+
+func (f failing) want(sent []string, want ...string) {
+	f.t.Helper()
+	if fmt.Sprintf("%q", sent) != fmt.Sprintf("%q", want) {
+		f.t.Errorf("%s: sent %q, want %q", f.clock.Format(time.TimeOnly), sent, want)
+	}
+}
+
+// A channel alerts of a registry that has failed so long, once with its newest result, and then of its recovery.
+func TestChannelsAlertAfterAThreshold(t *testing.T) {
+	f := newFailing(t, 15, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(14 * time.Minute))
+	f.becomes(RegistryCodeChanged, "B", true)
+	f.want(f.after(time.Minute), "registryCodeChanged B 0")
+	f.want(f.after(48 * time.Hour))
+	f.becomes(RegistryCodeChanged, "C", true)
+	f.want(f.after(0), "registryCodeChanged C 0")
+	f.becomes(RegistryValid, "", true)
+	f.want(f.after(0), "registryValid  0")
+
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(14 * time.Minute))
+	f.becomes(RegistryValid, "", true)
+	f.want(f.after(time.Hour))
+
+	f.write(func(ctx context.Context, tx *store.Tx) error { // not an outage
+		a := sample(f.fixture)
+		a.Kind, a.Registry.UID, a.Message = CertificateExpiresSoon, f.registry.UID, "expires"
+		return Raise(ctx, tx, a)
+	})
+	f.want(f.after(0), "expires RegistryAuthFailed 0")
+}
+
+// A channel repeats an alert with the current result while the registry fails, and no longer.
+func TestChannelsRepeatAlerts(t *testing.T) {
+	f := newFailing(t, 0, 6)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(0), "registryNotValid A 0")
+	still := `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: `
+	f.want(f.after(6*time.Hour), still+"A A 1")
+	f.becomes(RegistryCodeChanged, "B", true)
+	f.want(f.after(6*time.Hour), "registryCodeChanged B 0", still+"B B 3")
+	f.becomes(RegistryValid, "", true)
+	f.want(f.after(24*time.Hour), "registryValid  0")
+
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(0), "registryNotValid A 0")
+	none := int64(0)
+	hook := f.hook()
+	hook.RepeatHours = &none
+	if err := f.Update(t.Context(), f.admin, audit.Origin{}, f.in, f.uid, hook); err != nil {
+		t.Fatal(err)
+	}
+	f.want(f.after(24 * time.Hour))
+}
+
+// Alerts that are due during a mute are sent after it, if the registry still fails.
+func TestMutesPostponeRepeatedAlerts(t *testing.T) {
+	f := newFailing(t, 10, 1)
+	f.becomes(RegistryNotValid, "A", true)
+	until := f.clock.Add(3 * time.Hour)
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.Mutes.Insert(ctx, mutes.Mute{UID: "m", OrgUID: f.in.OrgUID, Key: "team", Value: "a", From: f.clock, Until: until,
+			CreatedAt: f.clock})
+	})
+	f.want(f.after(2 * time.Hour))
+	f.want(f.after(time.Hour+postponed), "registryNotValid A 0")
+	f.becomes(RegistryValid, "", false) // muted
+	f.want(f.after(5 * time.Hour))
+	f.becomes(RegistryNotValid, "B", false)
+	f.want(f.after(postponed), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 1`)
+}
+
+// Of two replicas that find the same incident due, one sends.
+func TestReplicasRepeatOnce(t *testing.T) {
+	f := newFailing(t, 0, 1)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(0), "registryNotValid A 0")
+	f.clock = f.clock.Add(time.Hour)
+	due, err := store.Read(t.Context(), f.db, func(tx *store.Tx) (any, error) { return tx.Incidents.Due(t.Context(), f.clock, 10) })
+	if err != nil {
+		t.Fatal(due, err)
+	}
+	errs := make(chan error)
+	for range 4 {
+		go func() { errs <- f.repeater.sendDue(t.Context()) }()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if sent := f.after(0); len(sent) != 1 {
+		t.Errorf("sent %q", sent)
+	}
+}
+
+// An alert has the address of the page of its registry or of the API keys, in every form in which it is sent.
+func TestAlertsHaveALink(t *testing.T) {
+	f := newFailing(t, 0, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	f.attempt()
+	const page = "https://regwarden.example.com/console/registries/"
+	if want := `"link":"` + page + f.registry.UID + `"`; len(f.bodies) != 1 || !strings.Contains(f.bodies[0], want) {
+		t.Errorf("%q has no %s", f.bodies, want)
+	}
+	a := sample(f.fixture)
+	a.Link = page + "x"
+	if !strings.Contains(text(a), "Page: "+page+"x\n") || opsgenieDetails(a)["link"] != page+"x" {
+		t.Errorf("%s%v", text(a), opsgenieDetails(a))
+	}
+	if of := (Config{Registries: page}).link(Alert{Kind: APIKeyExpiresSoon}); of != "https://regwarden.example.com/console/api-keys" {
+		t.Errorf("keys: %q", of)
+	}
+	if of := (Config{}).link(a); of != "" {
+		t.Errorf("without public-url: %q", of)
+	}
+}
+
+func TestTimesOfChannelsHaveLimits(t *testing.T) {
+	f := newFailing(t, 0, 0)
+	for _, tt := range []struct {
+		after, repeat int64
+		component     string
+		fields        string
+	}{
+		{maxAfterMinutes, maxRepeatHours, RegistryHealth, ""}, {0, 0, APIKeyExpiry, ""}, {1, 0, APIKeyExpiry, "afterMinutes"},
+		{-1, 0, RegistryHealth, "afterMinutes"}, {maxAfterMinutes + 1, maxRepeatHours + 1, ClusterHealth, "afterMinutes repeatHours"},
+	} {
+		hook, in := f.hook(), f.in
+		hook.AfterMinutes, hook.RepeatHours, in.Component = &tt.after, &tt.repeat, tt.component
+		_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, in, hook)
+		var fields []string
+		if err != nil {
+			for _, problem := range fault.Visible(err).Fields {
+				fields = append(fields, problem.Field)
+			}
+		}
+		if got := strings.Join(fields, " "); got != tt.fields || (err == nil) != (tt.fields == "") {
+			t.Errorf("%+v: %q, %v", tt, got, err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/storage/incidents"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// alertIncidents stores incidents, of which one of several callers changes each, and which are deleted with their channel or registry.
+func alertIncidents(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "acme")
+	project := mustProject(t, db, org)
+	first, second := mustWatched(t, db, org, "a"), mustWatched(t, db, org, "b")
+	channel := store.Channel{UID: "c", OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth", Type: "email", Active: true,
+		CreatedAt: start, AlertTimes: store.AlertTimes{AfterMinutes: 5, RepeatHours: 6}}
+	alert := store.Alert{UID: "a", OrgUID: org.UID, Component: channel.Component, At: start, Body: []byte(`{}`), RegistryUID: first.UID}
+	of := incidents.Incident{ChannelUID: "c", RegistryUID: first.UID, OrgUID: org.UID, AlertUID: "a", DueAt: start.Add(time.Minute)}
+	var seen []store.AlertedChannel
+	alert.Now = func(_ context.Context, c store.AlertedChannel) (bool, error) {
+		seen = append(seen, c)
+		return false, nil
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		seen = nil
+		err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Insert(ctx, alert, start), tx.Incidents.Put(ctx, of))
+		alert := alert
+		alert.UID = "b"
+		other := of
+		other.RegistryUID, other.Sent = second.UID, 1
+		return errors.Join(err, tx.Incidents.Put(ctx, other), tx.Outbox.Insert(ctx, alert, start))
+	})
+	want := []store.AlertedChannel{{UID: "c", AlertTimes: channel.AlertTimes}, {UID: "c", AlertTimes: channel.AlertTimes, DueAt: of.DueAt}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	next := of
+	next.DueAt, next.Sent, next.AlertUID = of.DueAt.Add(time.Hour), 1, "b"
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		due, err := tx.Incidents.Due(ctx, of.DueAt, 1)
+		early, err2 := tx.Incidents.Due(ctx, start, 9)
+		waiting, err3 := tx.Outbox.Count(ctx, 9)
+		canceled, err4 := tx.Incidents.Cancel(ctx, "c", second.UID)
+		if err := errors.Join(err, err2, err3, err4); len(due) != 1 || len(early) != 0 || waiting != 0 || canceled || err != nil {
+			t.Errorf("%v, %v, %d waiting, canceled %t: %v", due, early, waiting, canceled, err)
+		}
+		for i, want := range []bool{true, false} {
+			if moved, err := tx.Incidents.Move(ctx, of.DueAt, next); moved != want || err != nil {
+				t.Errorf("move %d: %t, %v", i, moved, err)
+			}
+		}
+		if ended, err := tx.Incidents.End(ctx, of); ended || err != nil {
+			t.Errorf("the end of an incident that was moved: %t, %v", ended, err)
+		}
+		return tx.Registries.Delete(ctx, org.UID, second.UID)
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		left, err := tx.Incidents.Due(ctx, next.DueAt, 9)
+		if diff := cmp.Diff([]incidents.Incident{next}, left); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		return nil
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Delete(ctx, org.UID, "c") })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		if left, err := tx.Incidents.Due(ctx, next.DueAt, 9); len(left) != 0 || err != nil {
+			t.Errorf("after the deletion of the channel: %v, %v", left, err)
+		}
+		return nil
+	})
+}
