@@ -2,6 +2,8 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/checks"
+	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -104,6 +108,35 @@ func TestPagesOfReports(t *testing.T) {
 		if got.Code != row.status || !strings.Contains(got.Body.String(), row.text) {
 			t.Errorf("%s %s: %d %s", row.record.Action, row.record.Outcome, got.Code, got.Body)
 		}
+	}
+}
+
+// A key that comes from a file is in no page and no audit record. It is stored like one that was typed, instead of which it is used.
+func TestKeyFromFile(t *testing.T) {
+	w, cookie := scanWorld(t)
+	certificate, key := mustReadPair(t)
+	secretLine := strings.Split(key, "\r\n")[1]
+	values := []string{"endpoint", "http://127.0.0.1:1", "authType", "noAuth", "providerType", "helm", "certificate", certificate,
+		"key", "typed", "name", "from-a-file"}
+	checked := w.sendFile(t, pathCheck, cookie, "key.file", key, values...)
+	saved := w.sendFile(t, pathCheck+"/save", cookie, "key.file", key, values...)
+	again := w.sendFile(t, pathCheck+"/save", cookie, "key.file", key, values...)
+	for what, got := range map[string]response{"checked": checked, "saved": saved, "again": again} {
+		want := map[string]int{"checked": http.StatusOK, "saved": http.StatusSeeOther, "again": http.StatusConflict}[what]
+		if page := got.Body.String(); got.Code != want || strings.Contains(page, secretLine) || want != http.StatusSeeOther &&
+			(strings.Count(page, "Enter it again.") != 1 || !strings.Contains(page, html.EscapeString(certificate[:20]))) {
+			t.Errorf("%s: %d %s", what, got.Code, page)
+		}
+	}
+	p := w.mustIdentify(cookie)
+	uid, _, _ := strings.Cut(strings.TrimPrefix(saved.Header().Get("Location"), pathRegistries+"/"), "?")
+	stored, err := w.Registries.Load(t.Context(), p.OrgUID, uid)
+	if err != nil || !strings.Contains(stored.Definition.Auth.TLS.Key.Reveal(), secretLine) {
+		t.Errorf("stored: %v", err)
+	}
+	records, err := w.Directory.Audits(t.Context(), p, directory.AuditQuery{Request: paging.Request{Limit: 100}})
+	if err != nil || len(records.Items) < 4 || strings.Contains(fmt.Sprintf("%+v", records.Items), secretLine) {
+		t.Errorf("%+v, %v", records, err)
 	}
 }
 

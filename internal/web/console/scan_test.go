@@ -37,9 +37,15 @@ func scanWorld(t *testing.T) (*world, string) {
 // scan sends a file with the values of other fields: name, value, name, value.
 func (w *world) scan(t *testing.T, cookie, file string, values ...string) response {
 	t.Helper()
+	return w.sendFile(t, pathScan, cookie, "file", file, values...)
+}
+
+// sendFile sends a file as a field of a form, with the values of other fields.
+func (w *world) sendFile(t *testing.T, path, cookie, field, file string, values ...string) response {
+	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", "config <b>.json")
+	part, err := form.CreateFormFile(field, "config <b>.json")
 	if err == nil {
 		_, err = part.Write([]byte(file))
 	}
@@ -52,7 +58,7 @@ func (w *world) scan(t *testing.T, cookie, file string, values ...string) respon
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.send("POST", pathScan, body.String(), "Cookie", cookie, "Content-Type", form.FormDataContentType())
+	return w.send("POST", path, body.String(), "Cookie", cookie, "Content-Type", form.FormDataContentType())
 }
 
 var offered = regexp.MustCompile(`name="chosen" value="([0-9a-f]{16})"`)
