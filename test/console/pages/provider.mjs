@@ -76,7 +76,7 @@ for (const javaScriptEnabled of [true, false]) {
     await click(page, "Create");
     await page.getByText("The trust rule is created.").waitFor();
     const row = page.getByRole("row", { name });
-    assert.match(await row.textContent(), /regwardenref=refs\/heads\/mainrepository=acme\/appregistry-editornever/);
+    assert.match(await row.textContent(), /regwardenref=refs\/heads\/mainrepository=acme\/appregistry-editorNever/);
     if (javaScriptEnabled) await assertAccessible(page);
     await row.getByRole("link", { name: "Delete" }).click();
     await click(page, "Delete the trust rule");

@@ -48,7 +48,8 @@ func Read(now func() time.Time) (*Views, error) {
 	shared, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"asset":        assets.url,
 		"icon":         icons.find,
-		"ago":          func(at time.Time) template.HTML { return words.Ago(at, now()) },
+		"ago":          func(at time.Time) template.HTML { return words.Ago(at, now(), false) },
+		"Ago":          func(at time.Time) template.HTML { return words.Ago(at, now(), true) }, // begins a cell or a sentence
 		"date":         func(at time.Time) string { return at.UTC().Format(time.DateOnly) },
 		"capital":      words.Capital,
 		"count":        words.Count,

@@ -15,17 +15,22 @@ import (
 // Day is the length of a day.
 const Day = 24 * time.Hour
 
-// Ago returns a time relative to now, with the exact one on hover. The zero value is never.
-func Ago(at, now time.Time) template.HTML {
-	if at.IsZero() {
-		return "never"
-	}
+// Ago returns a time relative to now, with the exact one on hover, and with a capital if it begins a text. The zero value is never.
+func Ago(at, now time.Time, begins bool) template.HTML {
 	text := "just now"
 	switch gap := now.Sub(at); {
+	case at.IsZero():
+		text = "never"
 	case gap >= time.Minute:
 		text = Duration(gap) + " ago"
 	case gap < 0:
 		text = "in " + Duration(-gap)
+	}
+	if begins {
+		text = Capital(text)
+	}
+	if at.IsZero() {
+		return template.HTML(text) // #nosec G203 -- a word
 	}
 	at = at.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, // #nosec G203 -- contains only formatted times

@@ -17,15 +17,17 @@ func TestTimes(t *testing.T) {
 		{-80 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {-7*Day + time.Second, "in 7 days"},
 		{-59 * Day, "in 59 days"}, {400 * Day, "13 months ago"}, {750 * Day, "2 years ago"},
 	} {
-		if got := string(Ago(now.Add(-tt.gap), now)); !strings.HasSuffix(got, `">`+tt.want+"</time>") {
-			t.Errorf("%v: %s", tt.gap, got)
+		for begins, want := range map[bool]string{false: tt.want, true: strings.ToUpper(tt.want[:1]) + tt.want[1:]} {
+			if got := string(Ago(now.Add(-tt.gap), now, begins)); !strings.HasSuffix(got, `">`+want+"</time>") {
+				t.Errorf("%v: %s", tt.gap, got)
+			}
 		}
 	}
 	const utc = `<time datetime="2026-11-22T10:00:00Z" title="2026-11-22 10:00:00 UTC">just now</time>`
-	if got := string(Ago(now.In(time.FixedZone("", 3600)), now)); got != utc {
+	if got := string(Ago(now.In(time.FixedZone("", 3600)), now, false)); got != utc {
 		t.Error(got)
 	}
-	if got := Ago(time.Time{}, now); got != "never" {
-		t.Error(got)
+	if never, begins := Ago(time.Time{}, now, false), Ago(time.Time{}, now, true); never != "never" || begins != "Never" {
+		t.Error(never, begins)
 	}
 }
