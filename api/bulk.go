@@ -16,10 +16,11 @@ type RegistryBulk struct {
 
 // RegistryBulkFilter chooses registries as the query of PathOCIRegistrySummary does. Without any field it chooses all.
 type RegistryBulkFilter struct {
-	Name   string `json:"name,omitempty"`
-	Health string `json:"health,omitempty"`
-	Expiry string `json:"expiry,omitempty"`
-	Label  string `json:"label,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Health  string `json:"health,omitempty"`
+	Expiry  string `json:"expiry,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Project string `json:"project,omitempty"` // uid
 }
 
 // Words of RegistryBulkItem.Result.

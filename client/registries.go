@@ -22,6 +22,7 @@ type RegistryFilter struct {
 	Health   string // healthy, failing or unknown
 	Expiry   string // soon: certificate or credentials expire soon
 	Label    string // KEY=VALUE, or KEY alone for every value
+	Project  string // uid of the project in which the registries were stored
 	Sort     string // name, health (failing first), since (newest change first) or expiry (first to expire first); empty means name
 	PageSize int    // registries per request, at most 500; 0 means 500
 }
@@ -35,7 +36,7 @@ func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, 
 func (r Registries) Search(ctx context.Context, filter RegistryFilter) iter.Seq2[api.OCIRegistrySummary, error] {
 	start := request{path: api.PathOCIRegistrySummary,
 		query: query("name", filter.Name, "health", filter.Health, "expiry", filter.Expiry,
-			"label", filter.Label, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
+			"label", filter.Label, "project", filter.Project, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
 	return pages(ctx, r.c, start, func(page *api.OCIRegistrySummaries) ([]api.OCIRegistrySummary, string) {
 		return page.Items, page.ListMeta.Continue
 	})

@@ -25,6 +25,19 @@ func (p person) bulk(body object) map[string]string {
 	return results
 }
 
+const summaryPath = "/v1/registries/oci/summary"
+
+// listed returns the names of a page of the list of registries.
+func (p person) listed(query string) (names []string) {
+	p.t.Helper()
+	var list api.OCIRegistrySummaries
+	p.get(summaryPath+"?"+query, &list)
+	for _, r := range list.Items {
+		names = append(names, r.Metadata.Name)
+	}
+	return names
+}
+
 func wantResults(t *testing.T, got map[string]string, want string) {
 	t.Helper()
 	lines := make([]string, 0, len(got))
@@ -70,6 +83,20 @@ func TestBulkInProject(t *testing.T) {
 	admin.do(http.MethodPost, "/v1/apiKeys", `{"metadata":{"name":"k"},"spec":{"expiry":"`+tomorrow()+
 		`","scope":"registries","projectUid":"`+own.project+`"}}`).Want(http.StatusCreated).Into(&created)
 	key := withKey(t, server, created.APIKey)
+	for _, list := range []struct {
+		by      person
+		project string
+		want    []string
+	}{{admin, own.project, []string{"h-own", "r-own"}}, {admin, other.project, []string{"h-other", "r-other"}}, {admin, noUID, nil},
+		{key, own.project, []string{"h-own", "r-own"}}, {key, other.project, nil}, {key, noUID, nil}} {
+		if got := list.by.listed("project=" + list.project); !slices.Equal(got, list.want) {
+			t.Errorf("in the project %s: %q, want %q", list.project, got, list.want)
+		}
+	}
+	admin.do(http.MethodGet, summaryPath+"?project=own", "").Want(http.StatusBadRequest)
+	wantResults(t, admin.bulk(object{"action": "delete", "filter": object{"project": own.project}, "dryRun": true}),
+		"h-own: matched, r-own: matched")
+	wantResults(t, key.bulk(object{"action": "delete", "filter": object{"project": other.project}, "dryRun": true}), "")
 	wantResults(t, key.bulk(object{"action": "delete", "filter": object{}, "dryRun": true}), "h-own: matched, r-own: matched")
 	wantResults(t, key.bulk(object{"action": "delete", "uids": []string{own.registry, other.registry}}),
 		": refused ResourceNotFound, r-own: done")

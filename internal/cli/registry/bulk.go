@@ -37,10 +37,12 @@ func (s *selection) of(c *manage.Call, args []string) (*api.RegistryBulk, error)
 	case len(args) > 0:
 		return nil, nil
 	case !s.all && !filtered:
-		return nil, command.Usage(c.Cmd, errors.New("give a name, or --all, --label, --name, --health or --expiry for many registries"))
+		return nil, command.Usage(c.Cmd,
+			errors.New("give a name, or --all, --label, --project, --name, --health or --expiry for many registries"))
 	}
-	f := s.filter
-	return &api.RegistryBulk{Filter: &api.RegistryBulkFilter{Name: f.Name, Health: f.Health, Expiry: f.Expiry, Label: f.Label}}, nil
+	f, err := withProject(c, s.filter)
+	return &api.RegistryBulk{Filter: &api.RegistryBulkFilter{Name: f.Name, Health: f.Health, Expiry: f.Expiry, Label: f.Label,
+		Project: f.Project}}, err
 }
 
 // bulk does an action, reports what was refused, and counts the others. err is returned if it is set.

@@ -60,6 +60,10 @@ func (p Commands) registryList() *cobra.Command {
 	var filter client.RegistryFilter
 	watched := false
 	cmd := p.Command("list", "List stored registries with their health", command.NoArgs, func(c *manage.Call, _ []string) error {
+		filter, err := withProject(c, filter)
+		if err != nil {
+			return err
+		}
 		if watched {
 			return watch(c, filter)
 		}
@@ -83,8 +87,21 @@ func filterFlags(cmd *cobra.Command, filter *client.RegistryFilter) {
 	flags.StringVar(&filter.Name, "name", "", "part of the names of the registries, in any letter case (default: all)")
 	flags.StringVar(&filter.Expiry, "expiry", "", "soon for registries whose certificate or credentials expire soon (default: all)")
 	flags.StringVar(&filter.Label, "label", "", "label of the registries: KEY=VALUE, or KEY for every value (default: all)")
+	flags.StringVar(&filter.Project, "project", "", "name of the project of the registries (default: all, also those of none)")
 	completeWith(cmd, "health", healthStates)
 	completeWith(cmd, "expiry", []string{"soon"})
+}
+
+// withProject returns a filter with the uid of the project that its flag names.
+func withProject(c *manage.Call, filter client.RegistryFilter) (client.RegistryFilter, error) {
+	if filter.Project == "" {
+		return filter, nil
+	}
+	found, err := c.Client.Projects.Find(c.Ctx, filter.Project)
+	if err == nil {
+		filter.Project = found.Metadata.UID
+	}
+	return filter, err
 }
 
 // completeWith completes a flag with these words. It fails only without the flag.

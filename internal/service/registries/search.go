@@ -54,7 +54,9 @@ type Query struct {
 	Health Health
 	Expiry Expiry
 	Label  string // KEY=VALUE, or KEY alone for every value
-	Sort   Sort   // by name if it is empty; "-" before a word turns the order around
+	// Project is the uid of the project in which the registries were stored. One that the caller may not read has none.
+	Project string
+	Sort    Sort // by name if it is empty; "-" before a word turns the order around
 }
 
 // Problems returns all problems of a query.
@@ -68,6 +70,7 @@ func (q Query) Problems() (problems []fault.Field) {
 		{q.Sort != "" && !slices.Contains(sorts, q.Sort) && !slices.Contains(sorts, q.Sort.Opposite()), "sort",
 			"must be one of name, health, since, expiry, or one of them after a hyphen"},
 		{q.Expiry != "" && q.Expiry != ExpiresSoon, "expiry", "must be soon"},
+		{q.Project != "" && CheckUID(q.Project) != nil, "project", "must be the uid of a project"},
 		{len(q.Label) > maxNameBytes, "label", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 	} {
 		if rule.broken {
@@ -101,8 +104,12 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 
 func (q Query) filter(orgUID string) store.RegistryFilter {
 	key, value, _ := strings.Cut(q.Label, "=")
-	return store.RegistryFilter{OrgUID: orgUID, Name: names.Canonical(q.Name), Health: q.Health, Sort: q.Sort,
+	filter := store.RegistryFilter{OrgUID: orgUID, Name: names.Canonical(q.Name), Health: q.Health, Sort: q.Sort,
 		ExpiresSoon: q.Expiry == ExpiresSoon, Label: [2]string{key, value}}
+	if q.Project != "" {
+		filter.InProjects, filter.Projects = true, []string{q.Project}
+	}
+	return filter
 }
 
 func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Query) (page paging.Page[Summary], err error) {

@@ -2,6 +2,7 @@ package registries
 
 import (
 	"context"
+	"slices"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/access"
@@ -44,8 +45,13 @@ func (s *Service) allowedOn(ctx context.Context, p auth.Principal, origin audit.
 
 // within restricts a filter to what the principal may read.
 func within(p auth.Principal, f store.RegistryFilter) store.RegistryFilter {
-	if !p.Can(access.ReadRegistries) {
-		f.InProjects, f.Projects = true, p.Where(access.ReadRegistries)
+	if p.Can(access.ReadRegistries) {
+		return f
 	}
+	readable := p.Where(access.ReadRegistries)
+	if f.InProjects {
+		readable = slices.DeleteFunc(f.Projects, func(uid string) bool { return !slices.Contains(readable, uid) })
+	}
+	f.InProjects, f.Projects = true, readable
 	return f
 }

@@ -21,7 +21,7 @@ func (h Handlers) Change(ctx context.Context, p auth.Principal, origin audit.Ori
 		Auth: body.Auth, DryRun: body.DryRun}
 	if f := body.Filter; f != nil {
 		input.Filter = &registries.Query{Name: f.Name, Health: registries.Health(f.Health), Expiry: registries.Expiry(f.Expiry),
-			Label: f.Label}
+			Label: f.Label, Project: f.Project}
 	}
 	outcomes, err := h.Do(ctx, p, origin, input)
 	result := api.RegistryBulkResult{Items: make([]api.RegistryBulkItem, len(outcomes))}

@@ -44,8 +44,12 @@ func (h registryHandlers) listRegistries(c *call) error {
 	if err != nil {
 		return err
 	}
+	projects, err := registrylist.Projects(c.Context(), h.changes.Directory, c.principal)
+	if err != nil {
+		return err
+	}
 	page.Page, err = registrylist.Read(c.Context(), h.registries, c.principal,
-		registrylist.Request{Query: query, Counts: counts, Path: c.withQuery, Now: h.now()})
+		registrylist.Request{Query: query, Counts: counts, Projects: projects, Path: c.withQuery, Now: h.now()})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -90,6 +91,64 @@ func TestPagesAreThoseOfTheRole(t *testing.T) {
 			if got := w.send("POST", pathNewRegistry, form, "Cookie", cookie); got.Code != http.StatusSeeOther {
 				t.Errorf("%s stores a registry: %d %s", name, got.Code, got.Body)
 			}
+		}
+	}
+}
+
+// The list of registries can be that of a project. A caller chooses among the projects whose registries the caller may read, and another
+// project in the address shows nothing.
+func TestRegistriesOfAProject(t *testing.T) {
+	w := mustWorld(t, false)
+	p := w.admin(t)
+	uids := map[string]string{}
+	for _, name := range []string{"Blue", "Green"} {
+		project, err := w.Directory.CreateProject(t.Context(), p, audit.Origin{}, directory.NewProject{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		uids[name] = project.UID
+		stored := registries.RegistryInput{Name: "of " + name, ProjectUID: project.UID,
+			Definition: regcheck.Definition{Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}
+		if _, err := w.Registries.Create(t.Context(), p, audit.Origin{}, stored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(p auth.Principal, project string) (names, options []string) {
+		t.Helper()
+		projects, err := registrylist.Projects(t.Context(), w.Directory, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := registrylist.Read(t.Context(), w.Registries, p, registrylist.Request{Query: registries.Query{Project: uids[project]},
+			Projects: projects, Path: func(_, _ string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.List.Items {
+			names = append(names, r.Name)
+		}
+		for _, field := range page.Filter {
+			if field.Name == "project" {
+				for _, o := range field.Options {
+					options = append(options, o.Label)
+				}
+			}
+		}
+		return names, options
+	}
+	limited := p
+	limited.Limit.Project = uids["Blue"]
+	for _, want := range []struct {
+		by             auth.Principal
+		project        string
+		names, options string
+	}{
+		{p, "", "of Blue, of Green", "All, Blue, Default, Green"}, {p, "Green", "of Green", "All, Blue, Default, Green"},
+		{limited, "", "of Blue", ""}, {limited, "Blue", "of Blue", "All, Blue"}, {limited, "Green", "", "All, Blue, Another one"},
+	} {
+		names, options := list(want.by, want.project)
+		if strings.Join(names, ", ") != want.names || strings.Join(options, ", ") != want.options {
+			t.Errorf("%+v: %q among %q", want, names, options)
 		}
 	}
 }

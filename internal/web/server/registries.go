@@ -114,7 +114,7 @@ func (h registryHandlers) ofKind(handle func(*call) (response, error)) func(*cal
 // listRegistries is GET /v1/registries/oci/summary. Public clients use no query, and read all registries in one response.
 func (h registryHandlers) listRegistries(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
-	if query.hasAny("name", "health", "expiry", "label", "sort", "limit", "continue") {
+	if query.hasAny("name", "health", "expiry", "label", "project", "sort", "limit", "continue") {
 		return h.searchRegistries(c, query)
 	}
 	var shown listedRegistry
@@ -130,7 +130,7 @@ func (h registryHandlers) listRegistries(c *call) (response, error) {
 // searchRegistries returns a page of the registries that match a query.
 func (h registryHandlers) searchRegistries(c *call, q *queryValues) (response, error) {
 	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
-		Expiry: registries.Expiry(q.text("expiry")), Label: q.text("label"), Request: q.page()}
+		Expiry: registries.Expiry(q.text("expiry")), Label: q.text("label"), Project: q.text("project"), Request: q.page()}
 	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
@@ -29,20 +31,21 @@ type Page struct {
 // Request is which part of the list is shown.
 type Request struct {
 	registries.Query
-	Counts registries.HealthCounts         // of all registries
-	Path   func(name, value string) string // of the list with another value in its address
-	Now    time.Time
+	Counts   registries.HealthCounts         // of all registries
+	Projects []forms.Option                  // of which the caller may list registries; one alone is no choice
+	Path     func(name, value string) string // of the list with another value in its address
+	Now      time.Time
 }
 
 // Query reads the filter and the order of a list.
 func Query(value func(name string) string) registries.Query {
 	return registries.Query{Name: value("name"), Health: registries.Health(value("health")), Sort: registries.Sort(value("sort")),
-		Expiry: registries.Expiry(value("expiry")), Label: value("label")}
+		Expiry: registries.Expiry(value("expiry")), Label: value("label"), Project: value("project")}
 }
 
 // Read returns the page of a user.
 func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Request) (_ Page, err error) {
-	page := Page{Sort: r.Sort, Filter: filter(r.Query, r.Counts), MayAdd: p.CanAnywhere(access.CreateRegistries),
+	page := Page{Sort: r.Sort, Filter: filter(r), MayAdd: p.CanAnywhere(access.CreateRegistries),
 		Empty: views.Empty{Text: "No registry matches.", Path: path, Action: "Show all registries"}}
 	if r.Counts == (registries.HealthCounts{}) {
 		page.Empty = None(p)
@@ -69,9 +72,10 @@ func None(p auth.Principal) views.Empty {
 	return none
 }
 
-func filter(q registries.Query, n registries.HealthCounts) []forms.Field {
+func filter(r Request) []forms.Field {
+	q, n := r.Query, r.Counts
 	counted := func(word string, n int64) string { return fmt.Sprintf("%s (%d)", word, n) }
-	return []forms.Field{
+	fields := []forms.Field{
 		{Name: "name", Label: "Name contains", Value: q.Name, Type: "search"},
 		{Name: "health", Label: "Health", Value: string(q.Health), Type: "select", Options: forms.Options(
 			"", counted("All", n.Healthy+n.Failing+n.Unknown),
@@ -82,4 +86,29 @@ func filter(q registries.Query, n registries.HealthCounts) []forms.Field {
 			"", "All", string(registries.ExpiresSoon), "Expires soon")},
 		{Name: "label", Label: "Label, as key=value", Value: q.Label, Type: "search"},
 	}
+	if len(r.Projects) < 2 && q.Project == "" {
+		return fields
+	}
+	options := append(forms.Options("", "All"), r.Projects...)
+	if !slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == q.Project }) {
+		options = append(options, forms.Options(q.Project, "Another one")...)
+	}
+	return append(fields, forms.Field{Name: "project", Label: "Project", Value: q.Project, Type: "select", Options: options})
+}
+
+const maxProjects = 100 // among which to choose
+
+// Projects returns the first projects of which the caller may list registries, by name.
+func Projects(ctx context.Context, from *directory.Directory, p auth.Principal) (options []forms.Option, err error) {
+	var after directory.Project
+	for more := true; more && err == nil && len(options) < maxProjects; {
+		var page []directory.Project
+		page, more, err = from.ListProjects(ctx, p, "", after)
+		for _, project := range page {
+			if after = project; p.CanIn(access.ReadRegistries, project.UID) {
+				options = append(options, forms.Options(project.UID, project.Name)...)
+			}
+		}
+	}
+	return options, err
 }
