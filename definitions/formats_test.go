@@ -1,0 +1,57 @@
+package definitions
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// TestFormatsByTheirContent: a file of any name has a format if all that the format requires is there, and nothing that excludes it.
+func TestFormatsByTheirContent(t *testing.T) {
+	const (
+		harbor     = `"name": "a", "type": "harbor", "url": "https://one.test"`
+		dependabot = "registries: {a: {type: docker-registry, url: one.test, username: a, password: b}}\n"
+		job        = "job: {script: [docker login -u a -p hunter2 one.test]}\n"
+		charts     = "repositories: [{name: a, url: 'https://one.test'}]\n"
+		steps      = "steps: [{uses: docker/login-action@v3, with: {registry: one.test, username: a, password: b}}]"
+		container  = "container: {image: one.test/a, credentials: {username: a, password: b}}"
+	)
+	for _, tt := range []struct {
+		text   string
+		format model.Format
+		is     bool
+	}{
+		{"[{" + harbor + "}]", model.HarborRegistries, true},
+		{"- {name: a, type: harbor, url: 'https://one.test'}", model.HarborRegistries, false},
+		{"[{" + harbor + `}, {"type": "harbor", "url": "https://two.test"}]`, model.HarborRegistries, false},
+		{"[{" + harbor + `}, {"name": "b", "type": "harbor"}]`, model.HarborRegistries, false},
+		{"[{" + harbor + `}, {"name": "b", "type": "x", "url": "https://two.test"}]`, model.HarborRegistries, false},
+		{"version: 2\nupdates: []\n" + dependabot, model.Dependabot, true},
+		{"updates: []\n" + dependabot, model.Dependabot, false},
+		{"version: 2\n" + dependabot, model.Dependabot, false},
+		{job, model.GitLabCI, true},
+		{"apiVersion: v1\n" + job, model.GitLabCI, false},
+		{"jobs: {}\n" + job, model.GitLabCI, false},
+		{"generated: x\n" + charts, model.HelmRepositories, true},
+		{"apiVersion: ''\n" + charts, model.HelmRepositories, true},
+		{charts, model.HelmRepositories, false},
+		{"generated: x\nkind: A\n" + charts, model.HelmRepositories, false},
+		{"on: push\njobs: {a: {" + steps + "}}\n", model.GitHubWorkflow, true},
+		{"on: push\njobs: {a: {runs-on: x, " + container + "}}\n", model.GitHubWorkflow, true},
+		{"on: push\njobs: {a: {" + container + "}}\n", model.GitHubWorkflow, false},
+		{"jobs: {a: {" + steps + "}}\n", model.GitHubWorkflow, false},
+	} {
+		s := NewScanner(model.Options{})
+		if err := s.AddFile("", fstest.MapFS{"any": {Data: []byte(tt.text)}}, "any"); err != nil {
+			t.Fatal(err)
+		}
+		is := false
+		for _, r := range s.Result().Registries {
+			is = is || r.Format == tt.format
+		}
+		if is != tt.is {
+			t.Errorf("%s: %s is %t", tt.text, tt.format, is)
+		}
+	}
+}
