@@ -73,6 +73,14 @@ func TestRulesOfConsumers(t *testing.T) {
 		{"Renovate's host", "renovate.json",
 			`{"hostRules": [{"matchHost": "https://one.test/", "username": "a", "encrypted": {"password": "x"}}]}`,
 			"unresolved encrypted"},
+		{"ECR without a region", ".github/workflows/a.yml", ecrLogin("", "registries: '123456789012'"), "skipped template"},
+		{"ECR without an account", ".github/workflows/a.yml", ecrLogin("eu-west-1", "a: b"), "skipped template"},
+		{"ECR with both", ".github/workflows/a.yml", ecrLogin("eu-west-1", "registries: '123456789012'"), "unresolved cloudIdentity"},
+		{"ECR, a region that is too long", ".github/workflows/a.yml", ecrLogin(strings.Repeat("a", 65), "registries: '123456789012'"),
+			"skipped template"},
+		{"Dependabot at AWS", ".github/dependabot.yml", dependabotOf("aws-role-name: a"), "unresolved cloudIdentity"},
+		{"Dependabot at Azure", ".github/dependabot.yml", dependabotOf("tenant-id: a"), "unresolved cloudIdentity"},
+		{"Dependabot without an identity", ".github/dependabot.yml", dependabotOf("username: a"), "unresolved incomplete"},
 		{"two repositories of a name", "helmfile.yaml",
 			"repositories:\n- {name: a, url: one.test, oci: true}\n- {name: a, url: two.test, oci: true}\n",
 			"notice conflictingEntries,notice noMatchingCredentials"},
@@ -85,6 +93,16 @@ func TestRulesOfConsumers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
+}
+
+// ecrLogin returns a workflow that sets a region, and logs in at ECR.
+func ecrLogin(region, with string) string {
+	return "on: push\njobs:\n  a:\n    steps:\n    - {uses: aws-actions/configure-aws-credentials@v5, with: {aws-region: '" + region +
+		"'}}\n    - {uses: aws-actions/amazon-ecr-login@v2, with: {" + with + "}}\n"
+}
+
+func dependabotOf(member string) string {
+	return "version: 2\nupdates: []\nregistries: {a: {type: docker-registry, url: one.test, " + member + "}}\n"
 }
 
 // words returns the words of a result, each once.
