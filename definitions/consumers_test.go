@@ -81,6 +81,15 @@ func TestRulesOfConsumers(t *testing.T) {
 		{"Dependabot at AWS", ".github/dependabot.yml", dependabotOf("aws-role-name: a"), "unresolved cloudIdentity"},
 		{"Dependabot at Azure", ".github/dependabot.yml", dependabotOf("tenant-id: a"), "unresolved cloudIdentity"},
 		{"Dependabot without an identity", ".github/dependabot.yml", dependabotOf("username: a"), "unresolved incomplete"},
+		{"helm pull", "a.sh", helmPull, ""},
+		{"helm pull with a username", "a.sh", helmPull + " --username u", "unresolved incomplete"},
+		{"helm pull with a password", "a.sh", helmPull + " --password p", "notice secretInRepository,unresolved incomplete"},
+		{"helm pull with both", "a.sh", helmPull + " --username u --password p", "notice secretInRepository"},
+		{"helm pull without TLS", "a.sh", helmPull + " --plain-http", "notice plainHttp"},
+		{"helm pull with a file", "a.sh", helmPull + " --ca-file a", "unresolved configFile"},
+		{"helm pull with a file and a username", "a.sh", helmPull + " --ca-file a --username u", "unresolved incomplete"},
+		{"helm pull with everything", "a.sh", helmPull + " --ca-file a --username u --password p",
+			"notice secretInRepository,unresolved configFile"},
 		{"two repositories of a name", "helmfile.yaml",
 			"repositories:\n- {name: a, url: one.test, oci: true}\n- {name: a, url: two.test, oci: true}\n",
 			"notice conflictingEntries,notice noMatchingCredentials"},
@@ -94,6 +103,8 @@ func TestRulesOfConsumers(t *testing.T) {
 		}
 	}
 }
+
+const helmPull = "#!/bin/sh\nhelm pull oci://one.test/a"
 
 // ecrLogin returns a workflow that sets a region, and logs in at ECR.
 func ecrLogin(region, with string) string {

@@ -15,6 +15,7 @@ func TestFormatsByTheirContent(t *testing.T) {
 		job        = "job: {script: [docker login -u a -p hunter2 one.test]}\n"
 		charts     = "repositories: [{name: a, url: 'https://one.test'}]\n"
 		steps      = "steps: [{uses: docker/login-action@v3, with: {registry: one.test, username: a, password: b}}]"
+		helmfileOf = "repositories: [{name: a, url: one.test, oci: true}]\n"
 		container  = "container: {image: one.test/a, credentials: {username: a, password: b}}"
 	)
 	for _, tt := range []struct {
@@ -43,6 +44,12 @@ func TestFormatsByTheirContent(t *testing.T) {
 		{"apiVersion: v2\nname: a\nversion: 1\ndependencies: [{repository: 'https://one.test'}]", model.HelmChart, true},
 		{"apiVersion: v2\nname: a\ndependencies: [{repository: 'https://one.test'}]", model.HelmChart, false},
 		{"apiVersion: v2\nversion: 1\ndependencies: [{repository: 'https://one.test'}]", model.HelmChart, false},
+		{helmfileOf, model.Helmfile, true},
+		{"kind: A\n" + helmfileOf, model.Helmfile, false},
+		{"jobs: {}\n" + helmfileOf, model.Helmfile, false},
+		{"repositories: [{url: one.test, oci: true}]", model.Helmfile, false},
+		{"releases: [{name: a, chart: 'oci://one.test/a'}]", model.Helmfile, true},
+		{"releases: [{chart: 'oci://one.test/a'}]", model.Helmfile, false},
 		{"on: push\njobs: {a: {" + steps + "}}\n", model.GitHubWorkflow, true},
 		{"on: push\njobs: {a: {runs-on: x, " + container + "}}\n", model.GitHubWorkflow, true},
 		{"on: push\njobs: {a: {" + container + "}}\n", model.GitHubWorkflow, false},
