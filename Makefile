@@ -117,7 +117,7 @@ fuzz: ## Run every fuzz target for 60 s
 
 # Changes the code of a package in small ways, and reports which changes no test notices. Not listed: it takes minutes for each package.
 mutants:
-	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --timeout-coefficient 60 $(PACKAGE)
+	test/in-memory $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --timeout-coefficient 60 $(PACKAGE)
 
 # BENCH is one or several of the benchmarks; without it, all run except those that take long. FLAGS takes -strict (fail when a limit is
 # missed), -write (write the figures into docs/benchmarks.md), -old PATH (measure another binary in the same rounds; an absolute path), and
