@@ -1,5 +1,5 @@
 // Makes the images of the documentation.
-import { browser, closeBrowser, fillIn, service, unfold } from "./harness.mjs";
+import { browser, closeBrowser, fillIn, service } from "./harness.mjs";
 
 const page = await (await browser).newPage({ ignoreHTTPSErrors: true, baseURL: service.url, reducedMotion: "reduce", viewport: { width: 1280, height: 800 } });
 
@@ -25,7 +25,7 @@ async function check(name, password, outcome) {
   await page.goto("/console/check");
   const { endpoint, content, username, ca } = service.registry;
   await page.getByLabel("Authentication").selectOption("Basic");
-  await unfold(page);
+  await page.getByText("TLS and certificates").click();
   for (const [label, value] of Object.entries({ Endpoint: endpoint, "Content path": content, Username: username, Password: password, "CA certificate": ca })) {
     await page.getByLabel(label, { exact: true }).fill(value);
   }
