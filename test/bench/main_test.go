@@ -115,3 +115,12 @@ func benchmarksOfMake(t *testing.T, all []string, args ...string) []string {
 	matches := regexp.MustCompile(pattern)
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !matches.MatchString("Benchmark" + name) })
 }
+
+// A benchmark that fails shows how its server ended, and the log, which is in a file.
+func TestLogsInFilesAreShown(t *testing.T) {
+	server := instance.Start(t, instance.Options{LogFile: filepath.Join(t.TempDir(), "log")})
+	server.Kill()
+	if !strings.Contains(server.Log(), "serving") {
+		t.Errorf("the log is %q", server.Log())
+	}
+}

@@ -42,7 +42,7 @@ type Options struct {
 	DefaultEgress bool   // loopback registries are not allowed
 	Insecure      bool   // the readiness probe does not verify the certificate
 	Bare          bool   // no bootstrap settings: the service chooses the first administrator; and the default settings of logins
-	LogFile       string // takes the log, which is then not read; empty: Log has it
+	LogFile       string // takes the log, which is read only when Log is called; empty: memory
 	Hosts         string // hosts file of the process, which then asks no name server; "" for that of the machine
 	DiskMiB       int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
 
@@ -55,10 +55,11 @@ type Server struct {
 	DataDir string
 	Started time.Duration // from the start of the process to /readyz 200
 
-	t    testing.TB
-	cmd  *exec.Cmd
-	done chan struct{}
-	err  error // of Wait; read after done
+	t       testing.TB
+	logFile string
+	cmd     *exec.Cmd
+	done    chan struct{}
+	err     error // of Wait; read after done
 
 	mu       sync.Mutex
 	out, log strings.Builder
@@ -78,7 +79,7 @@ func Start(t testing.TB, o Options) *Server {
 
 func start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
+	s := &Server{t: t, DataDir: o.DataDir, logFile: o.LogFile, done: make(chan struct{})}
 	// No DNS server is asked, so that a name in a test, for example of a stored registry, causes no traffic.
 	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}
 	if _, test := t.(*testing.T); test && !o.Bare { // benchmarks measure the default settings
@@ -286,7 +287,16 @@ func (s *Server) Running() bool {
 func (s *Server) Out() string { return s.read(&s.out) }
 
 // Log is what it wrote to standard error so far.
-func (s *Server) Log() string { return s.read(&s.log) }
+func (s *Server) Log() string {
+	if s.logFile == "" {
+		return s.read(&s.log)
+	}
+	text, err := os.ReadFile(s.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
 
 // Logs reports whether the log has this text, or gets it soon: the pipe is read while the process goes on.
 func (s *Server) Logs(text string) bool {
@@ -350,11 +360,15 @@ func (s *Server) read(b *strings.Builder) string {
 }
 
 func (s *Server) cleanUp() {
-	if s.Running() {
+	running := s.Running()
+	if running {
 		_ = s.cmd.Process.Kill()
 		<-s.done
 	}
 	if s.t.Failed() {
+		if !running {
+			s.t.Logf("regwarden had ended: %v", s.cmd.ProcessState)
+		}
 		log := s.Log()
 		s.t.Logf("log of regwarden (its end):\n%s", log[max(0, len(log)-8<<10):])
 	}
