@@ -50,8 +50,15 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(JSON.parse(received[0].body).to, "hook <i>");
 
     await page.getByLabel("Method").selectOption("PUT");
+    await page.getByLabel("Alert after minutes").fill("1441");
+    await page.getByLabel("Repeat every hours").fill("6");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").getByText("Alert after minutes must be 0–1440").waitFor();
+    await page.getByLabel("Alert after minutes").fill("15");
+    await page.getByLabel("Method").selectOption("PUT");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("The channel is changed.").waitFor();
+    assert.deepEqual([await page.getByLabel("Alert after minutes").inputValue(), await page.getByLabel("Repeat every hours").inputValue()], ["15", "6"]);
     await page.getByRole("button", { name: "Send test" }).click();
     await result.filter({ hasText: "The sample was delivered" }).waitFor();
     assert.deepEqual([received[1].method, received[1].url, received[1].headers.authorization], ["PUT", "/marked-path-of-the-hook", "Bearer marked-header-value"]);
@@ -99,14 +106,14 @@ test("each destination has only its fields", async (t) => {
     await page.getByRole("heading", { name: `New channel: ${destination}` }).waitFor();
     return (await page.locator("main label").allTextContents()).join(", ");
   };
-  assert.equal(await labels("Microsoft Teams"), "Alerts about, Name, URL, Send alerts");
-  assert.equal(await labels("PagerDuty"), "Alerts about, Name, URL, Integration key of PagerDuty, Send alerts");
+  assert.equal(await labels("Microsoft Teams"), "Alerts about, Name, URL, Alert after minutes, Repeat every hours, Send alerts");
+  assert.equal(await labels("PagerDuty"), "Alerts about, Name, URL, Integration key of PagerDuty, Alert after minutes, Repeat every hours, Send alerts");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("alert").getByText(/Integration key of PagerDuty is required/).waitFor();
-  assert.equal(await labels("Opsgenie"), "Alerts about, Name, URL, Send alerts, API key of Opsgenie");
+  assert.equal(await labels("Opsgenie"), "Alerts about, Name, URL, Alert after minutes, Repeat every hours, Send alerts, API key of Opsgenie");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("alert").getByText("API key of Opsgenie is required").waitFor();
-  assert.equal(await labels("Email"), "Alerts about, Name, Addresses, Also the users of the project and all administrators, Send alerts");
+  assert.equal(await labels("Email"), "Alerts about, Name, Addresses, Also the users of the project and all administrators, Alert after minutes, Repeat every hours, Send alerts");
   assert.equal((await page.goto(page.url().replace("email", "fax"))).status(), 404);
 });
 
