@@ -2,7 +2,7 @@ package runtimeconf
 
 import "testing"
 
-// TestNamesOfImages tells names with a registry from short ones.
+// TestNamesOfImages distinguishes names with a registry from short ones.
 func TestNamesOfImages(t *testing.T) {
 	for name, want := range map[string]struct{ short, repository bool }{
 		"nginx":              {true, false},
