@@ -44,6 +44,14 @@ type Channel struct {
 	AfterMinutes, RepeatHours *int64
 }
 
+// Times returns AfterMinutes and RepeatHours of a channel that is shown, 0 for none.
+func (c Channel) Times() (afterMinutes, repeatHours int64) {
+	if c.AfterMinutes == nil || c.RepeatHours == nil {
+		return 0, 0
+	}
+	return *c.AfterMinutes, *c.RepeatHours
+}
+
 // HTTP is the request that a channel of type http sends.
 type HTTP struct {
 	URL     secret.String

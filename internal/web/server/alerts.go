@@ -71,7 +71,8 @@ func (h alertHandlers) getChannel(c *call) (response, error) {
 func alertChannel(c alerts.Channel) api.AlertChannel {
 	shown := api.AlertChannel{UID: c.UID, Name: c.Name, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers,
 		Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
-	shown.Unconfirmed, shown.AfterMinutes, shown.RepeatHours = c.Unconfirmed, *c.AfterMinutes, *c.RepeatHours
+	shown.Unconfirmed = c.Unconfirmed
+	shown.AfterMinutes, shown.RepeatHours = c.Times()
 	if h := c.HTTP; h != nil {
 		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body,
 			Secret: h.Secret} // the URL is already masked except for scheme and host
