@@ -49,7 +49,7 @@ test("a check can be canceled, which ends it, and keeps the form", async (t) => 
   const closed = new Promise((done) => (close = done));
   const address = await serve(t, (request) => request.socket.on("close", close)); // never responds
   const page = await as(t, "admin");
-  await check(page, { Endpoint: address, Authentication: "None" });
+  await check(page, { Endpoint: address, Authentication: "None, without credentials" });
   await page.getByRole("log").getByText("Connect: ok").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("alert").getByText("The check was canceled.").waitFor();

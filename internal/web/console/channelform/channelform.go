@@ -155,7 +155,8 @@ func Fields(c alerts.Channel) []forms.Field {
 	}
 	return append([]forms.Field{name,
 		{Name: "identifiers", Label: "Addresses", Type: "textarea", Value: strings.Join(c.Identifiers, "\n"),
-			Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent."},
+			Hint: "One in each line. An address outside of the operator's domains first has to confirm a link that it is sent. " +
+				"Empty: only the users chosen below get alerts."},
 		{Name: "alertAllUsers", Label: "Also the users of the project and all administrators", Type: "checkbox",
 			Value: forms.Truth(c.AlertAllUsers)},
 	}, append(timeFields(c), active)...)
@@ -195,7 +196,7 @@ func webhookFields(c alerts.Channel) []forms.Field {
 		Options: forms.Options(sendJSON, "The alert as JSON", sendSlack, "A message for Slack", sendTeams, "A card for Microsoft Teams",
 			sendPagerDuty, "An event for PagerDuty", sendOpsgenie, "An alert for Opsgenie", sendBody, "A body of your own")}
 	headers := forms.Field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true,
-		Hint: "One in each line, as Name: value. " +
+		Hint: "One in each line, as Name: value. Empty: none. " +
 			"Opsgenie needs Authorization: GenieKey with its key, and the URL https://api.opsgenie.com/v2/alerts."}
 	signing := forms.Field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password",
 		Hint: "16 bytes or more. Empty: one is generated and shown once."}

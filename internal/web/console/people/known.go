@@ -81,7 +81,7 @@ func (k Known) ProjectsField(projects []directory.Project, given map[string]auth
 	}
 	return forms.Field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(lines, "\n"),
 		Hint: "Names of existing projects, one on each line, with the role in it after a colon, as in Staging: viewer. " +
-			"Roles in projects: " + strings.Join(names, ", ") + ". A member sees only these projects and their alerts."}
+			"Roles in projects: " + strings.Join(names, ", ") + ". A member sees only these projects and their alerts. Empty: none."}
 }
 
 // SentProjects returns the projects that were entered in ProjectsField, with the roles in them. A colon that is not followed by roles is

@@ -70,10 +70,23 @@ func (h providerHandlers) page(c Call) (page providerPage, err error) {
 	}
 	for _, f := range providerForm(page.Provider, teams).Fields {
 		if f.Name != "clientSecret" {
-			page.Settings = append(page.Settings, labeled{Label: f.Label, Text: f.Value})
+			page.Settings = append(page.Settings, labeled{Label: f.Label, Text: shownSetting(f)})
 		}
 	}
 	return page, err
+}
+
+// shownSetting returns the value of a field, or what it means that it has none.
+func shownSetting(f forms.Field) string {
+	switch {
+	case f.Type == "checkbox" && f.Value == "true":
+		return "Yes"
+	case f.Type == "checkbox":
+		return "No"
+	case f.Value == "":
+		return strings.TrimSpace("None. " + f.Hint)
+	}
+	return f.Value
 }
 
 // teamNames returns the names of teams, for a caller who may see them.
@@ -128,11 +141,11 @@ func providerForm(p directory.Provider, teams []string) *forms.Form {
 	}
 	return forms.New("Save", pathProvider, append(fields,
 		forms.Field{Name: "defaultTeams", Label: "Default teams", Type: "textarea", Value: strings.Join(teams, "\n"),
-			Hint: "Teams of users whose groups have no team, one on each line."},
+			Hint: "Teams of users whose groups have no team, one on each line. Empty: they are in no team."},
 		forms.Field{Name: "syncSsoTeams", Label: "Create a team, without roles, for each group that has none", Type: "checkbox",
 			Value: forms.Truth(p.SyncTeams)},
 		forms.Field{Name: "ca", Label: "CA certificates", Type: "textarea", Value: p.CA,
-			Hint: "PEM, trusted for the provider in addition to those of the system."},
+			Hint: "PEM, trusted for the provider in addition to those of the system. Empty: only those."},
 		forms.Field{Name: "enabled", Label: "Users can log in by it", Type: "checkbox", Value: forms.Truth(p.Issuer != "" && !p.Disabled),
 			Hint: "Save it without, register the URLs above at the provider, and test it first."})...)
 }

@@ -91,7 +91,7 @@ func teamForm(button, action string, known Known, team directory.Team) *forms.Fo
 		forms.Field{Name: "name", Label: "Name", Value: team.Name, Required: true,
 			Hint: "A group of the identity provider with exactly this name is the team."},
 		forms.Field{Name: "users", Label: "Users", Type: "textarea", Value: emails,
-			Hint: "Email addresses of users, one on each line."},
+			Hint: "Email addresses of users, one on each line. Empty: the team has no effect yet."},
 		forms.Field{Name: fieldShown, Type: "hidden", Value: emails},
 		known.Field(team.Role, "What the users of the team may do in the organization, in addition to their own roles. None is possible."),
 		projects)

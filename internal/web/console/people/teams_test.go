@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/web/console/forms"
 )
 
 // A form of a team changes only the users that were changed in it.
@@ -27,6 +28,29 @@ func TestUsersWhoJoinedStay(t *testing.T) {
 		}
 		if got := changedUsers(team, strings.Fields(tt.shown), strings.Fields(tt.sent)); !slices.Equal(got, strings.Fields(tt.want)) {
 			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Every field of a form of settings that may stay empty says what that means, and so does the page for those who may only read.
+func TestEmptySettingsSayWhatTheyMean(t *testing.T) {
+	for name, form := range map[string]*forms.Form{"provider": providerForm(directory.Provider{}, nil), "trust": trustForm(Known{}),
+		"team": teamForm("Save", "/", Known{}, directory.Team{})} {
+		for _, f := range form.Fields {
+			shown := shownSetting(f)
+			switch {
+			case f.Required || f.Name == "clientSecret" || slices.Contains([]string{"checkbox", "select", "hidden", "checkboxes"}, f.Type):
+			case !strings.Contains(f.Hint, "Empty"):
+				t.Errorf("%s: %s does not say what empty means: %q", name, f.Label, f.Hint)
+			case !strings.HasPrefix(shown, "None. ") || !strings.Contains(shown, "Empty"):
+				t.Errorf("%s: %s is shown as %q", name, f.Label, shown)
+			}
+		}
+	}
+	for want, f := range map[string]forms.Field{"Yes": {Type: "checkbox", Value: "true"}, "No": {Type: "checkbox"},
+		"x": {Value: "x", Hint: "h"}} {
+		if got := shownSetting(f); got != want {
+			t.Errorf("%+v is shown as %q, want %q", f, got, want)
 		}
 	}
 }

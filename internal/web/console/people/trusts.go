@@ -69,13 +69,13 @@ func trustForm(known Known) *forms.Form {
 			Hint: "Required claims, one on each line, such as repository=acme/app. A value that ends in /* or :* is a prefix."},
 		role,
 		forms.Field{Name: "projects", Label: "Projects", Type: "textarea",
-			Hint: "Names of projects that a member may see, one on each line."},
+			Hint: "Names of projects that a member may see, one on each line. Empty: no project."},
 		forms.Field{Name: "reusable", Label: "A token can be presented more than once", Type: "checkbox",
 			Hint: "As pipelines of GitLab and pods do."},
 		forms.Field{Name: "ca", Label: "CA certificates", Type: "textarea",
-			Hint: "PEM, trusted for the issuer in addition to those of the system."},
+			Hint: "PEM, trusted for the issuer in addition to those of the system. Empty: only those."},
 		forms.Field{Name: "keys", Label: "Keys", Type: "textarea",
-			Hint: "The issuer's JSON Web Key Set, where this service cannot reach the issuer."})
+			Hint: "The issuer's JSON Web Key Set, where this service cannot reach the issuer. Empty: it is read from there."})
 }
 
 // sentClaims returns the conditions that were entered.
