@@ -140,6 +140,23 @@ func TestKeyFromFile(t *testing.T) {
 	}
 }
 
+// The bodies of forms with files are bounded, and so is each field.
+func TestFilesAreBounded(t *testing.T) {
+	w, cookie := scanWorld(t)
+	for size, want := range map[int]struct {
+		status int
+		text   string
+	}{300 << 10: {http.StatusBadRequest, "CA certificate must be at most 262144 bytes"},
+		maxDefinition: {http.StatusRequestEntityTooLarge, "at most 2048 KiB"}} {
+		for _, path := range []string{pathCheck, pathCheck + "/save", pathNewRegistry} {
+			got := w.sendFile(t, path, cookie, "ca.file", strings.Repeat("x", size), "endpoint", "https://a.test", "authType", "noAuth")
+			if got.Code != want.status || !strings.Contains(got.Body.String(), want.text) {
+				t.Errorf("%s with %d bytes: %d, %t", path, size, got.Code, strings.Contains(got.Body.String(), want.text))
+			}
+		}
+	}
+}
+
 // refusedForm is in a page whose form was refused, from which the script takes the problems.
 var refusedForm = regexp.MustCompile(`(?s)<form id="check".*<div class="problems"`)
 
