@@ -44,7 +44,11 @@ func startMany(t *testing.T, s service) many {
 	admin := newAdmin(t, server)
 	uids, numbers := storeObjects(t, admin, server, s), map[string]int{}
 	for i := range manyRegistries {
-		r := registry{Endpoint: fmt.Sprintf("https://registry-%d.example.com", i%100), Username: "robot", Password: "a password"}
+		host := i % 100
+		if i < manyFailing { // outages of several registries each
+			host = i % 6
+		}
+		r := registry{Endpoint: fmt.Sprintf("https://registry-%d.example.com", host), Username: "robot", Password: "a password"}
 		numbers[admin.storeRegistry(fmt.Sprintf("registry-%d", i), r)] = i
 	}
 	server.Stop(syscall.SIGTERM)
