@@ -1,6 +1,7 @@
 package scanner
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/definitions/model"
@@ -71,6 +72,21 @@ func TestTextsOfADefinition(t *testing.T) {
 		Detail: "88888888", Notices: []model.Notice{{Message: "aaaaaaaaaaaaaaaa"}}}
 	if got := textOf(&r); got != 63+31*costOfOwnText {
 		t.Errorf("%d bytes", got)
+	}
+}
+
+// TestBudgetGrowsWithTheFiles, as its problems say.
+func TestBudgetGrowsWithTheFiles(t *testing.T) {
+	s := New(model.Options{})
+	s.bytes = 1 << 20
+	s.Afford(model.Source{}, 2_000_000)
+	r := &model.Registry{Sources: make([]model.Source, 1), Definition: regcheck.Definition{Auth: &regcheck.Auth{}}}
+	s.budget.exceeded, s.budget.text = false, 100<<20
+	s.affordDefinition(r)
+	for i, want := range []string{"more than 1148576 times", "more than 48 MiB"} {
+		if i >= len(s.result.Problems) || !strings.Contains(s.result.Problems[i].Message, want) {
+			t.Errorf("problems %v, want %q", s.result.Problems, want)
+		}
 	}
 }
 
