@@ -167,6 +167,8 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("link", { name: "Edit" }).click();
     assert.equal(await field(page, "Kind").inputValue(), "chartRepository", "saving the form changed the kind");
     await page.getByRole("link", { name: "Cancel" }).click();
+    const kind = page.locator("dl div").filter({ has: page.getByText("Kind", { exact: true }) });
+    assert.equal(await kind.locator("dd").textContent(), "Chart repository");
     await page.goto(page.url().split("?")[0] + "/delete");
     await button(page, "Delete the registry").click();
     await page.getByText("The registry is deleted.").waitFor();
