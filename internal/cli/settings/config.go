@@ -98,11 +98,11 @@ type Config struct {
 func New() *Settings {
 	s := &Settings{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
 	f, c := s.Flags, &s.Config
-	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags")
+	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags (default: none)")
 	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "directory of the database and keys")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 is a free port, which the output names")
-	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included")
-	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included (default: none, and plain HTTP)")
+	f.StringVar(&c.TLSKey, "tls-key", "", "file of the private key, as PEM (default: none)")
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a generated certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on addresses other than loopback")
 	f.BoolVar(&c.Console, "console", true, "serve pages for browsers at /console/")
@@ -119,15 +119,15 @@ func New() *Settings {
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "",
 		"PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by "+
 			"the environment or the settings file only (default: SQLite in the data directory)")
-	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
+	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url (default: none)")
 	f.BoolVar(&c.AllowNewer, "allow-newer-database", false,
 		"use a database that a newer version migrated, to go back to this version without restoring a backup")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
 	f.StringVar(&c.MasterKeyCommand, "master-key-command", "",
 		"command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
-	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
-	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted")
+	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none (default: none, and each login must name one)")
+	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted (default: none)")
 	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "",
 		"life of an authorization token, at most 15m")
 	flagvalue.Duration(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "",
@@ -160,13 +160,14 @@ func New() *Settings {
 		"validations of a user per minute, and as many checks and new webhooks that its changes cause")
 	flagvalue.Duration(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "",
 		"maximum duration of one validation, at most 60s")
-	f.StringSliceVar(&c.AWSAccount, "aws-account", nil, "AWS account of this server, [PARTITION:]ID, which the trust of roles needs")
+	f.StringSliceVar(&c.AWSAccount, "aws-account", nil, "AWS account of this server, [PARTITION:]ID, which the trust of roles needs "+
+		"(default: none)")
 	f.StringVar(&c.EgressProfile, "egress-profile", "private",
 		"addresses that registries may have: private (all but this machine's own and metadata services) or public (no private "+
 			"networks either)")
-	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition")
-	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
-	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
+	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition (default: none)")
+	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny (default: none)")
+	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow (default: all that the others allow)")
 	f.StringSliceVar(&c.AmbientCredentials, "ambient-credentials", nil,
 		"CLOUD:ORGANIZATION, who may use this server's identity at aws, gcp or azure, by the organization's uid (default: none)")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", ProxyUsage+" (default: none)")
@@ -183,12 +184,12 @@ func New() *Settings {
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535,
 		"port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
-	f.StringVar(&c.SMTPUsername, "smtp-username", "", "username at the mail server")
-	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server")
-	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts")
+	f.StringVar(&c.SMTPUsername, "smtp-username", "", "username at the mail server (default: none, and no login)")
+	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server (default: none)")
+	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts (default: none; smtp-host requires one)")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "encryption of the connection to the mail server: starttls, tls or none")
 	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil,
-		"domains of email addresses that get alerts without confirming a link first")
+		"domains of email addresses that get alerts without confirming a link first (default: none)")
 	flagvalue.Number(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
 	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and "+
 		"addresses outside of alert-mail-domains are refused)")

@@ -49,6 +49,9 @@ func configPage(t *testing.T) string {
 				t.Fatalf("%q under %q is not a setting, or is in two sections", name, section.Heading)
 			}
 			described[name] = true
+			if (f.DefValue == "" || f.DefValue == "[]") && !usageDefault.MatchString(f.Usage) {
+				t.Errorf("the text of %s does not say what it is without a value", name)
+			}
 			out.WriteString(configRow(f))
 		}
 	}
