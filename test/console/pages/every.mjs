@@ -60,3 +60,17 @@ for (const role of ["admin", "member"]) {
     assert.ok(height <= 2 * viewports.wide.height, `the page is ${height} px high`);
   });
 }
+
+test("an administrator filters the list of registries by project, in which there are none", async (t) => {
+  const page = await logIn(t, "admin", { javaScriptEnabled: false });
+  await page.goto("/console/registries");
+  const filter = async (project) => {
+    await page.getByLabel("Project", { exact: true }).selectOption(project);
+    await page.getByRole("button", { name: "Filter" }).click();
+  };
+  await filter("Staging");
+  await page.getByText("No registry matches.").waitFor();
+  assert.equal(await page.getByLabel("Project", { exact: true }).locator("option:checked").textContent(), "Staging");
+  await filter("All");
+  await page.getByRole("region", { name: "Registries" }).waitFor();
+});

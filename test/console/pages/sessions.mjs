@@ -18,7 +18,7 @@ for (const role of ["admin", "member"]) {
     assert.equal(await count(page.getByRole("row")), 4);
     const current = page.getByRole("row", { name: "This session" });
     assert.equal(await count(current.getByRole("button")), 0);
-    assert.match(await current.textContent(), /127\.0\.0\.1.*A browser.*in 7 days/s);
+    assert.match(await current.textContent(), /127\.0\.0\.1.*A browser.*In 7 days/s);
     await assertAccessible(page);
 
     await page.getByRole("row", { name: "End the session" }).last().getByRole("button").click(); // the oldest is the last
