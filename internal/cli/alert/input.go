@@ -14,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -57,8 +58,10 @@ func (f *alertInput) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.email, "email", nil, "send email to this address; may be repeated")
 	flags.BoolVar(&f.allUsers, "all-users", false, "send email to the users of the project and all administrators")
 	flags.BoolVar(&f.active, "active", true, "send alerts")
-	flags.DurationVar(&f.after, "after", 0, "alert of a registry that has failed so long, such as 15m; at most 24h; 0s: at once")
-	flags.DurationVar(&f.repeat, "repeat", 0, "alert again so often while a registry fails, such as 6h; at most 168h; 0s: not again")
+	flagvalue.Duration(flags, &f.after, "after", 0, time.Minute, flagvalue.Day, "at once",
+		"alert of a registry that has failed so long, such as 15m; at most 1d; 0s: at once")
+	flagvalue.Duration(flags, &f.repeat, "repeat", 0, time.Hour, flagvalue.Week, "not again",
+		"alert again so often while a registry fails, such as 6h; at most 1w; 0s: not again")
 	flags.StringVarP(&f.file, "file", "f", "", "JSON file of the channel, such as with headers; - for standard input")
 }
 
@@ -174,7 +177,7 @@ func (f *alertInput) times(cmd *cobra.Command, channel *api.AlertChannelRequest)
 			continue
 		}
 		if t.value%t.unit != 0 {
-			return command.AsUsage(fmt.Errorf("--%s must be a multiple of %s", t.flag, t.unit))
+			return command.AsUsage(fmt.Errorf("--%s must be a multiple of %s", t.flag, flagvalue.DurationText(t.unit)))
 		}
 		*t.to = new(int64(t.value / t.unit))
 	}

@@ -167,7 +167,8 @@ func New() *Settings {
 			"networks either)")
 	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition (default: none)")
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny (default: none)")
-	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow (default: all that the others allow)")
+	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil,
+		"the only addresses or networks to allow (default: all that the others allow)")
 	f.StringSliceVar(&c.AmbientCredentials, "ambient-credentials", nil,
 		"CLOUD:ORGANIZATION, who may use this server's identity at aws, gcp or azure, by the organization's uid (default: none)")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", ProxyUsage+" (default: none)")
