@@ -42,7 +42,7 @@ func startMany(t *testing.T, s service) many {
 	t.Helper()
 	server := start(t, "", "--watch-interval", "0", "--check-per-minute", "1000")
 	admin := newAdmin(t, server)
-	uids, numbers := storeObjects(t, admin, server, s), map[string]int{}
+	uids, numbers := storeObjects(t, admin, s), map[string]int{}
 	for i := range manyRegistries {
 		host := i % 100
 		if i < manyFailing { // outages of several registries each
@@ -71,7 +71,7 @@ func startMany(t *testing.T, s service) many {
 }
 
 // storeObjects stores an object of each kind other than registries, and returns what stands for parameters in addresses.
-func storeObjects(t *testing.T, admin administrator, server *instance.Server, s service) map[string]string {
+func storeObjects(t *testing.T, admin administrator, s service) map[string]string {
 	t.Helper()
 	get := func(path string, into any) {
 		t.Helper()

@@ -337,7 +337,7 @@ func TestAnOutdatedTokenStaysOutdated(t *testing.T) {
 			h.AddNumbered([]store.Change{{Seq: seq + 2, Subject: "another"}}, func(store.Change) bool { return true })
 		}
 		h.AddNumbered([]store.Change{{Seq: 9, Subject: "u"}}, func(store.Change) bool { return true })
-		if token.upToDate(h) || token.upToDate(h) {
+		if first, again := token.upToDate(h), token.upToDate(h); first || again {
 			t.Errorf("up to date after %d changes of another user and one of its own", others)
 		}
 	}
