@@ -31,7 +31,7 @@ func newAlerts(db *store.DB, c *settings.Config, checker *regcheck.Checker, m *m
 		Header:          checker.Header,
 		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour,
 		Links:          confirmationLinks(c),
-		Registries:     registryPages(c),
+		Pages:          consolePages(c),
 		Observe:        func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) },
 		ObserveLatency: func(late time.Duration) { m.QueueLatency("alerts", late) }, Log: log,
 	}), nil

@@ -17,12 +17,12 @@ func confirmationLinks(c *settings.Config) string {
 	return strings.TrimSuffix(c.PublicURL, "/") + strings.TrimSuffix(api.PathAlertConfirmation, "{token}")
 }
 
-// registryPages returns the prefix of the pages of registries, empty without console or public-url.
-func registryPages(c *settings.Config) string {
+// consolePages returns the URL below which the console is, empty without console or public-url.
+func consolePages(c *settings.Config) string {
 	if !c.Console || c.PublicURL == "" {
 		return ""
 	}
-	return strings.TrimSuffix(c.PublicURL, "/") + "/console/registries/"
+	return strings.TrimSuffix(c.PublicURL, "/") + "/console/"
 }
 
 // invitationLinks returns the prefix of links by which users set their password, empty without console, or if its URL is not known.

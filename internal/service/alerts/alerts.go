@@ -74,7 +74,7 @@ type Alert struct {
 	Channel      string       `json:"channel,omitempty"` // the name of the channel that sends it
 	Test         bool         `json:"test,omitempty"`    // nothing has changed: a user tests the channel
 	Repeat       int64        `json:"repeat,omitempty"`  // how often the channel has alerted of it before: the registry still fails
-	Link         string       `json:"link,omitempty"`    // page of the registry, or of the API keys; empty without Config.Registries
+	Link         string       `json:"link,omitempty"`    // page of the registry, or of the API keys; empty without Config.Pages
 }
 
 // Organization is the organization that an alert belongs to.
@@ -120,14 +120,23 @@ type APIKey struct {
 // RegistryHealth, that alerts of it at once. Call it in the transaction of the change.
 func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 	stored, err := encode(&a)
+	if err == nil {
+		err = tx.Outbox.Store(ctx, stored)
+	}
 	if err != nil {
 		return err
 	}
 	if a.ofIncident() {
 		stored.RegistryUID = a.Registry.UID
-		stored.Now = func(ctx context.Context, c store.AlertedChannel) (bool, error) { return now(ctx, tx, a, c) }
 	}
-	return tx.Outbox.Insert(ctx, stored, latest(a.At))
+	channels, err := tx.Outbox.AlertedChannels(ctx, stored)
+	for i := 0; i < len(channels) && err == nil; i++ {
+		var send bool
+		if send, err = atOnce(ctx, tx, a, channels[i]); send && err == nil {
+			err = tx.Outbox.Enqueue(ctx, stored, channels[i].UID, latest(a.At))
+		}
+	}
+	return err
 }
 
 // encode gives an alert a new UID, and returns what is stored of it.

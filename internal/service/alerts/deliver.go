@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,8 +55,8 @@ type Config struct {
 	MailDomains []string
 	// Links is the prefix of confirmation links, before the token. Empty: addresses outside of MailDomains are refused.
 	Links string
-	// Registries is the prefix of the pages of registries, before the uid. Empty: alerts have no links.
-	Registries string
+	// Pages is the URL below which the console is, with a slash at the end. Empty: alerts have no links.
+	Pages string
 	// MailsPerHour is how many messages an organization may send per hour; 0 is 200.
 	MailsPerHour int
 	// ChecksPerMinute is how many checks and other contacts of hosts a user may cause per minute; 0 is 120.
@@ -77,12 +76,12 @@ func (c Config) withDefaults() Config {
 // link returns the page of what an alert is about, empty if the URL of the service is not known.
 func (c Config) link(a Alert) string {
 	switch {
-	case c.Registries == "":
+	case c.Pages == "":
 		return ""
 	case a.Registry == nil:
-		return strings.TrimSuffix(c.Registries, "registries/") + "api-keys"
+		return c.Pages + "api-keys"
 	}
-	return c.Registries + url.PathEscape(a.Registry.UID)
+	return c.Pages + "registries/" + url.PathEscape(a.Registry.UID)
 }
 
 // Deliverer sends alerts to channels.

@@ -25,8 +25,11 @@ func (a Alert) ofIncident() bool {
 	return a.Registry != nil && (a.Kind == RegistryNotValid || a.Kind == RegistryCodeChanged || a.Kind == RegistryValid)
 }
 
-// now reports whether a channel sends an alert of an incident at once, and stores when it alerts later or again.
-func now(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
+// atOnce reports whether a channel sends an alert at once, and stores when it alerts of an incident later or again.
+func atOnce(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
+	if !a.ofIncident() {
+		return true, nil
+	}
 	if a.Kind == RegistryValid {
 		return recovered(ctx, tx, a, c)
 	}
@@ -71,15 +74,7 @@ type Repeater struct {
 
 // Run sends alerts when they are due, until ctx ends. Any number of replicas may use the same store.
 func (s *Repeater) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := s.sendDue(ctx); err != nil && ctx.Err() == nil && s.log != nil {
-			s.log.Error("alerts not repeated", "retry_in", repeatInterval, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(repeatInterval):
-		}
-	}
+	repeatedly(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
 }
 
 // sendDue goes on after an incident whose alert cannot be stored, which the next call retries.

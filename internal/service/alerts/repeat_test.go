@@ -29,7 +29,7 @@ type failing struct {
 func newFailing(t *testing.T, afterMinutes, repeatHours int64) failing {
 	t.Helper()
 	r := newReceiver(t)
-	f := newFixture(t, Config{Egress: loopback(t), Registries: "https://regwarden.example.com/console/registries/"})
+	f := newFixture(t, Config{Egress: loopback(t), Pages: "https://regwarden.example.com/console/"})
 	hook := r.hook()
 	hook.AfterMinutes, hook.RepeatHours = &afterMinutes, &repeatHours
 	uid, _ := f.create(hook)
@@ -202,7 +202,7 @@ func TestAlertsHaveALink(t *testing.T) {
 	if !strings.Contains(text(a), "Page: "+page+"x\n") || opsgenieDetails(a)["link"] != page+"x" {
 		t.Errorf("%s%v", text(a), opsgenieDetails(a))
 	}
-	if of := (Config{Registries: page}).link(Alert{Kind: APIKeyExpiresSoon}); of != "https://regwarden.example.com/console/api-keys" {
+	if of := f.Channels.config.link(Alert{Kind: APIKeyExpiresSoon}); of != "https://regwarden.example.com/console/api-keys" {
 		t.Errorf("keys: %q", of)
 	}
 	if of := (Config{}).link(a); of != "" {

@@ -350,7 +350,8 @@ func (w *world) mustFillAlerts(t *testing.T, org directory.Org, member auth.Prin
 			Type: "http", Active: true,
 			HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret"}, CreatedAt: start}
 		alert := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: channel.Component, At: start, Body: []byte("{}")}
-		if err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Insert(ctx, alert, start)); err != nil {
+		if err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Store(ctx, alert),
+			tx.Outbox.Enqueue(ctx, alert, channel.UID, start)); err != nil {
 			return err
 		}
 		_, err := tx.Addresses.Request(ctx,

@@ -16,12 +16,9 @@ import (
 // alert too.
 type Alert struct {
 	UID, OrgUID, Component, OtherComponent string
-	RegistryUID                            string // whose incidents Now gets
+	RegistryUID                            string // whose incidents AlertedChannels has
 	At                                     time.Time
 	Body                                   []byte
-
-	// Now decides whether a channel sends the alert now. The alert is stored. nil: all do.
-	Now func(context.Context, AlertedChannel) (bool, error)
 }
 
 // AlertedChannel is a channel of an alert. DueAt is zero if it has no incident of the registry.
@@ -94,37 +91,16 @@ const (
 // Outbox reads and changes alerts and their pending deliveries.
 type Outbox struct{ *conn }
 
-// Insert inserts an alert and a pending delivery for every active channel of its organization and components. It
-// belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
-// unless a clock was wrong, waits no longer.
-func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
-	if err := tx.Store(ctx, a); err != nil {
-		return err
-	}
-	channels, err := rows.All(ctx, tx.db, func(row rows.Scanner, c *AlertedChannel) error {
-		return row.Scan(&c.UID, &c.AfterMinutes, &c.RepeatHours, rows.Moment(&c.DueAt), &c.Sent)
-	}, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent, a.RegistryUID)
-	if err != nil {
-		return err
-	}
-	for _, c := range channels {
-		if a.Now != nil {
-			if now, err := a.Now(ctx, c); err != nil {
-				return err
-			} else if !now {
-				continue
-			}
-		}
-		if err := tx.Enqueue(ctx, a, c.UID, latest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Store stores an alert without deliveries.
+// Store stores an alert without deliveries. It belongs in the transaction of the change that the alert reports.
 func (tx Outbox) Store(ctx context.Context, a Alert) error {
 	return tx.db.ChangeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, rows.Millis(a.At), a.Body)
+}
+
+// AlertedChannels lists the active channels of an alert's organization and components.
+func (tx Outbox) AlertedChannels(ctx context.Context, a Alert) ([]AlertedChannel, error) {
+	return rows.All(ctx, tx.db, func(row rows.Scanner, c *AlertedChannel) error {
+		return row.Scan(&c.UID, &c.AfterMinutes, &c.RepeatHours, rows.Moment(&c.DueAt), &c.Sent)
+	}, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent, a.RegistryUID)
 }
 
 // Body returns the body of a stored alert.
@@ -132,7 +108,8 @@ func (tx Outbox) Body(ctx context.Context, orgUID, uid string) ([]byte, error) {
 	return rows.One(ctx, tx.db, func(row rows.Scanner, body *[]byte) error { return row.Scan(body) }, sqlAlertBody, orgUID, uid)
 }
 
-// Enqueue adds a pending delivery of a stored alert to a channel, which may have been deleted. See Insert.
+// Enqueue adds a pending delivery of a stored alert to a channel, which may have been deleted. A channel that waits until after latest, as
+// none does unless a clock was wrong, waits no longer.
 func (tx Outbox) Enqueue(ctx context.Context, a Alert, channelUID string, latest time.Time) error {
 	woken, err := tx.db.Change(ctx, sqlWakeChannel, a.OrgUID, channelUID, rows.Millis(a.At), rows.Millis(latest))
 	if err != nil || woken == 0 {

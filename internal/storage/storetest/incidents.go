@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,19 +22,18 @@ func alertIncidents(t *testing.T, db *store.DB) {
 		CreatedAt: start, AlertTimes: store.AlertTimes{AfterMinutes: 5, RepeatHours: 6}}
 	alert := store.Alert{UID: "a", OrgUID: org.UID, Component: channel.Component, At: start, Body: []byte(`{}`), RegistryUID: first.UID}
 	of := incidents.Incident{ChannelUID: "c", RegistryUID: first.UID, OrgUID: org.UID, AlertUID: "a", DueAt: start.Add(time.Minute)}
+	later := alert
+	later.UID = "b"
 	var seen []store.AlertedChannel
-	alert.Now = func(_ context.Context, c store.AlertedChannel) (bool, error) {
-		seen = append(seen, c)
-		return false, nil
-	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		seen = nil
-		err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Insert(ctx, alert, start), tx.Incidents.Put(ctx, of))
-		alert := alert
-		alert.UID = "b"
+		err := errors.Join(tx.Channels.Insert(ctx, channel), tx.Outbox.Store(ctx, alert), tx.Outbox.Store(ctx, later))
+		without, listErr := tx.Outbox.AlertedChannels(ctx, alert)
 		other := of
 		other.RegistryUID, other.Sent = second.UID, 1
-		return errors.Join(err, tx.Incidents.Put(ctx, other), tx.Outbox.Insert(ctx, alert, start))
+		err = errors.Join(err, listErr, tx.Incidents.Put(ctx, of), tx.Incidents.Put(ctx, other))
+		with, listErr := tx.Outbox.AlertedChannels(ctx, alert)
+		seen = slices.Concat(without, with)
+		return errors.Join(err, listErr)
 	})
 	want := []store.AlertedChannel{{UID: "c", AlertTimes: channel.AlertTimes}, {UID: "c", AlertTimes: channel.AlertTimes, DueAt: of.DueAt}}
 	if diff := cmp.Diff(want, seen); diff != "" {

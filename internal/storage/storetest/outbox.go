@@ -35,8 +35,21 @@ func mustChannel(t *testing.T, db *store.DB, p store.Project, position int64) st
 func mustAlert(t *testing.T, db *store.DB, org store.Org, at time.Time) store.Alert {
 	t.Helper()
 	a := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: "c", At: at, Body: []byte(`{"n":1}`)}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.Insert(ctx, a, at.Add(time.Hour)) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return enqueue(ctx, tx, a, at.Add(time.Hour)) })
 	return a
+}
+
+// enqueue stores an alert and a delivery for each of its channels.
+func enqueue(ctx context.Context, tx *store.Tx, a store.Alert, latest time.Time) error {
+	err := tx.Outbox.Store(ctx, a)
+	if err != nil {
+		return err
+	}
+	channels, err := tx.Outbox.AlertedChannels(ctx, a)
+	for _, c := range channels {
+		err = errors.Join(err, tx.Outbox.Enqueue(ctx, a, c.UID, latest))
+	}
+	return err
 }
 
 func mustClaimChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (taken []store.ClaimedChannel) {
