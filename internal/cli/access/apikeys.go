@@ -57,7 +57,7 @@ func (p Commands) createAPIKey() *cobra.Command {
 			if err != nil {
 				return nameTaken(err, key.Metadata.Name)
 			}
-			c.Changed("Created the API key %s, which expires on %s.", key.Metadata.Name, expiry.UTC().Format(time.DateOnly))
+			c.Note("Created the API key %s, which expires on %s.", key.Metadata.Name, expiry.UTC().Format(time.DateOnly))
 			_, err = fmt.Fprintln(c.Cmd.OutOrStdout(), shownKey(c, created.APIKey, key.Spec.Scope)) // also with --quiet: it is shown once
 			return err
 		}, manage.Changes)
@@ -157,11 +157,8 @@ func changeAPIKey(c *manage.Call, ref, email, done string, do func(c *manage.Cal
 			return err
 		}
 	}
-	if err := do(c, key.Metadata.UID); err != nil {
-		return err
-	}
-	c.Changed("%s the API key %s of %s.", done, key.Metadata.Name, key.Spec.User.EmailID)
-	return nil
+	err = do(c, key.Metadata.UID)
+	return c.Changed(err, "%s the API key %s of %s.", done, key.Metadata.Name, key.Spec.User.EmailID)
 }
 
 // revokeAPIKey returns the command that ends a key, also one of which only the key itself is known. For that it needs no login.
@@ -198,11 +195,8 @@ func revokeKeyOfStdin(c *manage.Call) error {
 	if err := c.Confirm("Revoke this API key?"); err != nil {
 		return err
 	}
-	if err := c.Client.APIKeys.Revoke(c.Ctx, key); err != nil {
-		return err
-	}
-	c.Changed("The API key is revoked, if it is a key of this service.")
-	return nil
+	err = c.Client.APIKeys.Revoke(c.Ctx, key)
+	return c.Changed(err, "The API key is revoked, if it is a key of this service.")
 }
 
 // keyPrefixes are the begins of API keys, those of calendars being the second.

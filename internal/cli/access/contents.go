@@ -27,6 +27,6 @@ func showContents(c *manage.Call, what, name string, found *api.Contents, onlyCa
 	if onlyCascade {
 		end += " With these contents, the deletion requires --cascade."
 	}
-	c.Changed("%s", end)
+	c.Note("%s", end)
 	return nil
 }

@@ -19,10 +19,7 @@ func (p Commands) Org() *cobra.Command {
 	create := p.Command("create NAME", "Create an organization with a project Default; print its uid", command.OneArg,
 		func(c *manage.Call, args []string) error {
 			uid, err := c.Client.Orgs.Create(c.Ctx, api.OrgRequest{Metadata: api.Named{Name: args[0]}})
-			if err != nil {
-				return err
-			}
-			return c.Created(uid, "Created the organization %s.", args[0])
+			return c.Created(err, uid, "Created the organization %s.", args[0])
 		}, manage.Changes, manage.AboutOrgs)
 	list := p.Command("list", "List organizations", command.NoArgs, func(c *manage.Call, _ []string) error {
 		orgs, err := client.Collect(c.Client.Orgs.List(c.Ctx))
@@ -41,11 +38,8 @@ func (p Commands) renameOrg() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.Client.Orgs.Rename(c.Ctx, org.Metadata.UID, args[1]); err != nil {
-			return err
-		}
-		c.Changed("Renamed the organization %s to %s. Its users log in with the new name.", org.Metadata.Name, args[1])
-		return nil
+		err = c.Client.Orgs.Rename(c.Ctx, org.Metadata.UID, args[1])
+		return c.Changed(err, "Renamed the organization %s to %s. Its users log in with the new name.", org.Metadata.Name, args[1])
 	}, manage.Changes, manage.AboutOrgs)
 	cmd.ValidArgsFunction = p.CompleteNames(manage.OrgNames, manage.AboutOrgs)
 	return cmd
@@ -72,11 +66,8 @@ func (p Commands) deleteOrg() *cobra.Command {
 		if err := c.Confirm("Delete the organization %s%s?", org.Metadata.Name, with); err != nil {
 			return err
 		}
-		if err := c.Client.Orgs.Delete(c.Ctx, org.Metadata.UID, cascade); err != nil {
-			return manage.NameCascade(err)
-		}
-		c.Changed("Deleted the organization %s.", org.Metadata.Name)
-		return nil
+		err = c.Client.Orgs.Delete(c.Ctx, org.Metadata.UID, cascade)
+		return c.Changed(manage.NameCascade(err), "Deleted the organization %s.", org.Metadata.Name)
 	}, manage.Deletes, manage.DryRuns, manage.AboutOrgs)
 	cmd.Flags().BoolVar(&cascade, "cascade", false, "delete its users, API keys, projects, registries and alerts, too")
 	cmd.ValidArgsFunction = p.CompleteNames(manage.OrgNames, manage.AboutOrgs)

@@ -50,11 +50,8 @@ func (p Commands) setPasswordPolicy() *cobra.Command {
 				return err
 			}
 			changePolicy(c.Cmd.Flags(), policy, given)
-			if err := c.Client.Tenants.SetPasswordPolicy(c.Ctx, org, *policy); err != nil {
-				return err
-			}
-			c.Changed("Set the password policy.")
-			return nil
+			err = c.Client.Tenants.SetPasswordPolicy(c.Ctx, org, *policy)
+			return c.Changed(err, "Set the password policy.")
 		}, manage.Changes)
 	flags := cmd.Flags()
 	flags.IntVar(&given.MinLength, "min-length", 0, "smallest number of characters; 0 for the 15 that every password has")

@@ -17,10 +17,7 @@ import (
 func (p Commands) Project() *cobra.Command {
 	create := p.Command("create NAME", "Create a project; print its uid", command.OneArg, func(c *manage.Call, args []string) error {
 		uid, err := c.Client.Projects.Create(c.Ctx, api.ProjectRequest{Metadata: api.ProjectRequestMetadata{Name: args[0]}})
-		if err != nil {
-			return err
-		}
-		return c.Created(uid, "Created the project %s.", args[0])
+		return c.Created(err, uid, "Created the project %s.", args[0])
 	}, manage.Changes)
 	list := p.Command("list", "List projects", command.NoArgs, func(c *manage.Call, _ []string) error {
 		projects, err := client.Collect(c.Client.Projects.List(c.Ctx))
@@ -35,11 +32,8 @@ func (p Commands) Project() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.Client.Projects.Rename(c.Ctx, project.Metadata.UID, args[1]); err != nil {
-			return err
-		}
-		c.Changed("Renamed the project %s to %s.", args[0], args[1])
-		return nil
+		err = c.Client.Projects.Rename(c.Ctx, project.Metadata.UID, args[1])
+		return c.Changed(err, "Renamed the project %s to %s.", args[0], args[1])
 	}, manage.Changes)
 	remove, show := p.deleteProject(), p.showProject()
 	for _, cmd := range []*cobra.Command{rename, remove, show} {
@@ -109,11 +103,8 @@ func (p Commands) deleteProject() *cobra.Command {
 		if err := c.Confirm("Delete the project %s%s?", project.Metadata.Name, with); err != nil {
 			return err
 		}
-		if err := c.Client.Projects.Delete(c.Ctx, project.Metadata.UID, cascade); err != nil {
-			return manage.NameCascade(err)
-		}
-		c.Changed("Deleted the project %s%s.", project.Metadata.Name, with)
-		return nil
+		err = c.Client.Projects.Delete(c.Ctx, project.Metadata.UID, cascade)
+		return c.Changed(manage.NameCascade(err), "Deleted the project %s%s.", project.Metadata.Name, with)
 	}, manage.Deletes, manage.DryRuns)
 	cmd.Flags().BoolVar(&cascade, "cascade", false, "delete its registries and alert channels, too; its members stay users")
 	return cmd

@@ -42,11 +42,7 @@ func (p Commands) Role() *cobra.Command {
 		if err == nil {
 			err = c.Client.Roles.Delete(c.Ctx, role.Metadata.UID)
 		}
-		if err != nil {
-			return err
-		}
-		c.Changed("Deleted the role %s.", role.Metadata.Name)
-		return nil
+		return c.Changed(err, "Deleted the role %s.", role.Metadata.Name)
 	}, manage.Deletes)
 	set := p.setRole()
 	for _, cmd := range []*cobra.Command{show, set, remove} {
@@ -90,10 +86,7 @@ func (p Commands) createRole() *cobra.Command {
 	var flags roleFlags
 	cmd := p.Command("create NAME", "Define a role; print its uid", command.OneArg, func(c *manage.Call, args []string) error {
 		uid, err := c.Client.Roles.Create(c.Ctx, flags.request(args[0]))
-		if err != nil {
-			return err
-		}
-		return c.Created(uid, "Created the role %s.", args[0])
+		return c.Created(err, uid, "Created the role %s.", args[0])
 	}, manage.Changes)
 	flags.add(cmd)
 	return cmd
@@ -125,11 +118,8 @@ func (p Commands) setRole() *cobra.Command {
 			if changed("new-name") {
 				name = flags.rename
 			}
-			if err := c.Client.Roles.Replace(c.Ctx, role.Metadata.UID, flags.request(name)); err != nil {
-				return err
-			}
-			c.Changed("Changed the role %s.", name)
-			return nil
+			err = c.Client.Roles.Replace(c.Ctx, role.Metadata.UID, flags.request(name))
+			return c.Changed(err, "Changed the role %s.", name)
 		}, manage.Changes)
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.rename, "new-name", "", "new name of the role")

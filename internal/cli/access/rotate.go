@@ -46,7 +46,7 @@ func rotate(c *manage.Call, former *api.APIKey, keep time.Duration) error {
 		back := api.APIKeyRequest{Metadata: api.Named{Name: name}}
 		return errors.Join(err, c.Client.APIKeys.Update(c.Ctx, uid, back))
 	}
-	c.Changed("Created a new API key %s, which expires on %s.", name, expiry.UTC().Format(time.DateOnly))
+	c.Note("Created a new API key %s, which expires on %s.", name, expiry.UTC().Format(time.DateOnly))
 	if _, err := fmt.Fprintln(c.Cmd.OutOrStdout(), shownKey(c, created.APIKey, next.Spec.Scope)); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func endLater(c *manage.Call, former *api.APIKey, name string, at time.Time, now
 		if err := deactivate(c, former.Metadata.UID); err != nil {
 			return fmt.Errorf("the former key is still valid: %w", err)
 		}
-		c.Changed("Revoked the former key, which is called %s now.", name)
+		c.Note("Revoked the former key, which is called %s now.", name)
 		return nil
 	}
 	if at.Before(former.Spec.Expiry) {
@@ -70,6 +70,6 @@ func endLater(c *manage.Call, former *api.APIKey, name string, at time.Time, now
 	} else {
 		at = former.Spec.Expiry
 	}
-	c.Changed("The former key, which is called %s now, is valid until %s.", name, at.UTC().Format(time.RFC3339))
+	c.Note("The former key, which is called %s now, is valid until %s.", name, at.UTC().Format(time.RFC3339))
 	return nil
 }

@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -41,11 +40,7 @@ func (p Commands) SSO() *cobra.Command {
 			if err == nil {
 				err = c.Client.SSO.Delete(c.Ctx)
 			}
-			if err != nil {
-				return err
-			}
-			c.Changed("Deleted the identity provider.")
-			return nil
+			return c.Changed(err, "Deleted the identity provider.")
 		}, manage.Deletes)
 	return command.Group("sso", "Manage the identity provider by which users log in", show, p.setSSO(), remove, p.linkUser())
 }
@@ -81,12 +76,9 @@ func (p Commands) setSSO() *cobra.Command {
 			if err == nil {
 				err = c.Client.SSO.Set(c.Ctx, spec)
 			}
-			if err != nil {
-				return err
-			}
-			c.Changed("Set the identity provider %s. Register there: the callback URL %s, the logout URL %s and for back-channel logout %s",
+			return c.Changed(err, "Set the identity provider %s. Register there: the callback URL %s, the logout URL %s and for "+
+				"back-channel logout %s",
 				cmp.Or(spec.Name, spec.Issuer), stored.Status.CallbackURL, stored.Status.LogoutURL, stored.Status.BackChannelLogoutURL)
-			return nil
 		}, manage.Changes)
 	flags := cmd.Flags()
 	flags.StringVar(&given.Issuer, "issuer", "", "URL of the provider, as in the claim iss of its tokens; required at first")
@@ -115,15 +107,11 @@ func (p Commands) linkUser() *cobra.Command {
 			if (subject == "") == !remove {
 				return command.AsUsage(errors.New("give one of --subject and --remove"))
 			}
-			if err := c.Client.SSO.Link(c.Ctx, args[0], subject); err != nil {
-				return err
-			}
+			err := c.Client.SSO.Link(c.Ctx, args[0], subject)
 			if remove {
-				c.Changed("%s cannot log in by the identity provider any more.", args[0])
-				return nil
+				return c.Changed(err, "%s cannot log in by the identity provider any more.", args[0])
 			}
-			c.Changed("%s logs in by the identity provider as %s.", args[0], fmt.Sprintf("%q", subject))
-			return nil
+			return c.Changed(err, "%s logs in by the identity provider as %q.", args[0], subject)
 		}, manage.Changes)
 	cmd.Flags().StringVar(&subject, "subject", "", "claim sub of the user, which the audit record of its refused login has as the actor")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove what is stored")

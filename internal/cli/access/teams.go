@@ -34,11 +34,7 @@ func (p Commands) Team() *cobra.Command {
 		if err == nil {
 			err = c.Client.Teams.Delete(c.Ctx, args[0])
 		}
-		if err != nil {
-			return err
-		}
-		c.Changed("Deleted the team %s.", args[0])
-		return nil
+		return c.Changed(err, "Deleted the team %s.", args[0])
 	}, manage.Deletes)
 	add := p.teamUsers("add", "Make users members of a team", "Added to the team %s: %s.", client.Teams.AddUsers)
 	leave := p.teamUsers("remove", "Remove users from a team", "Removed from the team %s: %s.", client.Teams.RemoveUsers)
@@ -99,10 +95,7 @@ func (p Commands) createTeam() *cobra.Command {
 				err = fmt.Errorf("the team was created, without projects: %w", err)
 			}
 		}
-		if err != nil {
-			return err
-		}
-		return c.Created(uid, "Created the team %s.", args[0])
+		return c.Created(err, uid, "Created the team %s.", args[0])
 	}, manage.Changes)
 	cmd.Flags().StringSliceVar(&team.Spec.Users, "user", nil, "email of a user of the team; may be repeated")
 	cmd.Flags().StringSliceVar(&team.Spec.Roles, "role", nil, "role of its users: "+teamRoles+"; may be repeated")
@@ -144,7 +137,7 @@ func (p Commands) setTeam() *cobra.Command {
 				return err
 			}
 		}
-		c.Changed("Changed the team %s.", team)
+		c.Note("Changed the team %s.", team)
 		return nil
 	}, manage.Changes)
 	cmd.Flags().StringVar(&name, "new-name", "", "new name of the team")
@@ -167,10 +160,7 @@ func (p Commands) teamUsers(name, short, done string, change func(client.Teams, 
 		return nil
 	}
 	return p.Command(name+" NAME EMAIL...", short, atLeastOne, func(c *manage.Call, args []string) error {
-		if err := change(c.Client.Teams, c.Ctx, args[0], args[1:]...); err != nil {
-			return err
-		}
-		c.Changed(done, args[0], strings.Join(args[1:], ", "))
-		return nil
+		err := change(c.Client.Teams, c.Ctx, args[0], args[1:]...)
+		return c.Changed(err, done, args[0], strings.Join(args[1:], ", "))
 	}, manage.Changes)
 }

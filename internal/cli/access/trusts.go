@@ -49,11 +49,7 @@ func (p Commands) Trust() *cobra.Command {
 			if err == nil {
 				err = c.Client.Trusts.Delete(c.Ctx, uid)
 			}
-			if err != nil {
-				return err
-			}
-			c.Changed("Deleted the trust rule %s.", args[0])
-			return nil
+			return c.Changed(err, "Deleted the trust rule %s.", args[0])
 		}, manage.Deletes)
 	for _, cmd := range []*cobra.Command{show, remove} {
 		cmd.ValidArgsFunction = p.CompleteNames(trustNames)
@@ -91,10 +87,7 @@ func (p Commands) createTrust() *cobra.Command {
 			}
 			rule.Spec.Role = strings.Join(roleUIDs(c, []string{rule.Spec.Role}), " ")
 			uid, err := c.Client.Trusts.Create(c.Ctx, rule)
-			if err != nil {
-				return err
-			}
-			return c.Created(uid, "Created the trust rule %s: a token needs the audience %s.", args[0], rule.Spec.Audience)
+			return c.Created(err, uid, "Created the trust rule %s: a token needs the audience %s.", args[0], rule.Spec.Audience)
 		}, manage.Changes)
 	flags := cmd.Flags()
 	flags.StringVar(&rule.Spec.Issuer, "issuer", "", "URL of the issuer, as in the claim iss of its tokens; required")

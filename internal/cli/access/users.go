@@ -50,11 +50,8 @@ func deleteUser(c *manage.Call, user string) error {
 	if err := c.Confirm("Delete the user %s with its sessions and API keys?", user); err != nil {
 		return err
 	}
-	if err := c.Client.Users.Delete(c.Ctx, user); err != nil {
-		return err
-	}
-	c.Changed("Deleted the user %s.", user)
-	return nil
+	err := c.Client.Users.Delete(c.Ctx, user)
+	return c.Changed(err, "Deleted the user %s.", user)
 }
 
 // emailArg requires a user, as an argument or by --email.
@@ -85,11 +82,8 @@ func (u users) userCommand(name, short string, do func(*manage.Call, string) err
 // changeUser returns a command that changes a user and prints what was done to it.
 func (u users) changeUser(name, short, done string, do func(*manage.Call, string) error) *cobra.Command {
 	return u.userCommand(name, short, func(c *manage.Call, user string) error {
-		if err := do(c, user); err != nil {
-			return err
-		}
-		c.Changed(done, user)
-		return nil
+		err := do(c, user)
+		return c.Changed(err, done, user)
 	}, manage.Changes)
 }
 
@@ -105,10 +99,7 @@ func (u users) createUser() *cobra.Command {
 		}
 		user.Spec.Roles = roleUIDs(c, user.Spec.Roles)
 		uid, err := c.Client.Users.Create(c.Ctx, user)
-		if err != nil {
-			return err
-		}
-		return c.Created(uid, "Created the user %s.", user.Spec.EmailID)
+		return c.Created(err, uid, "Created the user %s.", user.Spec.EmailID)
 	}, manage.Changes)
 	cmd.Flags().StringVar(&user.Spec.EmailID, "email", "", "the same as EMAIL")
 	nameFlags(cmd, &user.Metadata.Name, &user.Spec.FirstName, &user.Spec.LastName)
@@ -146,12 +137,12 @@ func showInvitation(c *manage.Call, email string, made *api.Invitation) error {
 	link := made.Link
 	switch {
 	case made.Emailed:
-		c.Changed("Sent this link to %s. It sets the password once, within 3 days.", email)
+		c.Note("Sent this link to %s. It sets the password once, within 3 days.", email)
 	case link == "":
 		link = "/console/invitation/" + made.Token
-		c.Changed("Give %s the address of your server with this path. It sets the password once, within 3 days.", email)
+		c.Note("Give %s the address of your server with this path. It sets the password once, within 3 days.", email)
 	default:
-		c.Changed("Give this link to %s. It sets the password once, within 3 days. It was not sent by email: %s.", email, made.EmailProblem)
+		c.Note("Give this link to %s. It sets the password once, within 3 days. It was not sent by email: %s.", email, made.EmailProblem)
 	}
 	_, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(link))
 	return err
@@ -290,11 +281,8 @@ func (u users) setRole() *cobra.Command {
 		if len(roles) == 0 { // the API takes it for member
 			return command.Usage(c.Cmd, errors.New("--role must be "+roleNames))
 		}
-		if err := c.Client.Users.SetRole(c.Ctx, user, roleUIDs(c, roles)...); err != nil {
-			return err
-		}
-		c.Changed("Set the role of the user %s to %s.", user, strings.Join(roles, ", "))
-		return nil
+		err := c.Client.Users.SetRole(c.Ctx, user, roleUIDs(c, roles)...)
+		return c.Changed(err, "Set the role of the user %s to %s.", user, strings.Join(roles, ", "))
 	}, manage.Changes)
 	cmd.Use += " --role R"
 	cmd.Flags().StringSliceVar(&roles, "role", nil, "role of the user: "+roleNames+"; may be repeated")
@@ -308,11 +296,8 @@ func (u users) setProjects() *cobra.Command {
 		if clearAll == (len(projects) > 0) {
 			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
 		}
-		if err := c.Client.Users.SetProjectRoles(c.Ctx, user, withRoles(c, projects)...); err != nil {
-			return err
-		}
-		c.Changed("Set the projects of the user %s to: %s.", user, cmp.Or(strings.Join(projects, ", "), "none"))
-		return nil
+		err := c.Client.Users.SetProjectRoles(c.Ctx, user, withRoles(c, projects)...)
+		return c.Changed(err, "Set the projects of the user %s to: %s.", user, cmp.Or(strings.Join(projects, ", "), "none"))
 	}, manage.Changes)
 	cmd.Use += " --project P"
 	cmd.Flags().StringSliceVar(&projects, "project", nil,

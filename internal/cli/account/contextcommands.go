@@ -30,7 +30,7 @@ func (p Commands) Context() *cobra.Command {
 		func(c *manage.Call, args []string) error {
 			err := changeContext(c, args[0], func(saved *logins.Contexts, chosen logins.Context) {
 				saved.Current = chosen.Name
-				c.Changed("Commands talk to %s as %s in the organization %s.", chosen.Server, chosen.Email, chosen.Org)
+				c.Note("Commands talk to %s as %s in the organization %s.", chosen.Server, chosen.Email, chosen.Org)
 			})
 			return errors.Join(err, chooseNone(c, err))
 		}, manage.Changes)
@@ -38,7 +38,7 @@ func (p Commands) Context() *cobra.Command {
 		func(c *manage.Call, args []string) error {
 			return changeContext(c, args[0], func(saved *logins.Contexts, chosen logins.Context) {
 				saved.Remove(chosen.Name)
-				c.Changed("Removed the credentials for %s, which stay valid at the server.", chosen.Server)
+				c.Note("Removed the credentials for %s, which stay valid at the server.", chosen.Server)
 				showOthers(c, saved)
 			})
 		}, manage.Changes)
@@ -82,7 +82,7 @@ func changeContext(c *manage.Call, name string, change func(*logins.Contexts, lo
 // showOthers names the logins that are left without a current one.
 func showOthers(c *manage.Call, saved *logins.Contexts) {
 	if saved.Active() == nil && len(saved.Contexts) > 0 {
-		c.Changed("No login is chosen now. Choose one of %s with: regwarden context use NAME", strings.Join(saved.Names(), ", "))
+		c.Note("No login is chosen now. Choose one of %s with: regwarden context use NAME", strings.Join(saved.Names(), ", "))
 	}
 }
 

@@ -138,7 +138,7 @@ func (l *login) store(to *logins.Context, info *api.UserInfo) error {
 	if err != nil {
 		return errors.Join(err, to.EndSession(l.Ctx)) // no other command has its tokens
 	}
-	l.Changed("Logged in to %s as %s (%s) in the organization %s; context %s.", to.Server, info.Email, info.Role, info.OrgName, to.Name)
+	l.Note("Logged in to %s as %s (%s) in the organization %s; context %s.", to.Server, info.Email, info.Role, info.OrgName, to.Name)
 	former.Name = "" // it is no longer in the file
 	if err := former.EndSession(l.Ctx); err != nil {
 		fmt.Fprintln(l.Cmd.ErrOrStderr(), "The former session of this login could not be ended at the server: "+output.Shown(err.Error()))
@@ -283,9 +283,9 @@ func logout(c *manage.Call, name string) error {
 		return fmt.Errorf("the credentials for %s were removed, but the session could not be ended at the server: %s", of.Server,
 			output.Shown(ended.Error()))
 	case of.APIKey != "":
-		c.Changed("Removed the API key for %s. It is still valid: 'regwarden apikey revoke' revokes it.", of.Server)
+		c.Note("Removed the API key for %s. It is still valid: 'regwarden apikey revoke' revokes it.", of.Server)
 	default:
-		c.Changed("Logged out of %s.", of.Server)
+		c.Note("Logged out of %s.", of.Server)
 	}
 	showOthers(c, left)
 	return nil

@@ -42,11 +42,8 @@ func (p Commands) MFA() *cobra.Command {
 	}, manage.Changes, manage.InAnyOrg)
 	return command.Group("mfa", "Manage your second factor", status, p.enroll(), confirm,
 		p.proved("remove", "Remove your second factor", func(c *manage.Call, password, code secret.String) error {
-			if err := c.Client.MFA.Remove(c.Ctx, password, code); err != nil {
-				return err
-			}
-			c.Changed("Removed your second factor. Logins ask for the password alone.")
-			return nil
+			err := c.Client.MFA.Remove(c.Ctx, password, code)
+			return c.Changed(err, "Removed your second factor. Logins ask for the password alone.")
 		}),
 		p.proved("recovery-codes", "Replace your recovery codes; print the new ones once",
 			func(c *manage.Call, password, code secret.String) error {
@@ -54,7 +51,7 @@ func (p Commands) MFA() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				c.Changed("The former recovery codes are no longer valid.")
+				c.Note("The former recovery codes are no longer valid.")
 				return printCodes(c.Cmd, codes)
 			}), p.require())
 }
@@ -78,7 +75,7 @@ func (p Commands) enroll() *cobra.Command {
 			return err
 		}
 		if !command.IsTerminal(stdin) {
-			c.Changed("Add this to an app. It counts after: regwarden mfa confirm")
+			c.Note("Add this to an app. It counts after: regwarden mfa confirm")
 			_, err = fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(enrollment.URI))
 			return err
 		}
@@ -115,7 +112,7 @@ func confirmFactor(c *manage.Call, code secret.String) error {
 	if err != nil {
 		return err
 	}
-	c.Changed("Logins ask for a code from now on.")
+	c.Note("Logins ask for a code from now on.")
 	return printCodes(c.Cmd, codes)
 }
 
@@ -188,9 +185,9 @@ func (p Commands) require() *cobra.Command {
 			case err != nil:
 				return err
 			case off:
-				c.Changed("The organization %s requires no second factor. Users who have one are still asked for a code.", me.OrgName)
+				c.Note("The organization %s requires no second factor. Users who have one are still asked for a code.", me.OrgName)
 			default:
-				c.Changed("The organization %s requires a second factor. Users without one add it at their next login with a password; "+
+				c.Note("The organization %s requires a second factor. Users without one add it at their next login with a password; "+
 					"sessions go on.", me.OrgName)
 			}
 			return nil

@@ -24,11 +24,8 @@ func (p Commands) Passwd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.Client.Users.ChangePassword(c.Ctx, current, next); err != nil {
-			return err
-		}
-		c.Changed("Changed your password at %s. Your other sessions have ended.", c.Login.Server)
-		return nil
+		err = c.Client.Users.ChangePassword(c.Ctx, current, next)
+		return c.Changed(err, "Changed your password at %s. Your other sessions have ended.", c.Login.Server)
 	}, manage.Changes, manage.InAnyOrg)
 	cmd.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the current and the new password from two lines of standard input "+
 		"(default: prompt on a terminal)")

@@ -32,11 +32,8 @@ func (p Commands) Session() *cobra.Command {
 		if err := c.Confirm("End the session %s?", args[0]); err != nil {
 			return err
 		}
-		if err := c.Client.Sessions.End(c.Ctx, args[0]); err != nil {
-			return err
-		}
-		c.Changed("Ended the session %s.", args[0])
-		return nil
+		err := c.Client.Sessions.End(c.Ctx, args[0])
+		return c.Changed(err, "Ended the session %s.", args[0])
 	}, manage.Deletes, manage.InAnyOrg)
 	end.ValidArgsFunction = p.CompleteNames(sessionUIDs)
 	return command.Group("session", "Manage sessions", list, end, p.revokeSessions())
@@ -60,11 +57,8 @@ func (p Commands) revokeSessions() *cobra.Command {
 			if err := c.Confirm("End the session of this token?"); err != nil {
 				return err
 			}
-			if err := c.Client.Sessions.RevokeTokens(c.Ctx, token); err != nil {
-				return err
-			}
-			c.Changed("Ended the session of the token.")
-			return nil
+			err = c.Client.Sessions.RevokeTokens(c.Ctx, token)
+			return c.Changed(err, "Ended the session of the token.")
 		}, manage.Deletes, manage.InAnyOrg)
 	cmd.Flags().BoolVar(&all, "all", false, "end all of your sessions, also the one of this command")
 	cmd.Flags().BoolVar(&fromStdin, "token-stdin", false, "read an authorization or refresh token from standard input; administrators "+
@@ -79,11 +73,8 @@ func endSessions(c *manage.Call) error {
 	if err := c.Confirm("End all of your sessions, also the one of this command?"); err != nil {
 		return err
 	}
-	if err := c.Client.Sessions.RevokeAll(c.Ctx); err != nil {
-		return err
-	}
-	c.Changed("Ended all of your sessions.")
-	return nil
+	err := c.Client.Sessions.RevokeAll(c.Ctx)
+	return c.Changed(err, "Ended all of your sessions.")
 }
 
 // requireServer refuses the local store, whose administrator has no session.

@@ -48,10 +48,7 @@ func (p Commands) Alert() *cobra.Command {
 				return err
 			}
 			err := c.Client.Alerts.Delete(c.Ctx, project, of.component, of.UID)
-			if err == nil {
-				c.Changed("Deleted the channel to %s.", of.target())
-			}
-			return err
+			return c.Changed(err, "Deleted the channel to %s.", of.target())
 		}, manage.Deletes),
 		p.mute(), p.mutes(), p.unmute(), p.remind(), p.reminders(),
 		p.changeAlert("test CHANNEL", "Send a sample alert, and show the response", testAlert, manage.Lists))

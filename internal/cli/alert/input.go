@@ -81,12 +81,12 @@ func (p Commands) createAlert() *cobra.Command {
 			return err
 		}
 		if f.template == "" && created.SigningSecret != "" { // Slack and Teams verify no signature
-			c.Changed("Signing secret, which is shown only here: %s", created.SigningSecret)
+			c.Note("Signing secret, which is shown only here: %s", created.SigningSecret)
 		}
 		if created.Warning != "" {
 			fmt.Fprintln(c.Cmd.ErrOrStderr(), "warning: "+output.Shown(created.Warning))
 		}
-		return c.Created(created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
+		return c.Created(nil, created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
 	}, manage.Changes)
 	f.addTo(cmd)
 	f.alertPlace.addTo(cmd, defaultComponent)
@@ -103,11 +103,8 @@ func (p Commands) updateAlert() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.Client.Alerts.Update(c.Ctx, project, of.component, of.UID, channel); err != nil {
-			return err
-		}
-		c.Changed("Changed the channel to %s.", of.target())
-		return nil
+		err = c.Client.Alerts.Update(c.Ctx, project, of.component, of.UID, channel)
+		return c.Changed(err, "Changed the channel to %s.", of.target())
 	}, manage.Changes)
 	f.addTo(cmd)
 	return cmd

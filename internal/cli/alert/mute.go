@@ -46,7 +46,7 @@ func (p Commands) mute() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Created(created.UID, "Muted the alerts of %s until %s.", targetOf(registry, mute.Label), mute.Until)
+			return c.Created(nil, created.UID, "Muted the alerts of %s until %s.", targetOf(registry, mute.Label), mute.Until)
 		}, manage.Changes)
 	cmd.Flags().StringVar(&registry, "registry", "", "name or uid of a registry")
 	cmd.Flags().StringVar(&mute.Label, "label", "", "registries with this label: KEY=VALUE, or KEY for every value")
@@ -113,11 +113,9 @@ func (p Commands) unmute() *cobra.Command {
 		}
 		for _, m := range list {
 			if strings.HasPrefix(m.Metadata.UID, args[0]) {
-				if err := c.Client.Alerts.Unmute(c.Ctx, m.Metadata.UID); err != nil {
-					return err
-				}
-				c.Changed("The alerts of %s are sent again.", targetOf(cmp.Or(m.Status.RegistryName, m.Spec.RegistryUID), m.Spec.Label))
-				return nil
+				err := c.Client.Alerts.Unmute(c.Ctx, m.Metadata.UID)
+				return c.Changed(err, "The alerts of %s are sent again.",
+					targetOf(cmp.Or(m.Status.RegistryName, m.Spec.RegistryUID), m.Spec.Label))
 			}
 		}
 		return fmt.Errorf("there is no mute %q; see: regwarden alert mutes", args[0])

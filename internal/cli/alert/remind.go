@@ -29,15 +29,11 @@ func (p Commands) remind() *cobra.Command {
 				}
 				days[i] = n
 			}
-			if err := c.Client.Alerts.SetReminders(c.Ctx, days...); err != nil {
-				return err
-			}
+			err := c.Client.Alerts.SetReminders(c.Ctx, days...)
 			if never {
-				c.Changed("No alerts are sent before API keys expire.")
-			} else {
-				c.Changed("Alerts are sent %s days before an API key expires.", strings.Join(args, ", "))
+				return c.Changed(err, "No alerts are sent before API keys expire.")
 			}
-			return nil
+			return c.Changed(err, "Alerts are sent %s days before an API key expires.", strings.Join(args, ", "))
 		}, manage.Changes)
 	cmd.Flags().BoolVar(&never, "never", false, "send none")
 	return cmd

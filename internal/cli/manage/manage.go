@@ -245,21 +245,27 @@ func (c *Call) Confirm(format string, args ...any) error {
 	return err
 }
 
-// Changed prints what a command changed, on standard error: standard output is for scripts.
-func (c *Call) Changed(format string, args ...any) {
+// Note prints what a command did, on standard error: standard output is for scripts.
+func (c *Call) Note(format string, args ...any) {
 	if !c.Quiet {
 		fmt.Fprintln(c.Cmd.ErrOrStderr(), output.Shown(fmt.Sprintf(format, args...)+c.where))
 		c.where = ""
 	}
 }
 
-// Created prints the uid of what was created for scripts, and what it is for people.
-func (c *Call) Created(uid, format string, args ...any) error {
-	if c.Quiet {
-		return nil
+// Changed ends a command whose change came to err: it notes the change, or returns err.
+func (c *Call) Changed(err error, format string, args ...any) error {
+	if err == nil {
+		c.Note(format, args...)
 	}
-	c.Changed(format, args...)
-	_, err := fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(uid))
+	return err
+}
+
+// Created is Changed for what has a uid, which it prints for scripts.
+func (c *Call) Created(err error, uid, format string, args ...any) error {
+	if err = c.Changed(err, format, args...); err == nil && !c.Quiet {
+		_, err = fmt.Fprintln(c.Cmd.OutOrStdout(), output.Shown(uid))
+	}
 	return err
 }
 

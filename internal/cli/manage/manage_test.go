@@ -21,7 +21,7 @@ func TestTextOfServersInMessages(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetErr(&messages)
 	cmd.SetContext(t.Context())
-	if err := (&Call{Cmd: cmd}).Created(hostiletest.Text, "Created %s.", hostiletest.Text); err != nil {
+	if err := (&Call{Cmd: cmd}).Created(nil, hostiletest.Text, "Created %s.", hostiletest.Text); err != nil {
 		t.Fatal(err)
 	}
 	hostiletest.MustBeHarmless(t, "standard output", out.String(), 1)

@@ -79,7 +79,7 @@ func (a *application) apply(documents []document) error {
 	}
 	err := a.List(nil, output.Columns("name*", "result", "endpoint", "uid+"), a.rows)
 	if a.dryRun && failed == nil {
-		a.Changed("Nothing was changed, because of --dry-run.")
+		a.Note("Nothing was changed, because of --dry-run.")
 	}
 	return errors.Join(err, failed)
 }
@@ -181,7 +181,7 @@ func (a *application) one(d *document) (result, uid string, err error) {
 		return "", uid, err
 	}
 	if found.Metadata.Origin != "" {
-		a.Changed("The registry %s is read from a Kubernetes cluster. Change %s.", found.Metadata.Name, found.Metadata.Origin)
+		a.Note("The registry %s is read from a Kubernetes cluster. Change %s.", found.Metadata.Name, found.Metadata.Origin)
 		return resultReadOnly, uid, nil
 	}
 	stored := requestOf(found)

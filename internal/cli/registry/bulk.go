@@ -62,7 +62,7 @@ func bulk(c *manage.Call, sent *api.RegistryBulk, action, done string, err error
 			fmt.Fprintf(c.Cmd.ErrOrStderr(), "%s: %s\n", output.Shown(item.Name), output.Shown(item.Message))
 		}
 	}
-	c.Changed(done, counted(len(items)-refused))
+	c.Note(done, counted(len(items)-refused))
 	if refused > 0 {
 		return fmt.Errorf("%s refused", counted(refused))
 	}
@@ -169,7 +169,7 @@ func (p Commands) registryCredentials() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.Changed("%s with these credentials: %s", counted(len(names)), list(names))
+			c.Note("%s with these credentials: %s", counted(len(names)), list(names))
 			if dryRun {
 				return nil
 			}

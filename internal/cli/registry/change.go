@@ -65,10 +65,7 @@ func (p Commands) registryCreate() *cobra.Command {
 				return err
 			}
 			uid, err := in.Create(c.Ctx, r)
-			if err != nil {
-				return err
-			}
-			return c.Created(uid, "Stored the registry %s.", args[0])
+			return c.Created(err, uid, "Stored the registry %s.", args[0])
 		}, manage.Changes)
 	cmd.Flags().StringVar(&project, "project", "", "name of the project that the registry belongs to (default: none)")
 	f.addTo(cmd.Flags())
@@ -98,11 +95,8 @@ func (p Commands) registryUpdate() *cobra.Command {
 		if err := f.check(c, checked); err != nil {
 			return err
 		}
-		if err := c.Client.Registries.Replace(c.Ctx, found.Metadata.UID, changed); err != nil {
-			return err
-		}
-		c.Changed("Changed the registry %s.", changed.Metadata.Name)
-		return nil
+		err = c.Client.Registries.Replace(c.Ctx, found.Metadata.UID, changed)
+		return c.Changed(err, "Changed the registry %s.", changed.Metadata.Name)
 	}, manage.Changes)
 	cmd.Flags().StringVar(&f.name, "name", "", "new name")
 	f.addTo(cmd.Flags())

@@ -35,7 +35,7 @@ func (p Commands) registryContent() *cobra.Command {
 				return errors.New(output.Shown(noContent(found, repository)))
 			}
 			if err == nil && len(tags) == 0 {
-				c.Changed("%s", noContent(found, repository))
+				c.Note("%s", noContent(found, repository))
 			}
 			if repository == "" {
 				return c.List(err, output.Columns("repository", "tags", "kinds", "problem"), repositories(tags))
@@ -112,7 +112,7 @@ func (p Commands) registrySync() *cobra.Command {
 				return err
 			}
 			if !wait {
-				c.Changed("Requested a synchronization of %s.", found.Metadata.Name)
+				c.Note("Requested a synchronization of %s.", found.Metadata.Name)
 				return nil
 			}
 			return awaitSync(c, found, timeout)
@@ -135,7 +135,7 @@ func awaitSync(c *manage.Call, r *api.OCIRegistrySummary, within time.Duration) 
 			return err
 		case err == nil && status.Status == "Success":
 			remove()
-			c.Changed("Synchronized %s: %s.", r.Metadata.Name, contentWords(status.Repositories, status.Tags))
+			c.Note("Synchronized %s: %s.", r.Metadata.Name, contentWords(status.Repositories, status.Tags))
 			return nil
 		case err == nil && status.Status == "Failed":
 			return fmt.Errorf("the synchronization of %s failed: %s", output.Shown(r.Metadata.Name), output.Shown(status.Message))
@@ -147,7 +147,7 @@ func awaitSync(c *manage.Call, r *api.OCIRegistrySummary, within time.Duration) 
 			err := fmt.Errorf("the synchronization of %s has not ended yet; it stays requested", r.Metadata.Name)
 			if cause, ok := errors.AsType[command.Interrupted](context.Cause(c.Ctx)); ok {
 				remove()
-				c.Changed("%s", err)
+				c.Note("%s", err)
 				return cause
 			}
 			return err

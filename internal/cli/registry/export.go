@@ -124,7 +124,7 @@ func export(c *manage.Call, uids []string, kind string, named bool) error {
 		separator = "---\n"
 	}
 	if omitted > 0 {
-		c.Changed("Not exported, because they are read from a Kubernetes cluster: %d. Name those that you want.", omitted)
+		c.Note("Not exported, because they are read from a Kubernetes cluster: %d. Name those that you want.", omitted)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func showImported(c *manage.Call, found model.Result, imported []api.ImportedReg
 		rows = append(rows, importedRow(c.Output.Format, of, i))
 	}
 	if len(rows) > 0 {
-		defer c.Changed("%s", totals(counts))
+		defer c.Note("%s", totals(counts))
 	}
 	columns := output.Columns("result", "name*", "source<", "detail", "registry+", "uid+", "differsFrom-")
 	return errors.Join(c.List(nil, columns, rows), failed)

@@ -32,11 +32,8 @@ func (p Commands) Registry() *cobra.Command {
 			if err := c.Confirm("Delete the registry %s with its history and content?", found.Metadata.Name); err != nil {
 				return err
 			}
-			if err := c.Client.Registries.Delete(c.Ctx, found.Metadata.UID); err != nil {
-				return err
-			}
-			c.Changed("Deleted the registry %s.", found.Metadata.Name)
-			return nil
+			err = c.Client.Registries.Delete(c.Ctx, found.Metadata.UID)
+			return c.Changed(err, "Deleted the registry %s.", found.Metadata.Name)
 		}, manage.Deletes)
 	chosen.addTo(remove)
 	byName := []*cobra.Command{p.registryShow(), p.registryCheck(), p.registryHistory(), p.registryUpdate(), remove, p.registrySync(),
