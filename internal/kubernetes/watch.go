@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/cluster"
 )
 
@@ -55,10 +56,7 @@ func (c *Cluster) Watch(ctx context.Context, changed func()) {
 			}
 			failed = true
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		_ = loop.Sleep(ctx, wait)
 	}
 }
 

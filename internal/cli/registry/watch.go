@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/manage"
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 // watchInterval is the time between two looks at the list.
@@ -44,10 +45,8 @@ func watch(c *manage.Call, filter client.RegistryFilter) error {
 			return err
 		}
 		before = rows
-		select {
-		case <-c.Ctx.Done():
+		if loop.Sleep(c.Ctx, watchInterval) != nil {
 			return context.Cause(c.Ctx)
-		case <-time.After(watchInterval):
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/auth"
 )
 
@@ -29,18 +30,11 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 
 // sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
-	for {
+	loop.Every(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error {
 		err := errors.Join(a.Sweeper.Sweep(ctx), a.Sweeper.DivideAudits(ctx))
 		if auditRetention > 0 {
 			err = errors.Join(err, a.Sweeper.SweepAudits(ctx, time.Now().Add(-auditRetention)))
 		}
-		if err != nil && ctx.Err() == nil {
-			log.Error("cleanup failed", "retry_in", time.Hour, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Hour):
-		}
-	}
+		return err
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 // Try opens a file, which it creates if it is missing, and locks it exclusively without waiting. The result is nil if the
@@ -27,10 +29,8 @@ func Wait(ctx context.Context, path string) (*os.File, error) {
 		if file, err := Try(path); file != nil || err != nil {
 			return file, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		if err := loop.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -27,25 +28,12 @@ type KeyWatcher struct {
 // WatchKeys raises alerts for API keys at the reminders of their organization, until ctx ends. A key whose expiry is changed gets other
 // alerts. WatchKeys also deletes old alerts.
 func (s *KeyWatcher) WatchKeys(ctx context.Context) {
-	repeatedly(ctx, keyInterval, s.log, "search for expiring API keys failed", func(ctx context.Context) error {
+	loop.Every(ctx, keyInterval, s.log, "search for expiring API keys failed", func(ctx context.Context) error {
 		if err := s.alertExpiring(ctx); err != nil {
 			return err
 		}
 		return s.sweep(ctx)
 	})
-}
-
-// repeatedly calls work, and again an interval after each end, until ctx ends. It logs failures, unless log is nil.
-func repeatedly(ctx context.Context, interval time.Duration, log *slog.Logger, failure string, work func(context.Context) error) {
-	for ctx.Err() == nil {
-		if err := work(ctx); err != nil && ctx.Err() == nil && log != nil {
-			log.Error(failure, "retry_in", interval, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(interval):
-		}
-	}
 }
 
 // alertExpiring reads the keys in batches. If the alert of an organization cannot be stored, the next call retries it; the alerts of

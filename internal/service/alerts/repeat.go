@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/incidents"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -74,7 +75,7 @@ type Repeater struct {
 
 // Run sends alerts when they are due, until ctx ends. Any number of replicas may use the same store.
 func (s *Repeater) Run(ctx context.Context) {
-	repeatedly(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
+	loop.Every(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
 }
 
 // sendDue goes on after an incident whose alert cannot be stored, which the next call retries.

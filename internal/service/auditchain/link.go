@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/auditbatch"
 	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -40,15 +41,7 @@ func NewLinker(db *store.DB, log *slog.Logger, now func() time.Time) *Linker {
 
 // Run links records until ctx ends.
 func (l *Linker) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := l.Link(ctx); err != nil && ctx.Err() == nil {
-			l.log.Error("audit records not linked", "retry_in", linkInterval, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(linkInterval):
-		}
-	}
+	loop.Every(ctx, linkInterval, l.log, "audit records not linked", l.Link)
 }
 
 // Link links all records that are ready, a part in each transaction.
@@ -73,17 +66,10 @@ func (l *Linker) Link(ctx context.Context) error {
 			return err
 		}
 		if more { // at most half of what the store can do
-			sleep(ctx, time.Since(began))
+			_ = loop.Sleep(ctx, time.Since(began))
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // begin begins the chain of a store without one.

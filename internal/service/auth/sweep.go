@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/partitions"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -100,10 +101,8 @@ func (s *Sweeper) inSteps(ctx context.Context, step func(*store.Tx, int) (int64,
 			return nil
 		}
 		limit = nextStep(limit, took)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Since(began)):
+		if err := loop.Sleep(ctx, time.Since(began)); err != nil {
+			return err
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -45,15 +46,7 @@ func (l *perMinute) await(ctx context.Context, user string) error {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
 			Message: "Too many validations in the last minute. Retry after the time in Retry-After."}
 	}
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(wait):
-		return nil
-	}
+	return loop.Sleep(ctx, wait)
 }
 
 // reserveWait reserves a slot for a caller that may have to wait, and returns how long it may wait: 0 if the user has as many slots as

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/clock"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -38,7 +39,7 @@ type Monitor struct {
 // Run monitors the clock until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
 	started, reported := false, false
-	for {
+	loop.Every(ctx, clockInterval, nil, "", func(ctx context.Context) error {
 		err := m.poll(ctx, !started)
 		started = started || err == nil
 		if err != nil && ctx.Err() == nil {
@@ -49,12 +50,8 @@ func (m *Monitor) Run(ctx context.Context) {
 			m.report(behind)
 		}
 		reported = behind > clockTolerance
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(clockInterval):
-		}
-	}
+		return nil
+	})
 }
 
 // poll reads the newest time, and stores that of this server if it is newer. The first poll of a server stores its own in any case: the

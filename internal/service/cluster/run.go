@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -32,14 +33,7 @@ func (s *Service) Run(ctx context.Context) {
 		if s.hold(ctx, owner) {
 			s.lead(ctx, owner)
 		}
-		pause(ctx, renewEvery)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		_ = loop.Sleep(ctx, renewEvery)
 	}
 }
 
@@ -78,8 +72,7 @@ func (s *Service) lead(ctx context.Context, owner string) {
 	})
 	working.Go(func() { s.work(led, changed) })
 	for renewed := s.now(); s.now().Sub(renewed) < leaseTime-renewEvery; {
-		pause(ctx, renewEvery)
-		if ctx.Err() != nil {
+		if loop.Sleep(ctx, renewEvery) != nil {
 			return
 		}
 		if s.hold(ctx, owner) {
@@ -105,7 +98,7 @@ func (s *Service) work(ctx context.Context, changed <-chan struct{}) {
 			continue
 		case <-compare.C:
 		case <-changed:
-			pause(ctx, settleTime)
+			_ = loop.Sleep(ctx, settleTime)
 		}
 		next := compareEvery
 		var err error

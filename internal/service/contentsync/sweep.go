@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -18,22 +19,16 @@ const (
 
 // sweepAll deletes dropped content of every organization until ctx ends.
 func (r *runner) sweepAll(ctx context.Context) {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
 	failing := false
-	for {
+	loop.Every(ctx, sweepInterval, nil, "", func(ctx context.Context) error {
 		err := r.sweep(ctx, "")
 		if err != nil && !failing && ctx.Err() == nil {
 			// Once, not each time while the store is unavailable.
 			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err)
 		}
 		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }
 
 // sweep deletes the dropped content of an organization, or of all if orgUID is empty.
@@ -55,12 +50,6 @@ func (r *runner) sweepStep(ctx context.Context, orgUID string) (more bool, err e
 	if err != nil || !more {
 		return false, err
 	}
-	pause := time.NewTimer(sweepPause * time.Since(began))
-	defer pause.Stop()
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-pause.C:
-		return true, nil
-	}
+	err = loop.Sleep(ctx, sweepPause*time.Since(began))
+	return err == nil, err
 }

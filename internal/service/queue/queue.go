@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 const (
@@ -76,30 +78,17 @@ func (q Queue[T]) Run(ctx context.Context) {
 
 // wait returns when the next poll is due.
 func (r *run[T]) wait(ctx context.Context, more bool, wait time.Duration) {
-	if !sleep(ctx, minPollInterval) {
+	if loop.Sleep(ctx, minPollInterval) != nil {
 		return
 	}
 	var freed <-chan struct{}
 	if more {
 		freed = r.freed
 	}
-	timer := time.NewTimer(wait - minPollInterval)
-	defer timer.Stop()
 	select {
 	case <-freed:
-	case <-timer.C:
+	case <-time.After(wait - minPollInterval):
 	case <-ctx.Done():
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

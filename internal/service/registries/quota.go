@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -37,12 +38,7 @@ const recountEvery = time.Hour
 // Recount recounts the usage of organizations every hour until ctx ends: during an upgrade, servers of an older version may use the
 // same store without counting.
 func (s *Service) Recount(ctx context.Context, log *slog.Logger) {
-	for s.db.Shared() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(recountEvery):
-		}
+	for s.db.Shared() && loop.Sleep(ctx, recountEvery) == nil {
 		if err := s.recount(ctx); err != nil && ctx.Err() == nil {
 			log.Error("recount of quotas failed", "retry_in", recountEvery, "error", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -43,10 +44,8 @@ func (s *Service) probe(ctx context.Context, target Target, maxAge time.Duration
 				return found, fmt.Errorf("make a registry due: %w", err)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return found, ctx.Err()
-		case <-time.After(pollInterval):
+		if err := loop.Sleep(ctx, pollInterval); err != nil {
+			return found, err
 		}
 	}
 }

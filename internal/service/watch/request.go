@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -95,10 +96,8 @@ func (s *Service) awaitCheck(ctx context.Context, request CheckRequest, within t
 		case waited > within:
 			return nil, notDone("A server has not finished the check yet.")
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pollInterval):
+		if err := loop.Sleep(ctx, pollInterval); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 // The channel on which servers notify each other of a change. Notifications have no content: what changed is in the tables,
@@ -56,10 +58,7 @@ func (l *listener) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.receive(ctx)
 		l.healthy.Store(false)
-		select {
-		case <-ctx.Done():
-		case <-time.After(listenBackoff/2 + rand.N(listenBackoff)): // #nosec G404 -- spreads, and guards nothing
-		}
+		_ = loop.Sleep(ctx, listenBackoff/2+rand.N(listenBackoff)) // #nosec G404 -- spreads, and guards nothing
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 const sqlCommit = "COMMIT"
@@ -36,10 +38,8 @@ func (p *postgres) write(ctx context.Context, single bool, work func(Querier) er
 		if err == nil || !t.retryable(try) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if loop.Sleep(ctx, backoff(try)) != nil {
 			return err
-		case <-time.After(backoff(try)):
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/regwarden/regwarden/internal/loop"
 )
 
 // Raw is a database by database/sql, for what is done once: migrations, keys, copies.
@@ -116,10 +118,8 @@ func runMigrations(ctx context.Context, provider *goose.Provider) error {
 			return errors.Join(errors.New("a long transaction, such as that of pg_dump, reads a table that changes; start again "+
 				"when it has ended"), err)
 		}
-		select {
-		case <-time.After(migrationPause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := loop.Sleep(ctx, migrationPause); err != nil {
+			return err
 		}
 	}
 }
