@@ -80,6 +80,19 @@ func TestTokensNeedNoQuery(t *testing.T) {
 	}
 }
 
+// TestATokenFromBeforeTheStartNeedsNoQuery uses a token in a process that started after it was issued, and after another change.
+func TestATokenFromBeforeTheStartNeedsNoQuery(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "another") })
+	later := w.mustSecond(t)
+	_ = later.db.Close()
+	later.setLastPoll(-time.Hour)
+	if _, err := later.Authenticate(t.Context(), Presented{Authorization: token}); err != nil {
+		t.Error(err)
+	}
+}
+
 func clearRecent(s *service) {
 	for i := range s.accepted.recent {
 		s.accepted.recent[i].Store(nil)

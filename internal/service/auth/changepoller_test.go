@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -169,5 +170,60 @@ func TestNewChanges(t *testing.T) {
 		if added, complete := newChanges(c.last, c.list); len(added) != c.added || complete != c.complete {
 			t.Errorf("%s: %v, %t", c.name, added, complete)
 		}
+	}
+}
+
+// TestTheFirstPollWaitsForItsOwnChange: without a position, every token that the server issues needs a query. It waits a second at most.
+func TestTheFirstPollWaitsForItsOwnChange(t *testing.T) {
+	t.Parallel()
+	w := mustWorld(t, nil)
+	for _, numbered := range []bool{true, false} {
+		own := w.cache.Hold()
+		var noting sync.WaitGroup
+		noting.Go(func() {
+			time.Sleep(3 * unknownKeyInterval)
+			if !numbered {
+				return
+			}
+			if err := w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), own) }); err != nil {
+				t.Error(err)
+			}
+		})
+		err := w.Service.changes.readFirst(t.Context())
+		if noting.Wait(); err != nil || (w.cache.Position() != 0) != numbered {
+			t.Errorf("numbered %t: at %d, %v", numbered, w.cache.Position(), err)
+		}
+	}
+}
+
+// TestAPollOutdatesOnlyWhatChanged: a new epoch has every token looked at again, so only a change begins one.
+func TestAPollOutdatesOnlyWhatChanged(t *testing.T) {
+	w := mustWorld(t, nil)
+	before := w.cache.Epoch()
+	if err := w.Service.changes.applyQueued(t.Context(), nil); err != nil || w.cache.Epoch() != before {
+		t.Errorf("without changes: epoch %d after %d, %v", w.cache.Epoch(), before, err)
+	}
+	if err := w.Service.changes.applyQueued(t.Context(), []store.Change{{Seq: 1, Subject: "u", At: start}}); err != nil {
+		t.Fatal(err)
+	}
+	if w.cache.Current(before, "u") || !w.cache.Current(before, "another") {
+		t.Error("a change of the queue is not known, or another one is")
+	}
+}
+
+// TestARestartIsRepeatedUntilItSucceeds has the keys be unreadable while a poller has lost its place in the list, then readable.
+func TestARestartIsRepeatedUntilItSucceeds(t *testing.T) {
+	w := mustWorld(t, nil)
+	changes := w.Service.changes
+	lost := store.Change{Seq: 1 << 40, Subject: "lost", At: start}
+	changes.last = lost
+	reload, unreadable := changes.reloadKeys, errors.New("unreadable")
+	changes.reloadKeys = func(context.Context) error { return unreadable }
+	if err := changes.poll(t.Context()); !errors.Is(err, unreadable) || changes.last != lost {
+		t.Errorf("got %v, and it goes on from %v", err, changes.last)
+	}
+	changes.reloadKeys = reload
+	if mustPolled(t, w.service); changes.last == lost {
+		t.Error("the next poll did not find its place")
 	}
 }

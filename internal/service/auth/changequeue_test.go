@@ -150,3 +150,20 @@ func TestALostChangeOfTheQueue(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestChangesOfAServerThatEndedAreNumbered adds changes as a server that ended before it numbered them: a server that polls does.
+func TestChangesOfAServerThatEndedAreNumbered(t *testing.T) {
+	w := mustWorld(t, nil)
+	for i := range 4 { // what woke it at its start may number the first ones
+		subject := fmt.Sprint("left ", i)
+		if !w.mustExec(t, "INSERT INTO change_queue (subject, at) VALUES ('"+subject+"', 1)") {
+			return // a database file has no queue
+		}
+		mustPolled(t, w.service)
+		for polled := time.Now(); !w.listed(t, subject); time.Sleep(5 * time.Millisecond) {
+			if time.Since(polled) > 10*time.Second { // a busy machine is slow
+				t.Fatalf("%s has no number", subject)
+			}
+		}
+	}
+}

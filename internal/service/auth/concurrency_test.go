@@ -156,3 +156,17 @@ func TestConcurrentLoginsThatUpgradeTheHash(t *testing.T) {
 		t.Errorf("%d failures are counted", n)
 	}
 }
+
+// TestALogoutDuringAnExchange commits the end of a session after the exchange has read it: nothing is issued.
+func TestALogoutDuringAnExchange(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	p, exchange := w.mustPrincipal(t, tokens), make(chan error, 1)
+	w.mustWrite(t, func(tx *store.Tx) error {
+		_, err := tx.Sessions.End(t.Context(), p.SessionUID, endedByLogout, start)
+		go func() { exchange <- errorOf(w.Refresh(t.Context(), origin, tokens.Authorization)) }()
+		time.Sleep(200 * time.Millisecond) // it waits for this transaction; a later one finds the session ended
+		return err
+	})
+	wantFault(t, <-exchange, fault.CodeInvalidRefreshToken, ReasonRevoked)
+}

@@ -131,8 +131,15 @@ func TestLoginReadsTheThrottleOnce(t *testing.T) {
 	if err := a.reserve(t.Context()); err != nil {
 		t.Errorf("without waiting: %v", err)
 	}
-	a.stale = true
-	wantWait(t, a.reserve(t.Context()))
+	a.reserved = false
+	free := mustOccupy(t, w.passwords.bulk)
+	waiting := make(chan error)
+	go func() { _, _, err := a.verify(t.Context(), goodPassword); waiting <- err }()
+	for _, n := w.passwords.bulk.Load(); n == 0; _, n = w.passwords.bulk.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	free()
+	wantWait(t, <-waiting)
 }
 
 func TestLoginWithoutOrganization(t *testing.T) {
@@ -253,6 +260,7 @@ func TestExpiredPasswords(t *testing.T) {
 	if ended := w.sessionOf(t, before); ended.EndedAt.IsZero() {
 		t.Error("a session from before goes on")
 	}
+	w.wantAudit(t, audit.PasswordChange, audit.Succeeded, w.user.UID, w.org.UID)
 	_, err = w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
 	wantWrong(t, err)
 	right.Password, right.NewPassword = right.NewPassword, ""

@@ -217,3 +217,21 @@ func TestWrongCurrentPasswordsAreThrottled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAllowancesInUseAreNotSwept: a sweep would otherwise allow a user more operations.
+func TestAllowancesInUseAreNotSwept(t *testing.T) {
+	w := mustWorld(t, nil)
+	for i, ended := range []bool{true, false, true} {
+		w.mustWrite(t, func(tx *store.Tx) error {
+			_, reserved, err := tx.Allowances.Reserve(t.Context(), w.user.UID, 1, 90*time.Minute, 0, w.clock.now())
+			if reserved != ended {
+				t.Errorf("operation %d: reserved %t", i, reserved)
+			}
+			return err
+		})
+		w.clock.move(time.Hour)
+		if err := w.Sweeper.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -97,6 +97,7 @@ func TestTokenAttacks(t *testing.T) {
 		"issued in the future": w.forge(t, header, set("iat", now+31)),
 		"not yet":              w.forge(t, header, set("nbf", now+31)),
 		"exp before iat":       w.forge(t, header, set("exp", now-1)),
+		"exp as iat":           w.forge(t, header, set("exp", now)),
 		"exp a text":           w.forge(t, header, set("exp", "9999999999")),
 		"exp a fraction":       w.forge(t, header, set("exp", 1e10+0.5)),
 		"exp huge":             w.forge(t, header, strings.Replace(payload(nil), fmt.Sprint(now+900), "1e400", 1)),
