@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -53,6 +54,7 @@ var always = map[string]string{
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
+	bodies *bodies
 
 	mu   sync.Mutex
 	seen map[string]bool // "METHOD path status", as described
@@ -73,7 +75,13 @@ func Load(path string) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("route by the API description: %w", err)
 	}
-	return &Contract{doc: doc, router: router, seen: map[string]bool{}}, nil
+	bodies, err := newBodies(doc)
+	if err != nil {
+		return nil, fmt.Errorf("read the schemas of the API description: %w", err)
+	}
+	// The library compares parameters, headers and forms. As OpenAPI 3.0 it compiles no schema for each of them.
+	doc.OpenAPI = "3.0.3"
+	return &Contract{doc: doc, router: router, bodies: bodies, seen: map[string]bool{}}, nil
 }
 
 // Transport checks what passes through base and reports to t.
@@ -130,26 +138,43 @@ func (c *Contract) Problems(r *http.Request, requestBody []byte, response *http.
 		problems = append(problems, errorBodyProblems(r, response, body)...)
 	}
 	input := &openapi3filter.RequestValidationInput{
-		Request: withBody(r, requestBody), PathParams: params, Route: route, Options: options(),
+		Request: withBody(r, requestBody), PathParams: params, Route: route, Options: options(r.Header, requestBody),
 	}
 	if response.StatusCode/100 == 2 {
-		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+		if err := c.checkRequest(input, requestBody); err != nil {
 			problems = append(problems, "it accepted a request that the description forbids: "+err.Error())
 		}
 	}
-	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: response.StatusCode, Header: response.Header,
-		Body: io.NopCloser(bytes.NewReader(body)), Options: options(),
-	})
-	if err != nil {
+	described := route.Operation.Responses.Status(response.StatusCode)
+	if err := c.checkResponse(input, response, described, body); err != nil {
 		problems = append(problems, err.Error())
 	}
-	described := route.Operation.Responses.Status(response.StatusCode)
 	if described == nil {
 		return problems
 	}
 	c.note(route, response.StatusCode)
 	return append(problems, shapeProblems(r, response, described.Value, body)...)
+}
+
+func (c *Contract) checkRequest(input *openapi3filter.RequestValidationInput, body []byte) error {
+	err := openapi3filter.ValidateRequest(context.Background(), input)
+	if described := input.Route.Operation.RequestBody; input.Options.ExcludeRequestBody && described != nil {
+		err = errors.Join(err, c.bodies.check(described.Value.Content, input.Request.Header.Get("Content-Type"), body))
+	}
+	return err
+}
+
+func (c *Contract) checkResponse(request *openapi3filter.RequestValidationInput, response *http.Response, described *openapi3.ResponseRef,
+	body []byte) error {
+	o := options(response.Header, body)
+	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: request, Status: response.StatusCode, Header: response.Header,
+		Body: io.NopCloser(bytes.NewReader(body)), Options: o,
+	})
+	if o.ExcludeResponseBody && described != nil && request.Request.Method != http.MethodHead {
+		err = errors.Join(err, c.bodies.check(described.Value.Content, response.Header.Get("Content-Type"), body))
+	}
+	return err
 }
 
 // route finds the operation. The path is matched as it was sent, since %2F is part of a name.
@@ -187,8 +212,11 @@ func (c *Contract) undescribed(response *http.Response, body []byte, reason erro
 	return problems
 }
 
-func options() *openapi3filter.Options {
+// options leaves JSON out, which bodies compares.
+func options(header http.Header, body []byte) *openapi3filter.Options {
+	isJSON := isJSON(header.Get("Content-Type")) && len(body) > 0
 	return &openapi3filter.Options{
+		ExcludeRequestBody: isJSON, ExcludeResponseBody: isJSON,
 		IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true, RejectWhenRequestBodyNotSpecified: false,
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // the service checks credentials
 	}
