@@ -19,35 +19,35 @@ func artifactServers() map[string]builder {
 	config, layer, all := true, false, func(bool) bool { return true }
 	only := func(which bool) func(bool) bool { return func(isConfig bool) bool { return isConfig == which } }
 	servers := map[string]builder{
-		"blobs-config-lost": func(g *Registry) error {
-			return g.blobs(only(config), fails(404, "BLOB_UNKNOWN", "blob unknown to registry"))
+		"blobs-config-lost": func(g *Registry) {
+			g.blobs(only(config), fails(404, "BLOB_UNKNOWN", "blob unknown to registry"))
 		},
-		"blobs-layer-lost": func(g *Registry) error {
-			return g.blobs(only(layer), fails(404, "BLOB_UNKNOWN", "blob unknown to registry"))
+		"blobs-layer-lost": func(g *Registry) {
+			g.blobs(only(layer), fails(404, "BLOB_UNKNOWN", "blob unknown to registry"))
 		},
-		"blobs-400": func(g *Registry) error { return g.blobs(all, fails(400, "UNSUPPORTED", "bad request")) },
-		"blobs-403": func(g *Registry) error { return g.blobs(all, fails(403, "DENIED", "no permission to download layers")) },
-		"blobs-429": func(g *Registry) error { return g.blobs(all, fails(429, "TOOMANYREQUESTS", "slow down")) },
-		"blobs-503": func(g *Registry) error { return g.blobs(all, fails(503, "UNAVAILABLE", "storage is starting")) },
-		"blobs-config-altered": func(g *Registry) error {
-			return g.blobs(only(config), g.altered(func(b []byte) []byte { return bytes.ToUpper(b) }))
+		"blobs-400": func(g *Registry) { g.blobs(all, fails(400, "UNSUPPORTED", "bad request")) },
+		"blobs-403": func(g *Registry) { g.blobs(all, fails(403, "DENIED", "no permission to download layers")) },
+		"blobs-429": func(g *Registry) { g.blobs(all, fails(429, "TOOMANYREQUESTS", "slow down")) },
+		"blobs-503": func(g *Registry) { g.blobs(all, fails(503, "UNAVAILABLE", "storage is starting")) },
+		"blobs-config-altered": func(g *Registry) {
+			g.blobs(only(config), g.altered(func(b []byte) []byte { return bytes.ToUpper(b) }))
 		},
-		"blobs-config-cut": func(g *Registry) error {
-			return g.blobs(only(config), g.altered(func(b []byte) []byte { return b[:9] }))
+		"blobs-config-cut": func(g *Registry) {
+			g.blobs(only(config), g.altered(func(b []byte) []byte { return b[:9] }))
 		},
-		"blobs-layer-cut": func(g *Registry) error {
-			return g.blobs(only(layer), g.altered(func(b []byte) []byte { return b[:9] }))
+		"blobs-layer-cut": func(g *Registry) {
+			g.blobs(only(layer), g.altered(func(b []byte) []byte { return b[:9] }))
 		},
-		"blobs-layer-altered": func(g *Registry) error { return g.blobs(only(layer), g.altered(flipped)) },
-		"blobs-refuse-head":   func(g *Registry) error { return g.blobs(all, g.onlyGET(405)) },
-		"blobs-head-404":      func(g *Registry) error { return g.blobs(all, g.onlyGET(404)) },
-		"blobs-loop": func(g *Registry) error {
-			return g.blobs(all, func(w http.ResponseWriter, r *http.Request) {
+		"blobs-layer-altered": func(g *Registry) { g.blobs(only(layer), g.altered(flipped)) },
+		"blobs-refuse-head":   func(g *Registry) { g.blobs(all, g.onlyGET(405)) },
+		"blobs-head-404":      func(g *Registry) { g.blobs(all, g.onlyGET(404)) },
+		"blobs-loop": func(g *Registry) {
+			g.blobs(all, func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 			})
 		},
-		"blobs-endless": func(g *Registry) error {
-			return g.blobs(only(layer), func(w http.ResponseWriter, r *http.Request) {
+		"blobs-endless": func(g *Registry) {
+			g.blobs(only(layer), func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
 					g.endless(w, r, "")
 				}
@@ -55,27 +55,27 @@ func artifactServers() map[string]builder {
 		},
 		"blobs-stall":      buildBlobsStall,
 		"blobs-large":      buildLargeBlob,
-		"blobs-redirected": func(g *Registry) error { return g.blobsAt("https://storage.test", g.altered(bytes.Clone)) },
-		"blobs-signed":     func(g *Registry) error { return g.blobsAt("https://storage.test", g.onlyGET(403)) },
-		"blobs-storage-lost": func(g *Registry) error {
-			return g.blobsAt("https://storage.test", fails(404, "NoSuchKey", "The specified key does not exist."))
+		"blobs-redirected": func(g *Registry) { g.blobsAt("https://storage.test", g.altered(bytes.Clone)) },
+		"blobs-signed":     func(g *Registry) { g.blobsAt("https://storage.test", g.onlyGET(403)) },
+		"blobs-storage-lost": func(g *Registry) {
+			g.blobsAt("https://storage.test", fails(404, "NoSuchKey", "The specified key does not exist."))
 		},
-		"blobs-insecure":   func(g *Registry) error { return g.blobsAt("http://storage.test", g.altered(bytes.Clone)) },
+		"blobs-insecure":   func(g *Registry) { g.blobsAt("http://storage.test", g.altered(bytes.Clone)) },
 		"blobs-many":       buildManyBlobs,
 		"blobs-odd":        buildOddBlobs,
-		"index":            func(g *Registry) error { return g.index(false) },
-		"index-child-lost": func(g *Registry) error { return g.index(true) },
+		"index":            func(g *Registry) { g.index(false) },
+		"index-child-lost": func(g *Registry) { g.index(true) },
 		"manifest-altered": buildAlteredManifest,
 	}
 	for _, host := range []string{"closed", "unknown", "metadata", "loopback", "noroute", "dns-servfail"} {
-		servers["blobs-at-"+host] = func(g *Registry) error { return g.blobsAt("https://"+host+".test", nil) }
+		servers["blobs-at-"+host] = func(g *Registry) { g.blobsAt("https://"+host+".test", nil) }
 	}
 	return servers
 }
 
 // blobs lets respond handle the requests for some blobs: which is called with whether a blob is a config.
-func (g *Registry) blobs(which func(config bool) bool, respond http.HandlerFunc) error {
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+func (g *Registry) blobs(which func(config bool) bool, respond http.HandlerFunc) {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		_, digest, ok := strings.Cut(r.URL.Path, "/blobs/")
 		if !ok || !which(g.isConfig(digest)) {
 			return false
@@ -144,28 +144,23 @@ func (g *Registry) onlyGET(refusal int) http.HandlerFunc {
 }
 
 // blobsAt redirects all blobs to another origin, as a registry with object storage. Without a handler, there is no server.
-func (g *Registry) blobsAt(origin string, handler http.HandlerFunc) error {
+func (g *Registry) blobsAt(origin string, handler http.HandlerFunc) {
 	if handler != nil {
 		s := &site{host: "storage.test:80", handler: handler}
 		if strings.HasPrefix(origin, "https:") {
-			config, err := g.tls(leaf{names: []string{"storage.test"}})
-			if err != nil {
-				return err
-			}
+			config := g.tls(leaf{names: []string{"storage.test"}})
 			s.host, s.tls = "storage.test:443", config
 		}
-		if err := g.start(s); err != nil {
-			return err
-		}
+		g.start(s)
 	}
-	return g.blobs(func(bool) bool { return true }, func(w http.ResponseWriter, r *http.Request) {
+	g.blobs(func(bool) bool { return true }, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, origin+r.URL.Path+"?X-Amz-Signature=0a1b2c", http.StatusTemporaryRedirect)
 	})
 }
 
 // buildBlobsStall sends a byte of a layer, and then nothing.
-func buildBlobsStall(g *Registry) error {
-	return g.blobs(func(config bool) bool { return !config }, func(w http.ResponseWriter, r *http.Request) {
+func buildBlobsStall(g *Registry) {
+	g.blobs(func(config bool) bool { return !config }, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(g.find(r))))
 		(&visit{w: w, r: r}).send(http.StatusOK, "application/octet-stream", "x")
 		if r.Method == http.MethodGet {
@@ -182,7 +177,7 @@ func buildBlobsStall(g *Registry) error {
 const LargeBlob = 64 << 20
 
 // buildLargeBlob has an artifact with a layer of 64 MiB of zeros.
-func buildLargeBlob(g *Registry) error {
+func buildLargeBlob(g *Registry) {
 	zeros, sum := make([]byte, 64<<10), sha256.New()
 	for range LargeBlob / len(zeros) {
 		_, _ = sum.Write(zeros)
@@ -190,7 +185,7 @@ func buildLargeBlob(g *Registry) error {
 	r := g.own("charts/large")
 	layer := descriptor{"x", fmt.Sprintf("sha256:%x", sum.Sum(nil)), LargeBlob}
 	r.add("1", map[string]any{"config": r.blob(helmConfig, []byte(`{"name":"large"}`)), "layers": []descriptor{layer}})
-	return g.blobs(func(config bool) bool { return !config }, func(w http.ResponseWriter, r *http.Request) {
+	g.blobs(func(config bool) bool { return !config }, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(LargeBlob))
 		for range LargeBlob / len(zeros) {
 			if _, err := w.Write(zeros); err != nil || r.Method == http.MethodHead {
@@ -221,7 +216,7 @@ func (r *repository) add(tag string, manifest any) descriptor {
 }
 
 // buildManyBlobs has manifests of 40 and of 9,000 layers, of which one in the middle is lost.
-func buildManyBlobs(g *Registry) error {
+func buildManyBlobs(g *Registry) {
 	r := g.own("charts/nginx")
 	for tag, count := range map[string]int{"40": 40, "9000": 9000} {
 		config, layers := r.blob(helmConfig, []byte(`{"name":"nginx","version":"`+tag+`"}`)), []descriptor{}
@@ -230,11 +225,11 @@ func buildManyBlobs(g *Registry) error {
 		}
 		r.add(tag, map[string]any{"config": config, "layers": layers})
 	}
-	return g.at(g.htpasswdRegistry("Registry Realm"))
+	g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
 // buildOddBlobs has manifests with descriptors that no client can use, each in a repository of its own.
-func buildOddBlobs(g *Registry) error {
+func buildOddBlobs(g *Registry) {
 	g.own("odd/none")
 	good := func(r *repository) descriptor { return r.blob(helmConfig, []byte(`{"name":"odd"}`)) }
 	for name, layer := range map[string]map[string]any{
@@ -251,11 +246,11 @@ func buildOddBlobs(g *Registry) error {
 		r.add("1", map[string]any{"config": good(r), "layers": []any{layer}})
 		g.tree.repositories["odd/"+name] = r
 	}
-	return g.at(g.htpasswdRegistry("Registry Realm"))
+	g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
 // index has an index with two platforms and an attestation, a package of Zarf, and an index without platforms.
-func (g *Registry) index(childLost bool) error {
+func (g *Registry) index(childLost bool) {
 	r := g.own("images/multi")
 	child := func(os, architecture, variant string) map[string]any {
 		manifest := map[string]any{"config": r.blob(imageConfig, []byte(`{"os":"`+os+`","architecture":"`+architecture+`"}`)),
@@ -274,12 +269,12 @@ func (g *Registry) index(childLost bool) error {
 	r.add("1", map[string]any{"manifests": []any{unknown, child("linux", "arm64", "v8"), child("linux", "amd64", "")}})
 	r.add("arm", map[string]any{"manifests": []any{unknown, child("linux", "arm64", "v8")}})
 	r.add("zarf", map[string]any{"manifests": []any{child("multi", "arm64", ""), child("multi", "amd64", "")}})
-	return g.at(g.htpasswdRegistry("Registry Realm"))
+	g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
 // buildAlteredManifest returns manifests with one more blank than their digests name.
-func buildAlteredManifest(g *Registry) error {
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+func buildAlteredManifest(g *Registry) {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		repo, reference, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
 		if !ok || g.tree.repositories[repo] == nil {
 			return false

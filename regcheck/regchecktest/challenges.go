@@ -12,39 +12,39 @@ import (
 func challengeServers() map[string]builder {
 	all := map[string]builder{}
 	for name, line := range bearerSpellings {
-		all[name] = func(g *Registry) error { return buildSpelling(g, line) }
+		all[name] = func(g *Registry) { buildSpelling(g, line) }
 	}
 	for name, lines := range basicSpellings {
-		all[name] = func(g *Registry) error {
-			return g.at(g.basicWith(func(v *visit) { v.challenge(lines...) }))
+		all[name] = func(g *Registry) {
+			g.at(g.basicWith(func(v *visit) { v.challenge(lines...) }))
 		}
 	}
-	all["challenge-html-body"] = func(g *Registry) error { // nginx in front: auth_basic
-		return g.at(g.basicWith(func(v *visit) {
+	all["challenge-html-body"] = func(g *Registry) { // nginx in front: auth_basic
+		g.at(g.basicWith(func(v *visit) {
 			v.w.Header().Del("Docker-Distribution-Api-Version")
 			v.w.Header().Set("WWW-Authenticate", `Basic realm="Restricted"`)
 			v.send(http.StatusUnauthorized, "text/html",
 				"<html>\r\n<head><title>401 Authorization Required</title></head>\r\n<body>nginx</body></html>\r\n")
 		}))
 	}
-	all["challenge-empty-body"] = func(g *Registry) error {
-		return g.at(g.basicWith(func(v *visit) {
+	all["challenge-empty-body"] = func(g *Registry) {
+		g.at(g.basicWith(func(v *visit) {
 			v.w.Header().Set("WWW-Authenticate", `Basic realm="quiet"`)
 			v.send(http.StatusUnauthorized, "", "")
 		}))
 	}
 	all["challenge-realm-query"] = buildRealmQuery
-	all["challenge-none-basic-works"] = func(g *Registry) error {
-		return g.at(g.basicWith(func(v *visit) { v.challenge() }))
+	all["challenge-none-basic-works"] = func(g *Registry) {
+		g.at(g.basicWith(func(v *visit) { v.challenge() }))
 	}
-	all["challenge-none"] = func(g *Registry) error { return g.at(g.refusing()) }
-	all["challenge-negotiate-only"] = func(g *Registry) error { return g.at(g.refusing("Negotiate", "NTLM")) }
-	all["challenge-digest-only"] = func(g *Registry) error {
-		return g.at(g.refusing(`Digest realm="r", nonce="dcd98b", qop="auth"`))
+	all["challenge-none"] = func(g *Registry) { g.at(g.refusing()) }
+	all["challenge-negotiate-only"] = func(g *Registry) { g.at(g.refusing("Negotiate", "NTLM")) }
+	all["challenge-digest-only"] = func(g *Registry) {
+		g.at(g.refusing(`Digest realm="r", nonce="dcd98b", qop="auth"`))
 	}
-	all["challenge-unparsable"] = func(g *Registry) error { return g.at(g.refusing(`"Bearer" = = realm`)) }
-	all["challenge-too-many"] = func(g *Registry) error {
-		return g.at(g.refusing(strings.TrimSuffix(strings.Repeat(`Digest realm="x", `, 200), ", ")))
+	all["challenge-unparsable"] = func(g *Registry) { g.at(g.refusing(`"Bearer" = = realm`)) }
+	all["challenge-too-many"] = func(g *Registry) {
+		g.at(g.refusing(strings.TrimSuffix(strings.Repeat(`Digest realm="x", `, 200), ", ")))
 	}
 	return all
 }
@@ -80,7 +80,7 @@ var basicSpellings = map[string][]string{
 	"challenge-basic-unquoted":    {`basic realm=x`},
 }
 
-func buildSpelling(g *Registry, lines []string) error {
+func buildSpelling(g *Registry, lines []string) {
 	s := g.tokenRegistry("/token", "registry.test")
 	s.admit = g.bearer(func(v *visit) []string {
 		spelled := make([]string, len(lines))
@@ -92,23 +92,18 @@ func buildSpelling(g *Registry, lines []string) error {
 		}
 		return spelled
 	})
-	if err := g.evil(); err != nil {
-		return err
-	}
-	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
+	g.evil()
+	g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
 // evil is a host that must not receive secrets.
-func (g *Registry) evil() error {
-	config, err := g.tls(leaf{commonName: "evil.test", names: []string{"evil.test"}})
-	if err != nil {
-		return err
-	}
-	return g.start(&site{host: "evil.test:443", tls: config, handler: &tokenService{g: g, post: true}})
+func (g *Registry) evil() {
+	config := g.tls(leaf{commonName: "evil.test", names: []string{"evil.test"}})
+	g.start(&site{host: "evil.test:443", tls: config, handler: &tokenService{g: g, post: true}})
 }
 
 // buildRealmQuery has a realm with a query, to which clients must add theirs.
-func buildRealmQuery(g *Registry) error {
+func buildRealmQuery(g *Registry) {
 	tokens := &tokenService{g: g, post: true}
 	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("tenant") != "blue" || r.URL.Query().Get("service") == "" && r.Method == http.MethodGet {
@@ -120,7 +115,7 @@ func buildRealmQuery(g *Registry) error {
 	s := &registry{g: g, admit: g.bearer(func(v *visit) []string {
 		return []string{bearerLine(v, sameHost(v, "/token?tenant=blue"), "registry.test")}
 	})}
-	return g.at(withPath("/token", service, s))
+	g.at(withPath("/token", service, s))
 }
 
 // basicWith accepts Basic, and rejects other requests by the function.

@@ -129,49 +129,41 @@ func notFoundPage(body string, headers ...string) http.Handler {
 }
 
 // chartsOnOtherHost puts archives onto https://other.test, and the index onto the endpoint.
-func (g *Registry) chartsOnOtherHost(index, archives http.Handler, trusted bool) error {
-	config, err := g.tls(leaf{names: []string{"other.test"}})
-	if err != nil {
-		return err
-	}
-	if err := g.start(&site{host: "other.test:443", tls: config, handler: archives, trusted: trusted}); err != nil {
-		return err
-	}
-	return g.at(index)
+func (g *Registry) chartsOnOtherHost(index, archives http.Handler, trusted bool) {
+	config := g.tls(leaf{names: []string{"other.test"}})
+	g.start(&site{host: "other.test:443", tls: config, handler: archives, trusted: trusted})
+	g.at(index)
 }
 
 func chartServers() map[string]builder {
 	all := map[string]builder{}
 	for name, c := range chartHandlers() {
-		all["charts-"+name] = func(g *Registry) error { return g.at(c) }
+		all["charts-"+name] = func(g *Registry) { g.at(c) }
 	}
-	all["charts-http"] = func(g *Registry) error { return g.plainAt(basicOnly(charts{})) }
-	all["charts-http2"] = func(g *Registry) error {
-		config, err := g.tls(leaf{})
-		if err != nil {
-			return err
-		}
-		return g.start(&site{host: "registry.test:443", tls: config, handler: basicOnly(charts{}), trusted: true, endpoint: true,
+	all["charts-http"] = func(g *Registry) { g.plainAt(basicOnly(charts{})) }
+	all["charts-http2"] = func(g *Registry) {
+		config := g.tls(leaf{})
+		g.start(&site{host: "registry.test:443", tls: config, handler: basicOnly(charts{}), trusted: true, endpoint: true,
 			http2: true})
 	}
-	all["charts-on-registry"] = func(g *Registry) error { return g.at(g.htpasswdRegistry("Registry Realm")) }
+	all["charts-on-registry"] = func(g *Registry) { g.at(g.htpasswdRegistry("Registry Realm")) }
 	otherHost := charts{index: chartIndex("https://other.test/")}
-	all["charts-archives-other-host"] = func(g *Registry) error { return g.chartsOnOtherHost(basicOnly(otherHost), charts{}, false) }
-	all["charts-archives-other-host-private"] = func(g *Registry) error {
-		return g.chartsOnOtherHost(basicOnly(otherHost), basicOnly(charts{}), true)
+	all["charts-archives-other-host"] = func(g *Registry) { g.chartsOnOtherHost(basicOnly(otherHost), charts{}, false) }
+	all["charts-archives-other-host-private"] = func(g *Registry) {
+		g.chartsOnOtherHost(basicOnly(otherHost), basicOnly(charts{}), true)
 	}
-	all["charts-archives-redirected"] = func(g *Registry) error {
+	all["charts-archives-redirected"] = func(g *Registry) {
 		storage := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://other.test"+r.URL.Path+"?X-Amz-Signature=s", http.StatusFound)
 		})
 		index := basicOnly(charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": storage}})
-		return g.chartsOnOtherHost(index, charts{}, false)
+		g.chartsOnOtherHost(index, charts{}, false)
 	}
-	all["charts-moved"] = func(g *Registry) error {
-		return g.chartsOnOtherHost(http.HandlerFunc(moved), charts{}, false)
+	all["charts-moved"] = func(g *Registry) {
+		g.chartsOnOtherHost(http.HandlerFunc(moved), charts{}, false)
 	}
-	all["charts-moved-private"] = func(g *Registry) error {
-		return g.chartsOnOtherHost(http.HandlerFunc(moved), basicOnly(charts{}), false)
+	all["charts-moved-private"] = func(g *Registry) {
+		g.chartsOnOtherHost(http.HandlerFunc(moved), basicOnly(charts{}), false)
 	}
 	return all
 }

@@ -49,14 +49,11 @@ func reset(c net.Conn) {
 }
 
 // buildNginxClientCertificate completes the handshake and rejects a missing certificate by HTTP.
-func buildNginxClientCertificate(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func buildNginxClientCertificate(g *Registry) {
+	config := g.tls(leaf{})
 	g.pki.wantClient(config, tls.RequestClientCert, 0)
 	s := g.htpasswdRegistry("Registry Realm")
-	return g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
+	g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v := &visit{w: w, r: r}
 			switch sent := r.TLS.PeerCertificates; {
@@ -71,14 +68,11 @@ func buildNginxClientCertificate(g *Registry) error {
 }
 
 // buildForbidsWithoutCertificate returns 403 to clients without a certificate, as Apache and HAProxy do.
-func buildForbidsWithoutCertificate(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func buildForbidsWithoutCertificate(g *Registry) {
+	config := g.tls(leaf{})
 	g.pki.wantClient(config, tls.RequestClientCert, 0)
 	s := g.openRegistry()
-	return g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
+	g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if len(r.TLS.PeerCertificates) == 0 {
 				http.Error(w, "Forbidden", http.StatusForbidden)
@@ -94,60 +88,42 @@ func nginxPage(title string) string {
 }
 
 // buildClientCertificateAndTokenHost: both hosts ask for a client certificate; only the endpoint may get it.
-func buildClientCertificateAndTokenHost(g *Registry) error {
-	registry, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func buildClientCertificateAndTokenHost(g *Registry) {
+	registry := g.tls(leaf{})
 	g.pki.wantClient(registry, tls.RequireAndVerifyClientCert, 0)
 	tokens := registry.Clone()
 	tokens.ClientAuth = tls.RequestClientCert
-	if err := g.start(&site{host: "auth.test:443", tls: tokens, handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
-		return err
-	}
-	return g.start(&site{host: "registry.test:443", tls: registry, trusted: true, endpoint: true,
+	g.start(&site{host: "auth.test:443", tls: tokens, handler: &tokenService{g: g, post: true}, trusted: true})
+	g.start(&site{host: "registry.test:443", tls: registry, trusted: true, endpoint: true,
 		handler: g.tokenRegistry("https://auth.test/token", "registry.test")})
 }
 
 // clientCertificate: the registry itself requires one.
-func (g *Registry) clientCertificate(change func(*pki, *tls.Config), http2 bool) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func (g *Registry) clientCertificate(change func(*pki, *tls.Config), http2 bool) {
+	config := g.tls(leaf{})
 	change(g.pki, config)
-	return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true,
+	g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true,
 		endpoint: true, http2: http2})
 }
 
 // tokensBehind puts a token service onto "https://auth.test", with change made to its TLS, before a registry that names it.
-func (g *Registry) tokensBehind(service http.Handler, change func(*pki, *tls.Config), http2 bool) error {
-	config, err := g.tls(leaf{commonName: "auth.test"})
-	if err != nil {
-		return err
-	}
+func (g *Registry) tokensBehind(service http.Handler, change func(*pki, *tls.Config), http2 bool) {
+	config := g.tls(leaf{commonName: "auth.test"})
 	if change != nil {
 		change(g.pki, config)
 	}
-	if err := g.start(&site{host: "auth.test:443", tls: config, handler: service, trusted: true, http2: http2}); err != nil {
-		return err
-	}
-	return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
+	g.start(&site{host: "auth.test:443", tls: config, handler: service, trusted: true, http2: http2})
+	g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
 }
 
 // redirectToTLS redirects the whole registry to an open one on another host, with that certificate.
-func (g *Registry) redirectToTLS(l leaf, change func(*pki, *tls.Config)) error {
-	config, err := g.tls(l)
-	if err != nil {
-		return err
-	}
+func (g *Registry) redirectToTLS(l leaf, change func(*pki, *tls.Config)) {
+	config := g.tls(l)
 	if change != nil {
 		change(g.pki, config)
 	}
-	if err := g.start(&site{host: "other.test:443", tls: config, handler: g.openRegistry()}); err != nil {
-		return err
-	}
-	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.start(&site{host: "other.test:443", tls: config, handler: g.openRegistry()})
+	g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 	}))
 }

@@ -13,21 +13,16 @@ const portalPage = `<!DOCTYPE html><html><head><title>Guest Wi-Fi: please log in
 func foreignServers() map[string]builder {
 	all := map[string]builder{}
 	for name, handler := range foreignResponses {
-		all[name] = func(g *Registry) error { return g.at(handler) }
+		all[name] = func(g *Registry) { g.at(handler) }
 	}
-	all["captive-portal-redirect"] = func(g *Registry) error {
-		config, err := g.tls(leaf{names: []string{"login.test"}})
-		if err != nil {
-			return err
-		}
-		if err := g.start(&site{host: "login.test:443", tls: config, handler: page200("text/html", portalPage)}); err != nil {
-			return err
-		}
-		return g.at(http.RedirectHandler("https://login.test/portal", http.StatusFound))
+	all["captive-portal-redirect"] = func(g *Registry) {
+		config := g.tls(leaf{names: []string{"login.test"}})
+		g.start(&site{host: "login.test:443", tls: config, handler: page200("text/html", portalPage)})
+		g.at(http.RedirectHandler("https://login.test/portal", http.StatusFound))
 	}
-	all["search-engine-behind-basic"] = func(g *Registry) error {
+	all["search-engine-behind-basic"] = func(g *Registry) {
 		page := page200("application/json", `{"name":"es-node-1","cluster_name":"logs","tagline":"You Know, for Search"}`)
-		return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, _, good := basicCaller(r); !good {
 				(&visit{w: w, r: r}).challenge(`Basic realm="security"`)
 				return
@@ -35,16 +30,12 @@ func foreignServers() map[string]builder {
 			page.ServeHTTP(w, r)
 		}))
 	}
-	all["https-on-http-port-go"] = func(g *Registry) error {
+	all["https-on-http-port-go"] = func(g *Registry) {
 		g.Endpoint = "http://registry.test:8443"
-		config, err := g.tls(leaf{})
-		if err != nil {
-			return err
-		}
-		return g.start(&site{host: "registry.test:8443", tls: config, handler: g.openRegistry(), endpoint: true})
+		g.start(&site{host: "registry.test:8443", tls: g.tls(leaf{}), handler: g.openRegistry(), endpoint: true})
 	}
-	all["https-on-http-port-nginx"] = func(g *Registry) error {
-		return g.plainAt(status(400, "text/html",
+	all["https-on-http-port-nginx"] = func(g *Registry) {
+		g.plainAt(status(400, "text/html",
 			"<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n<body>\r\n<center><h1>400 Bad "+
 				"Request</h1></center>\r\n<center>The plain HTTP request was sent to HTTPS "+
 				"port</center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"))

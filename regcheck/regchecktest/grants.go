@@ -15,25 +15,19 @@ const gitLabDenial = "HTTP Basic: Access denied. If a password was provided for 
 
 // buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is
 // left, and the catalog is an administrator's.
-func buildGitLab(g *Registry, badStatus int, code, message string) error {
+func buildGitLab(g *Registry, badStatus int, code, message string) {
 	body, err := json.Marshal(ociError(code, message))
-	if err != nil {
-		return err
-	}
-	if err := g.tokenHost(&tokenService{g: g, badStatus: badStatus, anonymous: publicTokens, badBody: string(body)}); err != nil {
-		return err
-	}
-	return g.at(g.gitLab())
+	g.fail(err)
+	g.tokenHost(&tokenService{g: g, badStatus: badStatus, anonymous: publicTokens, badBody: string(body)})
+	g.at(g.gitLab())
 }
 
 // buildGitLabGroup has rights per project: what is not one of them is refused.
-func buildGitLabGroup(g *Registry) error {
-	if err := g.tokenHost(&tokenService{g: g, anonymous: publicTokens}); err != nil {
-		return err
-	}
+func buildGitLabGroup(g *Registry) {
+	g.tokenHost(&tokenService{g: g, anonymous: publicTokens})
 	s := g.gitLab()
 	s.missing = s.catalog
-	return g.at(s)
+	g.at(s)
 }
 
 func (g *Registry) gitLab() *registry {
@@ -43,7 +37,7 @@ func (g *Registry) gitLab() *registry {
 }
 
 // buildPublicPerRepository lists to anonymous callers what they may read, and refuses everything else.
-func buildPublicPerRepository(g *Registry) error {
+func buildPublicPerRepository(g *Registry) {
 	refuse := func(v *visit) { v.challenge(`Basic realm="Registry Realm"`) }
 	s := &registry{g: g, missing: refuse, forbidden: refuse}
 	s.admit = func(v *visit) bool {
@@ -55,12 +49,12 @@ func buildPublicPerRepository(g *Registry) error {
 		v.who = who
 		return true
 	}
-	return g.at(s)
+	g.at(s)
 }
 
 // buildQuay returns true as the body without credentials and issues no anonymous token without scope. The catalog of a user has
 // the readable repositories; that of anonymous callers is empty. Per repository: what does not exist is refused.
-func buildQuay(g *Registry, perRepository bool) error {
+func buildQuay(g *Registry, perRepository bool) {
 	tokens := &tokenService{g: g, field: "token",
 		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
 	s := &registry{g: g, pong: "true"}
@@ -88,5 +82,5 @@ func buildQuay(g *Registry, perRepository bool) error {
 	if perRepository {
 		s.missing = s.forbidden
 	}
-	return g.at(withPath("/v2/auth", tokens, s))
+	g.at(withPath("/v2/auth", tokens, s))
 }

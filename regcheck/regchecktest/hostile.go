@@ -16,23 +16,23 @@ import (
 func hostileServers() map[string]builder {
 	all := map[string]builder{}
 	for name, speak := range hijackers {
-		all[name] = func(g *Registry) error { return g.at(g.hijack(speak)) }
+		all[name] = func(g *Registry) { g.at(g.hijack(speak)) }
 	}
 	for name, speak := range rawSpeakers {
-		all[name] = func(g *Registry) error {
-			return g.start(&site{host: "registry.test:443", endpoint: true, raw: func(c net.Conn) { speak(g, c) }})
+		all[name] = func(g *Registry) {
+			g.start(&site{host: "registry.test:443", endpoint: true, raw: func(c net.Conn) { speak(g, c) }})
 		}
-		all[name+"-http"] = func(g *Registry) error {
+		all[name+"-http"] = func(g *Registry) {
 			g.Endpoint = "http://registry.test"
-			return g.start(&site{host: "registry.test:80", endpoint: true, raw: func(c net.Conn) { speak(g, c) }})
+			g.start(&site{host: "registry.test:80", endpoint: true, raw: func(c net.Conn) { speak(g, c) }})
 		}
 	}
-	all["endless-body"] = func(g *Registry) error {
-		return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.endless(w, r, `{"errors":[`) }))
+	all["endless-body"] = func(g *Registry) {
+		g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.endless(w, r, `{"errors":[`) }))
 	}
-	all["gzip-bomb"] = func(g *Registry) error { return g.at(gzipBomb()) }
-	all["slow"] = func(g *Registry) error {
-		return g.at(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	all["gzip-bomb"] = func(g *Registry) { g.at(gzipBomb()) }
+	all["slow"] = func(g *Registry) {
+		g.at(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			g.pause(r, time.Minute)
 			panic(http.ErrAbortHandler) // over HTTP/2, a client that has given up could still see a response of 200
 		}))
@@ -162,19 +162,19 @@ func drain(c net.Conn) {
 }
 
 // buildEndlessTags is a good registry up to the content: its list of tags has no end.
-func buildEndlessTags(g *Registry) error {
+func buildEndlessTags(g *Registry) {
 	s := g.htpasswdRegistry("Registry Realm")
 	s.tagsDenied = func(v *visit) bool {
 		g.endless(v.w, v.r, `{"name":"charts/nginx","tags":["`)
 		return true
 	}
-	return g.at(s)
+	g.at(s)
 }
 
 // buildCutTags announces a list of tags and ends the connection in the midst of it.
-func buildCutTags(g *Registry) error {
+func buildCutTags(g *Registry) {
 	s := g.htpasswdRegistry("Registry Realm")
-	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {
 			s.ServeHTTP(w, r)
 			return
@@ -187,9 +187,9 @@ func buildCutTags(g *Registry) error {
 }
 
 // buildSlowTags responds to requests for content only when the client has ended them.
-func buildSlowTags(g *Registry) error {
+func buildSlowTags(g *Registry) {
 	s := g.htpasswdRegistry("Registry Realm")
-	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
 			g.pause(r, time.Minute)
 			return

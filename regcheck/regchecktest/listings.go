@@ -14,10 +14,10 @@ import (
 func listingServers() map[string]builder {
 	all := map[string]builder{
 		"listing-wrong-digests": buildWrongDigests,
-		"listing-limits":        func(g *Registry) error { return g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
-		"listing-limits-long":   func(g *Registry) error { return g.limitsListing("3600", func(n int32) bool { return n > 11 }) },
-		"listing-breaks":        func(g *Registry) error { return g.breaksListing("charts/redis") },
-		"listing-breaks-all":    func(g *Registry) error { return g.breaksListing("") },
+		"listing-limits":        func(g *Registry) { g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
+		"listing-limits-long":   func(g *Registry) { g.limitsListing("3600", func(n int32) bool { return n > 11 }) },
+		"listing-breaks":        func(g *Registry) { g.breaksListing("charts/redis") },
+		"listing-breaks-all":    func(g *Registry) { g.breaksListing("") },
 		"listing-other-ports":   buildListingOtherPorts,
 		"listing-token-expires": buildTokenExpires,
 		"listing-slow":          buildSlowListing,
@@ -40,7 +40,7 @@ func listingServers() map[string]builder {
 				"charts/" + Password, ""}})
 		},
 	} {
-		all[name] = func(g *Registry) error {
+		all[name] = func(g *Registry) {
 			s := g.htpasswdRegistry("Registry Realm")
 			s.catalog = func(v *visit) { catalog(g, v) }
 			s.tagsDenied = func(v *visit) bool {
@@ -51,7 +51,7 @@ func listingServers() map[string]builder {
 				}
 				return false
 			}
-			return g.at(s)
+			g.at(s)
 		}
 	}
 	for name, tags := range map[string]func(*visit){
@@ -65,13 +65,13 @@ func listingServers() map[string]builder {
 			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{fmt.Sprint("t", n)}})
 		},
 	} {
-		all[name] = func(g *Registry) error {
+		all[name] = func(g *Registry) {
 			s := g.htpasswdRegistry("Registry Realm")
 			s.tagsDenied = func(v *visit) bool {
 				tags(v)
 				return true
 			}
-			return g.at(s)
+			g.at(s)
 		}
 	}
 	return all
@@ -80,9 +80,9 @@ func listingServers() map[string]builder {
 func (v *visit) linked(to string) { v.w.Header().Set("Link", `</v2/`+to+`>; rel="next"`) }
 
 // content wraps the htpasswd registry: instead handles requests for content until it returns false.
-func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) bool) error {
+func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) bool) {
 	s := g.htpasswdRegistry("Registry Realm")
-	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" || r.Header.Get("Authorization") == "" || !instead(w, r) {
 			s.ServeHTTP(w, r)
 		}
@@ -90,9 +90,9 @@ func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) 
 }
 
 // limitsListing returns 429 for some requests for content, counted from 1.
-func (g *Registry) limitsListing(after string, some func(n int32) bool) error {
+func (g *Registry) limitsListing(after string, some func(n int32) bool) {
 	var n atomic.Int32
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		if !some(n.Add(1)) {
 			return false
 		}
@@ -102,8 +102,8 @@ func (g *Registry) limitsListing(after string, some func(n int32) bool) error {
 }
 
 // breaksListing fails at the manifests of a repository, of all for "".
-func (g *Registry) breaksListing(repository string) error {
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+func (g *Registry) breaksListing(repository string) {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, repository+"/manifests/") {
 			return false
 		}
@@ -113,11 +113,11 @@ func (g *Registry) breaksListing(repository string) error {
 }
 
 // buildWrongDigests returns wrong digests: of a manifest, and in an index.
-func buildWrongDigests(g *Registry) error {
+func buildWrongDigests(g *Registry) {
 	index := `{"schemaVersion":2,"manifests":[{"mediaType":"` + manifestType + `","digest":"sha256:` +
 		strings.Repeat("0", 64) + `","size":1}]}`
 	true1 := g.tree.repositories["charts/nginx"]
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		_, reference, isManifest := strings.Cut(r.URL.Path, "charts/nginx/manifests/")
 		switch {
 		case !isManifest:
@@ -135,14 +135,14 @@ func buildWrongDigests(g *Registry) error {
 }
 
 // buildListingOtherPorts redirects each manifest to another port of a host without listeners.
-func buildListingOtherPorts(g *Registry) error {
+func buildListingOtherPorts(g *Registry) {
 	many := &repository{tags: map[string]string{}}
 	for i := range 40 {
 		many.tags[fmt.Sprintf("t%02d", i)] = ""
 	}
 	g.tree = &tree{map[string]*repository{"charts/nginx": many}}
 	var n atomic.Int32
-	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/manifests/") {
 			http.Redirect(w, r, fmt.Sprintf("https://closed.test:%d/", 20000+n.Add(1)), http.StatusTemporaryRedirect)
 			return true
@@ -152,7 +152,7 @@ func buildListingOtherPorts(g *Registry) error {
 }
 
 // buildTokenExpires takes each token for three requests only.
-func buildTokenExpires(g *Registry) error {
+func buildTokenExpires(g *Registry) {
 	used := map[string]*atomic.Int32{}
 	s := g.tokenRegistry("/token", "registry.test")
 	inner := s.admit
@@ -168,12 +168,12 @@ func buildTokenExpires(g *Registry) error {
 		g.mints.mu.Unlock()
 		return inner(v)
 	}
-	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
+	g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
 // buildSlowListing responds slowly to each request for content.
-func buildSlowListing(g *Registry) error {
-	return g.content(func(_ http.ResponseWriter, r *http.Request) bool {
+func buildSlowListing(g *Registry) {
+	g.content(func(_ http.ResponseWriter, r *http.Request) bool {
 		g.pause(r, 60*time.Millisecond)
 		return false
 	})

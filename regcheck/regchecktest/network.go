@@ -136,28 +136,24 @@ func (g *Registry) address(host string, public bool) netip.Addr {
 	return a
 }
 
-// open starts a site.
-func (g *Registry) start(s *site) error {
+// start starts a site.
+func (g *Registry) start(s *site) {
 	host, portText, err := net.SplitHostPort(s.host)
-	if err != nil {
-		return err
-	}
+	g.fail(err)
 	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return err
-	}
+	g.fail(err)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return err
+		g.fail(err)
+		return
 	}
 	s.real = listener.Addr().String()
 	g.sites[netip.AddrPortFrom(g.address(host, s.public), uint16(port))] = s
 	if s.raw != nil {
 		g.serveRaw(s, listener)
-		return nil
+		return
 	}
 	g.serveHTTP(s, listener)
-	return nil
 }
 
 func (g *Registry) serveHTTP(s *site, listener net.Listener) {

@@ -8,35 +8,25 @@ import (
 )
 
 // at puts a handler onto the endpoint "https://registry.test" with a certificate of the system's root.
-func (g *Registry) at(handler http.Handler) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
-	return g.start(&site{host: "registry.test:443", tls: config, handler: handler, trusted: true, endpoint: true})
+func (g *Registry) at(handler http.Handler) {
+	g.start(&site{host: "registry.test:443", tls: g.tls(leaf{}), handler: handler, trusted: true, endpoint: true})
 }
 
 // plainAt puts a handler onto "http://registry.test" and makes it the endpoint.
-func (g *Registry) plainAt(handler http.Handler) error {
+func (g *Registry) plainAt(handler http.Handler) {
 	g.Endpoint = "http://registry.test"
-	return g.start(&site{host: "registry.test:80", handler: handler, trusted: true, endpoint: true})
+	g.start(&site{host: "registry.test:80", handler: handler, trusted: true, endpoint: true})
 }
 
 // tokenHost puts a token service onto "https://auth.test/token".
-func (g *Registry) tokenHost(service http.Handler) error {
-	config, err := g.tls(leaf{commonName: "auth.test"})
-	if err != nil {
-		return err
-	}
-	return g.start(&site{host: "auth.test:443", tls: config, handler: service, trusted: true})
+func (g *Registry) tokenHost(service http.Handler) {
+	g.start(&site{host: "auth.test:443", tls: g.tls(leaf{commonName: "auth.test"}), handler: service, trusted: true})
 }
 
-func (g *Registry) tls(l leaf) (*tls.Config, error) {
+func (g *Registry) tls(l leaf) *tls.Config {
 	certificate, err := g.pki.certificate(l)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}}, nil
+	g.fail(err)
+	return &tls.Config{Certificates: []tls.Certificate{certificate}}
 }
 
 // withPath serves a token service at a path of the host of the registry.
@@ -88,58 +78,47 @@ func publicTokens(scope string) bool {
 
 func plainServers() map[string]builder {
 	return map[string]builder{
-		"none":      func(*Registry) error { return nil },
-		"open":      func(g *Registry) error { return g.at(g.openRegistry()) },
-		"open-http": func(g *Registry) error { return g.plainAt(g.openRegistry()) },
-		"htpasswd":  func(g *Registry) error { return g.at(g.htpasswdRegistry("Registry Realm")) },
-		"htpasswd-http": func(g *Registry) error {
-			return g.plainAt(g.htpasswdRegistry("Registry Realm"))
+		"none":      func(*Registry) {},
+		"open":      func(g *Registry) { g.at(g.openRegistry()) },
+		"open-http": func(g *Registry) { g.plainAt(g.openRegistry()) },
+		"htpasswd":  func(g *Registry) { g.at(g.htpasswdRegistry("Registry Realm")) },
+		"htpasswd-http": func(g *Registry) {
+			g.plainAt(g.htpasswdRegistry("Registry Realm"))
 		},
-		"htpasswd-subpath": func(g *Registry) error {
+		"htpasswd-subpath": func(g *Registry) {
 			s := g.htpasswdRegistry("Registry Realm")
 			s.base, g.BasePath = "/registry", "/registry"
-			return g.at(s)
+			g.at(s)
 		},
-		"htpasswd-http2": func(g *Registry) error {
-			config, err := g.tls(leaf{})
-			if err != nil {
-				return err
-			}
-			return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("h2"), trusted: true,
+		"htpasswd-http2": func(g *Registry) {
+			g.start(&site{host: "registry.test:443", tls: g.tls(leaf{}), handler: g.htpasswdRegistry("h2"), trusted: true,
 				endpoint: true, http2: true})
 		},
-		"open-public-zone": func(g *Registry) error {
-			config, err := g.tls(leaf{})
-			if err != nil {
-				return err
-			}
-			return g.start(&site{host: "registry.test:443", tls: config, handler: g.openRegistry(), trusted: true,
+		"open-public-zone": func(g *Registry) {
+			g.start(&site{host: "registry.test:443", tls: g.tls(leaf{}), handler: g.openRegistry(), trusted: true,
 				endpoint: true, public: true})
 		},
 		"open-checks-credentials": buildOpenWithCheck, // a 200 to everybody, but wrong credentials are rejected
-		"bearer": func(g *Registry) error {
-			return g.at(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+		"bearer": func(g *Registry) {
+			g.at(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
 		},
-		"bearer-http": func(g *Registry) error {
-			return g.plainAt(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+		"bearer-http": func(g *Registry) {
+			g.plainAt(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
 		},
-		"bearer-other-host": func(g *Registry) error {
-			if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
-				return err
-			}
-			return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
+		"bearer-other-host": func(g *Registry) {
+			g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens})
+			g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
 		},
 		"bearer-direct": buildDirectBearer,
-		"rebinding": func(g *Registry) error { // the name means loopback from the second question on
-			err := g.at(g.htpasswdRegistry("Registry Realm"))
+		"rebinding": func(g *Registry) { // the name means loopback from the second question on
+			g.at(g.htpasswdRegistry("Registry Realm"))
 			name := g.named["registry.test"]
 			name.later = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 			g.named["registry.test"] = name
-			return err
 		},
-		"open-slow": func(g *Registry) error {
+		"open-slow": func(g *Registry) {
 			s := g.openRegistry()
-			return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				g.pause(r, 300*time.Millisecond)
 				s.ServeHTTP(w, r)
 			}))
@@ -147,8 +126,8 @@ func plainServers() map[string]builder {
 	}
 }
 
-func buildOpenWithCheck(g *Registry) error {
-	return g.at(&registry{g: g, admit: func(v *visit) bool {
+func buildOpenWithCheck(g *Registry) {
+	g.at(&registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
 		v.who = caller{who.name, everybody.may}
 		if v.r.Header.Get("Authorization") != "" && !good {
@@ -160,8 +139,8 @@ func buildOpenWithCheck(g *Registry) error {
 }
 
 // buildDirectBearer takes ada's token as it is, and has no token service.
-func buildDirectBearer(g *Registry) error {
-	return g.at(&registry{g: g, admit: func(v *visit) bool {
+func buildDirectBearer(g *Registry) {
+	g.at(&registry{g: g, admit: func(v *visit) bool {
 		if bearerText(v.r) != Token {
 			v.challenge(`Bearer`)
 			return false

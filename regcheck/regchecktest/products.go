@@ -12,38 +12,38 @@ import (
 
 func productServers() map[string]builder {
 	return map[string]builder{
-		"harbor":                   func(g *Registry) error { return buildHarbor(g, false) },
-		"harbor-refuses-scopeless": func(g *Registry) error { return buildHarbor(g, true) },
+		"harbor":                   func(g *Registry) { buildHarbor(g, false) },
+		"harbor-refuses-scopeless": func(g *Registry) { buildHarbor(g, true) },
 		"harbor-signing-policy":    buildHarborSigningPolicy,
-		"harbor-empty-project":     func(g *Registry) error { return g.harbor(&registry{g: g, emptyProject: "void"}, false) },
+		"harbor-empty-project":     func(g *Registry) { g.harbor(&registry{g: g, emptyProject: "void"}, false) },
 		"ghcr":                     buildGHCR,
 		"google":                   buildGoogle,
 		"ecr":                      buildECR,
 		"ecr-public":               buildECRPublic,
-		"acr":                      func(g *Registry) error { return buildACR(g, false) },
-		"acr-no-metadata-read":     func(g *Registry) error { return buildACR(g, true) },
-		"quay":                     func(g *Registry) error { return buildQuay(g, false) },
-		"quay-per-repository":      func(g *Registry) error { return buildQuay(g, true) },
+		"acr":                      func(g *Registry) { buildACR(g, false) },
+		"acr-no-metadata-read":     func(g *Registry) { buildACR(g, true) },
+		"quay":                     func(g *Registry) { buildQuay(g, false) },
+		"quay-per-repository":      func(g *Registry) { buildQuay(g, true) },
 		"public-per-repository":    buildPublicPerRepository,
-		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
-		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
-		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
-		"gitlab":                   func(g *Registry) error { return buildGitLab(g, http.StatusForbidden, "DENIED", "access forbidden") },
-		"gitlab-any-cause": func(g *Registry) error {
-			return buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial)
+		"dockerhub":                func(g *Registry) { buildDockerHub(g, 200) },
+		"dockerhub-few-pulls-left": func(g *Registry) { buildDockerHub(g, 40) },
+		"dockerhub-a-fifth-left":   func(g *Registry) { buildDockerHub(g, 41) }, // after the one pull of a check
+		"gitlab":                   func(g *Registry) { buildGitLab(g, http.StatusForbidden, "DENIED", "access forbidden") },
+		"gitlab-any-cause": func(g *Registry) {
+			buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial)
 		},
 		"gitlab-group":       buildGitLabGroup,
 		"digitalocean":       buildDigitalOcean,
-		"artifactory":        func(g *Registry) error { return buildArtifactory(g, false) },
-		"artifactory-open":   func(g *Registry) error { return buildArtifactory(g, true) },
+		"artifactory":        func(g *Registry) { buildArtifactory(g, false) },
+		"artifactory-open":   func(g *Registry) { buildArtifactory(g, true) },
 		"artifactory-bearer": buildArtifactoryBearer,
-		"nexus":              func(g *Registry) error { return buildNexus(g, false) },
-		"nexus-anonymous":    func(g *Registry) error { return buildNexus(g, true) },
-		"zot":                func(g *Registry) error { return buildZot(g, false) },
-		"zot-mixed":          func(g *Registry) error { return buildZot(g, true) },
-		"gitea":              func(g *Registry) error { return buildGitea(g, false) },
-		"gitea-older":        func(g *Registry) error { return buildGitea(g, true) },
-		"cloudflare":         func(g *Registry) error { return g.at(namesEverything(g.htpasswdRegistry("cloudflare"))) },
+		"nexus":              func(g *Registry) { buildNexus(g, false) },
+		"nexus-anonymous":    func(g *Registry) { buildNexus(g, true) },
+		"zot":                func(g *Registry) { buildZot(g, false) },
+		"zot-mixed":          func(g *Registry) { buildZot(g, true) },
+		"gitea":              func(g *Registry) { buildGitea(g, false) },
+		"gitea-older":        func(g *Registry) { buildGitea(g, true) },
+		"cloudflare":         func(g *Registry) { g.at(namesEverything(g.htpasswdRegistry("cloudflare"))) },
 	}
 }
 
@@ -52,18 +52,18 @@ func productServers() map[string]builder {
 // right is 401, never 403 (harbor#15684), and so is a project that does not exist; the name of a project alone is
 // 400 for everybody, before any credentials are read; _catalog is for administrators with Basic; newer releases
 // reject tokens without scope on /v2/ (harbor#23799); the web console serves every other path.
-func buildHarbor(g *Registry, refusesScopeless bool) error {
-	return g.harbor(&registry{g: g}, refusesScopeless)
+func buildHarbor(g *Registry, refusesScopeless bool) {
+	g.harbor(&registry{g: g}, refusesScopeless)
 }
 
 // buildHarborSigningPolicy rejects every manifest that is not signed, and none is.
-func buildHarborSigningPolicy(g *Registry) error {
-	return g.harbor(&registry{g: g, manifests: func(v *visit) {
+func buildHarborSigningPolicy(g *Registry) {
+	g.harbor(&registry{g: g, manifests: func(v *visit) {
 		v.fail(http.StatusPreconditionFailed, "PROJECTPOLICYVIOLATION", "The image is not signed by cosign.")
 	}}, false)
 }
 
-func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
+func (g *Registry) harbor(s *registry, refusesScopeless bool) {
 	s.outside = page200("text/html", "<html><head><title>Harbor</title></head></html>")
 	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, scoped200: true}
 	scopeless := tokens.anonymous
@@ -105,11 +105,11 @@ func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
 	}
 	s.forbidden = challenge
 	s.missing = func(v *visit) { v.fail(http.StatusNotFound, "NOT_FOUND", "repository "+v.repo+" not found") }
-	return g.at(withPath("/service/token", tokens, s))
+	g.at(withPath("/service/token", tokens, s))
 }
 
 // buildGHCR: a placeholder scope in the challenge, 403 for bad credentials, no POST, no catalog.
-func buildGHCR(g *Registry) error {
+func buildGHCR(g *Registry) {
 	tokens := &tokenService{g: g, badStatus: http.StatusForbidden, field: "token",
 		badBody:   `{"errors":[{"code":"DENIED","message":"denied"}]}`,
 		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
@@ -140,12 +140,12 @@ func buildGHCR(g *Registry) error {
 		}
 		tokens.ServeHTTP(w, r)
 	})
-	return g.at(withPath("/token", unauthorized, s))
+	g.at(withPath("/token", unauthorized, s))
 }
 
 // buildGoogle: no service in the challenge of /v2/, none at all after bad credentials, an anonymous
 // token opens /v2/, and 403 "or it may not exist" for content.
-func buildGoogle(g *Registry) error {
+func buildGoogle(g *Registry) {
 	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, noPost: http.StatusNotFound}
 	bare := func(v *visit) { v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "failed authentication") }
 	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,12 +178,12 @@ func buildGoogle(g *Registry) error {
 			`Permission "artifactregistry.repositories.downloadArtifacts" denied on resource (or it may not exist)`)
 	}
 	s.forbidden, s.missing, s.catalog = denied, denied, denied
-	return g.at(withPath("/v2/token", service, s))
+	g.at(withPath("/v2/token", service, s))
 }
 
 // buildECR: Basic with the endpoint's own URL as realm and a text body; an expired password is 403
 // without challenge.
-func buildECR(g *Registry) error {
+func buildECR(g *Registry) {
 	s := &registry{g: g}
 	s.admit = func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
@@ -207,21 +207,21 @@ func buildECR(g *Registry) error {
 	s.forbidden = func(v *visit) { // rights are looked at before existence
 		v.fail(http.StatusForbidden, "DENIED", "User is not authorized to perform: ecr:ListImages on the resource")
 	}
-	return g.at(s)
+	g.at(s)
 }
 
 // buildECRPublic: a scope "aws" in the challenge, and 400 for an expired password.
-func buildECRPublic(g *Registry) error {
+func buildECRPublic(g *Registry) {
 	tokens := &tokenService{g: g, expired: http.StatusBadRequest, anonymous: publicTokens}
 	s := &registry{g: g, admit: g.bearer(func(v *visit) []string {
 		return []string{fmt.Sprintf(`Bearer realm="%s",service="%s",scope="aws"`, sameHost(v, "/token/"), v.r.Host)}
 	})}
-	return g.at(withPath("/token/", tokens, s))
+	g.at(withPath("/token/", tokens, s))
 }
 
 // buildACR: identity tokens by POST and with a user of zeros, a challenge that turns Basic once there
 // is an Authorization header; scope-map tokens need metadata_read for tags.
-func buildACR(g *Registry, noMetadata bool) error {
+func buildACR(g *Registry, noMetadata bool) {
 	tokens := &tokenService{g: g, post: true, field: "access_token"}
 	s := &registry{g: g}
 	s.admit = g.bearer(func(v *visit) []string {
@@ -239,18 +239,16 @@ func buildACR(g *Registry, noMetadata bool) error {
 		s.tagsDenied = func(v *visit) bool { denied(v); return true }
 		s.missing = denied // the scope map names single repositories
 	}
-	return g.at(withPath("/oauth2/token", tokens, s))
+	g.at(withPath("/oauth2/token", tokens, s))
 }
 
 // buildDockerHub: three names for one registry, and a token service with a host and a service name of
 // its own; even an authenticated user may not read the catalog. Of 200 pulls in six hours some are left: a GET of a
 // manifest is one, a HEAD is not.
-func buildDockerHub(g *Registry, pulls int32) error {
+func buildDockerHub(g *Registry, pulls int32) {
 	var left atomic.Int32
 	left.Store(pulls)
-	if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
-		return err
-	}
+	g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens})
 	g.Endpoint = "https://docker.io"
 	s := g.tokenRegistry("https://auth.test/token", "registry.docker.example")
 	admit := s.admit
@@ -269,16 +267,13 @@ func buildDockerHub(g *Registry, pulls int32) error {
 		}
 		return admitted
 	}
-	config, err := g.tls(leaf{names: []string{"registry-1.docker.io"}})
-	if err != nil {
-		return err
-	}
-	return g.start(&site{host: "registry-1.docker.io:443", tls: config, handler: s, trusted: true, endpoint: true})
+	config := g.tls(leaf{names: []string{"registry-1.docker.io"}})
+	g.start(&site{host: "registry-1.docker.io:443", tls: config, handler: s, trusted: true, endpoint: true})
 }
 
 // buildDigitalOcean: the API token is user and password; another host gives tokens.
-func buildDigitalOcean(g *Registry) error {
-	if err := g.tokenHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func buildDigitalOcean(g *Registry) {
+	g.tokenHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{w: w, r: r}
 		user, password, _ := r.BasicAuth()
 		tokens := &tokenService{g: g}
@@ -288,10 +283,8 @@ func buildDigitalOcean(g *Registry) error {
 		}
 		tokens.decide(v, ada(), true, user == Token && password == Token || user == User && password == Password,
 			scopesOf(r.URL.Query()["scope"]))
-	})); err != nil {
-		return err
-	}
-	return g.at(g.tokenRegistry("https://auth.test/v2/registry/auth", "registry.digitalocean.example"))
+	}))
+	g.at(g.tokenRegistry("https://auth.test/v2/registry/auth", "registry.digitalocean.example"))
 }
 
 // artifactoryOutside is the response for unknown repositories: JSON with a status instead of a code.
@@ -301,7 +294,7 @@ func artifactoryOutside(w http.ResponseWriter, r *http.Request) {
 }
 
 // buildArtifactory: the API is below a path of the repository key; /v2/ may be open to all.
-func buildArtifactory(g *Registry, open bool) error {
+func buildArtifactory(g *Registry, open bool) {
 	s := g.htpasswdRegistry("Artifactory Realm")
 	if open {
 		inner := s.admit
@@ -314,22 +307,22 @@ func buildArtifactory(g *Registry, open bool) error {
 	}
 	s.base, g.BasePath = "/artifactory/api/docker/charts-local", "/artifactory/api/docker/charts-local"
 	s.outside = http.HandlerFunc(artifactoryOutside)
-	return g.at(s)
+	g.at(s)
 }
 
 // buildArtifactoryBearer: the realm is below the repository key, without scope.
-func buildArtifactoryBearer(g *Registry) error {
+func buildArtifactoryBearer(g *Registry) {
 	const base = "/artifactory/api/oci/charts-local"
 	s := g.tokenRegistry(base+"/v2/token", "registry.test")
 	s.base, g.BasePath = base, base
 	s.outside = http.HandlerFunc(artifactoryOutside)
 	tokens := &tokenService{g: g, noPost: http.StatusUnauthorized}
-	return g.at(withPath(base+"/v2/token", tokens, s))
+	g.at(withPath(base+"/v2/token", tokens, s))
 }
 
 // buildNexus: the scheme in capitals; with anonymous pull on, any credentials are accepted.
-func buildNexus(g *Registry, anonymous bool) error {
-	return g.at(&registry{g: g, admit: func(v *visit) bool {
+func buildNexus(g *Registry, anonymous bool) {
+	g.at(&registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
 		switch {
 		case good:
@@ -346,7 +339,7 @@ func buildNexus(g *Registry, anonymous bool) error {
 
 // buildZot: a challenge on 200 as well, unquoted; wrong credentials are rejected after a delay. Mixed:
 // Anonymous callers may read public content and /v2/.
-func buildZot(g *Registry, mixed bool) error {
+func buildZot(g *Registry, mixed bool) {
 	s := &registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
 		sent := v.r.Header.Get("Authorization") != ""
@@ -372,13 +365,13 @@ func buildZot(g *Registry, mixed bool) error {
 		}
 		v.fail(http.StatusForbidden, "DENIED", "requested access to the resource is denied")
 	}
-	return g.at(s)
+	g.at(s)
 }
 
 // buildGitea: anonymous callers get a token of the user ghost without scope; newer releases name scope "*",
 // older ones send a second header with Basic. Who may not read an owner's packages gets 401 with Basic; who may, gets
 // NAME_INVALID for the owner's name alone.
-func buildGitea(g *Registry, older bool) error {
+func buildGitea(g *Registry, older bool) {
 	tokens := &tokenService{g: g, field: "token", anonymous: func(string) bool { return true }}
 	lines := func(v *visit) []string {
 		if older {
@@ -420,5 +413,5 @@ func buildGitea(g *Registry, older bool) error {
 		}
 		return false
 	}
-	return g.at(withPath("/v2/token", tokens, s))
+	g.at(withPath("/v2/token", tokens, s))
 }

@@ -2,6 +2,7 @@ package regchecktest
 
 import (
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,30 +14,28 @@ import (
 
 func proxyServers() map[string]builder {
 	refuse := func(code int, more http.Header) builder {
-		return func(g *Registry) error {
-			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				for name, values := range more {
-					w.Header()[name] = values
-				}
+		return func(g *Registry) {
+			g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				maps.Copy(w.Header(), more)
 				http.Error(w, http.StatusText(code), code)
 			}))
 		}
 	}
 	return map[string]builder{
-		"proxy": func(g *Registry) error {
-			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.tunnel(w, r) }))
+		"proxy": func(g *Registry) {
+			g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.tunnel(w, r) }))
 		},
 		// The name is another address for the proxy, without a listener.
-		"proxy-other-dns": func(g *Registry) error {
-			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		"proxy-other-dns": func(g *Registry) {
+			g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if host, port, _ := net.SplitHostPort(r.Host); !isAddress(host) {
 					r.Host = net.JoinHostPort("169.254.169.254", port)
 				}
 				g.tunnel(w, r)
 			}))
 		},
-		"proxy-names-only": func(g *Registry) error {
-			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		"proxy-names-only": func(g *Registry) {
+			g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if host, _, _ := net.SplitHostPort(r.Host); isAddress(host) {
 					http.Error(w, "no addresses", http.StatusForbidden)
 					return
@@ -47,8 +46,8 @@ func proxyServers() map[string]builder {
 		"proxy-407": refuse(http.StatusProxyAuthRequired, http.Header{"Proxy-Authenticate": {`Basic realm="proxy"`}}),
 		"proxy-403": refuse(http.StatusForbidden, nil),
 		"proxy-502": refuse(http.StatusBadGateway, nil),
-		"proxy-silent": func(g *Registry) error {
-			return g.behindProxy(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
+		"proxy-silent": func(g *Registry) {
+			g.behindProxy(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
 		},
 	}
 }
@@ -58,14 +57,10 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-func (g *Registry) behindProxy(proxy http.Handler) error {
-	if err := g.start(&site{host: "proxy.test:3128", handler: proxy}); err != nil {
-		return err
-	}
-	if err := g.start(&site{host: "plain.test:80", handler: g.htpasswdRegistry("Registry Realm"), trusted: true}); err != nil {
-		return err
-	}
-	return g.at(g.htpasswdRegistry("Registry Realm"))
+func (g *Registry) behindProxy(proxy http.Handler) {
+	g.start(&site{host: "proxy.test:3128", handler: proxy})
+	g.start(&site{host: "plain.test:80", handler: g.htpasswdRegistry("Registry Realm"), trusted: true})
+	g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
 // ProxyURL is the outbound proxy of the test networks that have one.

@@ -10,10 +10,12 @@ package regchecktest
 
 import (
 	"crypto/tls"
+	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +61,7 @@ type Registry struct {
 	dials     []string
 	open      map[net.Conn]bool
 	closers   []func() error
+	err       error        // of what sets the server up
 	free      map[bool]int // next free host number, by public
 }
 
@@ -89,29 +92,26 @@ func Open(name string) (*Registry, error) {
 		done: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
 	}
 	g.inventNames()
-	if err := build(g); err != nil {
+	build(g)
+	if g.err != nil {
 		g.Close()
-		return nil, err
+		return nil, g.err
 	}
 	return g, nil
 }
+
+// fail notes an error of what sets the server up, which Open returns.
+func (g *Registry) fail(err error) { g.err = errors.Join(g.err, err) }
 
 type unknownServer string
 
 func (u unknownServer) Error() string { return "regchecktest: no server is named " + string(u) }
 
 // Servers returns the names of all servers, sorted.
-func Servers() []string {
-	var names []string
-	for name := range table() {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func Servers() []string { return slices.Sorted(maps.Keys(table())) }
 
 // builder sets the sites of one named server up.
-type builder func(*Registry) error
+type builder func(*Registry)
 
 func table() map[string]builder {
 	all := map[string]builder{}
@@ -120,9 +120,7 @@ func table() map[string]builder {
 		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(),
 		contentServers(), artifactServers(), chartServers(),
 	} {
-		for name, build := range part {
-			all[name] = build
-		}
+		maps.Copy(all, part)
 	}
 	return all
 }

@@ -17,64 +17,61 @@ import (
 func tlsServers() map[string]builder {
 	all := map[string]builder{}
 	for name, make := range leaves() {
-		all[name] = func(g *Registry) error { return g.tlsAt("registry.test:443", make(g.pki), nil) }
+		all[name] = func(g *Registry) { g.tlsAt("registry.test:443", make(g.pki), nil) }
 	}
 	for name, change := range handshakes {
-		all[name] = func(g *Registry) error {
-			return g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) { change(g.pki, c) })
+		all[name] = func(g *Registry) {
+			g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) { change(g.pki, c) })
 		}
 	}
-	all["tls-ip"] = func(g *Registry) error {
+	all["tls-ip"] = func(g *Registry) {
 		g.Endpoint = "https://10.20.30.40"
-		return g.tlsAt("10.20.30.40:443", leaf{addresses: []string{"10.20.30.40"}}, nil)
+		g.tlsAt("10.20.30.40:443", leaf{addresses: []string{"10.20.30.40"}}, nil)
 	}
-	all["tls-ip-without-san"] = func(g *Registry) error {
+	all["tls-ip-without-san"] = func(g *Registry) {
 		g.Endpoint = "https://10.20.30.40"
-		return g.tlsAt("10.20.30.40:443", leaf{commonName: "10.20.30.40"}, nil)
+		g.tlsAt("10.20.30.40:443", leaf{commonName: "10.20.30.40"}, nil)
 	}
-	all["tls-hostile-names"] = func(g *Registry) error { // the subject is shown to the user
-		return g.tlsAt("registry.test:443", leaf{selfSigned: true, commonName: "\x1b[31mevil\u202e" + strings.Repeat("x", 3000)}, nil)
+	all["tls-hostile-names"] = func(g *Registry) { // the subject is shown to the user
+		g.tlsAt("registry.test:443", leaf{selfSigned: true, commonName: "\x1b[31mevil\u202e" + strings.Repeat("x", 3000)}, nil)
 	}
 	all["tls-expired-ca"] = buildExpiredCA
 	all["tls-huge-key"] = buildHugeKey
 	for name, sent := range map[string]int{"tls-longest-chain": 9, "tls-endless-chain": 10} { // after the leaf
-		all[name] = func(g *Registry) error { return g.chainOf(sent) }
+		all[name] = func(g *Registry) { g.chainOf(sent) }
 	}
-	all["tls-http-server"] = func(g *Registry) error { // plain HTTP where TLS is expected
-		return g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
+	all["tls-http-server"] = func(g *Registry) { // plain HTTP where TLS is expected
+		g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
 	}
 	all["tls-client-nginx"] = buildNginxClientCertificate
 	all["tls-client-forbidden"] = buildForbidsWithoutCertificate
 	for name, change := range clientCertificateHosts {
-		all["tls-"+name] = func(g *Registry) error { return g.clientCertificate(change, false) }
-		all["token-"+name] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, change, false) }
-		all["redirect-to-"+name] = func(g *Registry) error { return g.redirectToTLS(leaf{names: []string{"other.test"}}, change) }
+		all["tls-"+name] = func(g *Registry) { g.clientCertificate(change, false) }
+		all["token-"+name] = func(g *Registry) { g.tokensBehind(&tokenService{g: g, post: true}, change, false) }
+		all["redirect-to-"+name] = func(g *Registry) { g.redirectToTLS(leaf{names: []string{"other.test"}}, change) }
 	}
 	required := clientCertificateHosts["client-required"]
-	all["tls-client-required-http2"] = func(g *Registry) error { return g.clientCertificate(required, true) }
-	all["token-client-required-http2"] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, required, true) }
-	all["token-client-nginx"] = func(g *Registry) error { // which reports the missing certificate over HTTP
+	all["tls-client-required-http2"] = func(g *Registry) { g.clientCertificate(required, true) }
+	all["token-client-required-http2"] = func(g *Registry) { g.tokensBehind(&tokenService{g: g, post: true}, required, true) }
+	all["token-client-nginx"] = func(g *Registry) { // which reports the missing certificate over HTTP
 		page := status(400, "text/html", nginxPage("No required SSL certificate was sent"))
-		return g.tokensBehind(page, func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) }, false)
+		g.tokensBehind(page, func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) }, false)
 	}
-	all["redirect-to-private-ca"] = func(g *Registry) error {
-		return g.redirectToTLS(leaf{names: []string{"other.test"}, by: g.pki.private}, nil)
+	all["redirect-to-private-ca"] = func(g *Registry) {
+		g.redirectToTLS(leaf{names: []string{"other.test"}, by: g.pki.private}, nil)
 	}
-	all["redirect-to-wrong-name"] = func(g *Registry) error { return g.redirectToTLS(leaf{}, nil) }
+	all["redirect-to-wrong-name"] = func(g *Registry) { g.redirectToTLS(leaf{}, nil) }
 	all["tls-client-other-host-token"] = buildClientCertificateAndTokenHost
 	return all
 }
 
 // tlsAt starts an htpasswd registry behind a certificate.
-func (g *Registry) tlsAt(host string, l leaf, change func(*tls.Config)) error {
-	config, err := g.tls(l)
-	if err != nil {
-		return err
-	}
+func (g *Registry) tlsAt(host string, l leaf, change func(*tls.Config)) {
+	config := g.tls(l)
 	if change != nil {
 		change(config)
 	}
-	return g.start(&site{host: host, tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true, endpoint: true})
+	g.start(&site{host: host, tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true, endpoint: true})
 }
 
 func leaves() map[string]func(*pki) leaf {
@@ -113,37 +110,34 @@ type errNoConfig struct{}
 func (errNoConfig) Error() string { return "no such host here" }
 
 // buildExpiredCA has a valid leaf and an expired authority.
-func buildExpiredCA(g *Registry) error {
+func buildExpiredCA(g *Registry) {
 	old, err := g.pki.authority("Expired Root CA", nil, g.pki.now.AddDate(-2, 0, 0), g.pki.now.AddDate(0, 0, -2))
-	if err != nil {
-		return err
-	}
+	g.fail(err)
 	g.pki.private = old // what auth.tls.ca then holds
-	return g.tlsAt("registry.test:443", leaf{by: old}, nil)
+	g.tlsAt("registry.test:443", leaf{by: old}, nil)
 }
 
 // chainOf sends that many unneeded authorities after a valid leaf.
-func (g *Registry) chainOf(sent int) error {
+func (g *Registry) chainOf(sent int) {
 	l := leaf{}
 	for range sent {
 		l.send = append(l.send, g.pki.middle)
 	}
-	return g.tlsAt("registry.test:443", l, nil)
+	g.tlsAt("registry.test:443", l, nil)
 }
 
 // buildHugeKey: a certificate whose RSA key would cost the client seconds of work.
-func buildHugeKey(g *Registry) error {
+func buildHugeKey(g *Registry) {
 	huge, err := newHugeKey(16384)
 	if err != nil {
-		return err
+		g.fail(err)
+		return
 	}
 	template := g.pki.template("registry.test", g.pki.now.Add(-time.Hour), g.pki.now.AddDate(1, 0, 0))
 	template.DNSNames = []string{"registry.test"}
 	der, err := x509.CreateCertificate(rand.Reader, template, g.pki.system.certificate, &huge.public, g.pki.system.key)
-	if err != nil {
-		return err
-	}
-	return g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) {
+	g.fail(err)
+	g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) {
 		c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: huge}}
 	})
 }

@@ -12,21 +12,21 @@ import (
 func tokenServers() map[string]builder {
 	all := map[string]builder{}
 	for name, handle := range tokenResponses {
-		all[name] = func(g *Registry) error {
+		all[name] = func(g *Registry) {
 			odd := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) { handle(g, w, r) }}
-			return g.at(withPath("/token", odd, g.tokenRegistry("/token", "registry.test")))
+			g.at(withPath("/token", odd, g.tokenRegistry("/token", "registry.test")))
 		}
 	}
 	for name, realm := range realms {
-		all[name] = func(g *Registry) error { return g.realm(realm) }
+		all[name] = func(g *Registry) { g.realm(realm) }
 	}
 	for name, field := range map[string]string{"token-field-token": "token", "token-field-access-token": "access_token"} {
-		all[name] = func(g *Registry) error {
-			return g.at(withPath("/token", &tokenService{g: g, field: field}, g.tokenRegistry("/token", "registry.test")))
+		all[name] = func(g *Registry) {
+			g.at(withPath("/token", &tokenService{g: g, field: field}, g.tokenRegistry("/token", "registry.test")))
 		}
 	}
-	all["token-get-only"] = func(g *Registry) error {
-		return g.at(withPath("/token", &tokenService{g: g}, g.tokenRegistry("/token", "registry.test")))
+	all["token-get-only"] = func(g *Registry) {
+		g.at(withPath("/token", &tokenService{g: g}, g.tokenRegistry("/token", "registry.test")))
 	}
 	all["token-private-ca"] = buildTokenPrivateCA
 	all["realm-http-below-http"] = buildRealmHTTPBelowHTTP
@@ -126,20 +126,13 @@ var realms = map[string]string{
 
 // realm starts a registry whose realm is that, an http host that records requests, and a
 // token host whose certificate is for another name.
-func (g *Registry) realm(realm string) error {
-	if err := g.start(&site{host: "auth.test:80", handler: &tokenService{g: g, post: true}}); err != nil {
-		return err
-	}
-	config, err := g.tls(leaf{commonName: "auth.test"})
-	if err != nil {
-		return err
-	}
+func (g *Registry) realm(realm string) {
+	g.start(&site{host: "auth.test:80", handler: &tokenService{g: g, post: true}})
+	config := g.tls(leaf{commonName: "auth.test"})
 	for _, host := range []string{"misnamed.test:443", "auth.test:6379", "auth.test:443"} {
-		if err := g.start(&site{host: host, tls: config, handler: &tokenService{g: g, post: true}}); err != nil {
-			return err
-		}
+		g.start(&site{host: host, tls: config, handler: &tokenService{g: g, post: true}})
 	}
-	return g.at(&registry{g: g, admit: g.bearer(func(v *visit) []string {
+	g.at(&registry{g: g, admit: g.bearer(func(v *visit) []string {
 		if realm == "-" {
 			return []string{`Bearer service="registry.test"`}
 		}
@@ -147,65 +140,45 @@ func (g *Registry) realm(realm string) error {
 	})})
 }
 
-func buildTokenPrivateCA(g *Registry) error {
-	config, err := g.tls(leaf{commonName: "auth.test", by: g.pki.private})
-	if err != nil {
-		return err
-	}
-	if err := g.start(&site{host: "auth.test:443", tls: config, handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
-		return err
-	}
-	return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
+func buildTokenPrivateCA(g *Registry) {
+	config := g.tls(leaf{commonName: "auth.test", by: g.pki.private})
+	g.start(&site{host: "auth.test:443", tls: config, handler: &tokenService{g: g, post: true}, trusted: true})
+	g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
 }
 
-func buildRealmHTTPBelowHTTP(g *Registry) error {
-	if err := g.start(&site{host: "auth.test:80", handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
-		return err
-	}
-	return g.plainAt(g.tokenRegistry("http://auth.test/token", "registry.test"))
+func buildRealmHTTPBelowHTTP(g *Registry) {
+	g.start(&site{host: "auth.test:80", handler: &tokenService{g: g, post: true}, trusted: true})
+	g.plainAt(g.tokenRegistry("http://auth.test/token", "registry.test"))
 }
 
 // buildRealmPrivateFromPublic: a public registry that names a token service in a private network.
-func buildRealmPrivateFromPublic(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func buildRealmPrivateFromPublic(g *Registry) {
+	config := g.tls(leaf{})
 	inner := &site{host: "auth.test:443", tls: config, handler: &tokenService{g: g, post: true}}
-	if err := g.start(inner); err != nil {
-		return err
-	}
-	return g.start(&site{host: "registry.test:443", tls: config, public: true, trusted: true, endpoint: true,
+	g.start(inner)
+	g.start(&site{host: "registry.test:443", tls: config, public: true, trusted: true, endpoint: true,
 		handler: g.tokenRegistry("https://auth.test/token", "registry.test")})
 }
 
-func buildRealmOtherPort(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
-	if err := g.start(&site{host: "registry.test:8443", tls: config, handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
-		return err
-	}
-	return g.at(g.tokenRegistry("https://registry.test:8443/token", "registry.test"))
+func buildRealmOtherPort(g *Registry) {
+	config := g.tls(leaf{})
+	g.start(&site{host: "registry.test:8443", tls: config, handler: &tokenService{g: g, post: true}, trusted: true})
+	g.at(g.tokenRegistry("https://registry.test:8443/token", "registry.test"))
 }
 
 // buildTokenRejected checks credentials and issues tokens that the registry rejects: keys that differ.
-func buildTokenRejected(g *Registry) error {
+func buildTokenRejected(g *Registry) {
 	s := &registry{g: g, admit: func(v *visit) bool {
 		v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))
 		return false
 	}}
-	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
+	g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
 // buildRealmLostPort is behind a proxy that drops the port of the Host header (Nexus).
-func buildRealmLostPort(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
+func buildRealmLostPort(g *Registry) {
+	config := g.tls(leaf{})
 	g.Endpoint = "https://registry.test:8443"
 	s := g.tokenRegistry("https://registry.test/v2/token", "registry.test")
-	return g.start(&site{host: "registry.test:8443", tls: config, handler: s, trusted: true, endpoint: true})
+	g.start(&site{host: "registry.test:8443", tls: config, handler: s, trusted: true, endpoint: true})
 }
