@@ -12,20 +12,14 @@ type Alerts struct{ c *Client }
 
 // Components returns the components that raise alerts, and the types of their channels.
 func (a Alerts) Components(ctx context.Context) ([]api.AlertComponent, error) {
-	found, err := fetch[api.AlertComponents](ctx, a.c, request{path: api.PathProjectAlerts})
-	if err != nil {
-		return nil, err
-	}
-	return found.Components, nil
+	found, err := read[api.AlertComponents](ctx, a.c, request{path: api.PathProjectAlerts})
+	return found.Components, err
 }
 
 // List returns the channels of a component. URLs, headers and bodies are masked.
 func (a Alerts) List(ctx context.Context, project, component string) ([]api.AlertChannel, error) {
-	found, err := fetch[api.Alert](ctx, a.c, request{path: api.PathAlert, args: []string{project, component}})
-	if err != nil {
-		return nil, err
-	}
-	return found.Channels, nil
+	found, err := read[api.Alert](ctx, a.c, request{path: api.PathAlert, args: []string{project, component}})
+	return found.Channels, err
 }
 
 // Get returns a channel.
@@ -67,11 +61,8 @@ func (a Alerts) DeleteAll(ctx context.Context, project, component string) error 
 
 // Mutes lists the times without alerts that have not ended.
 func (a Alerts) Mutes(ctx context.Context) ([]api.Mute, error) {
-	found, err := fetch[api.Mutes](ctx, a.c, request{path: api.PathMutes})
-	if err != nil {
-		return nil, err
-	}
-	return found.Items, nil
+	found, err := read[api.Mutes](ctx, a.c, request{path: api.PathMutes})
+	return found.Items, err
 }
 
 // Mute sends no alerts of a registry, of those with a label, or of the organization for a time.
@@ -87,11 +78,8 @@ func (a Alerts) Unmute(ctx context.Context, uid string) error {
 
 // Reminders returns how many days before the end of an API key the organization gets alerts, the most first.
 func (a Alerts) Reminders(ctx context.Context) ([]int, error) {
-	found, err := fetch[api.Reminders](ctx, a.c, request{path: api.PathReminders})
-	if err != nil {
-		return nil, err
-	}
-	return found.Spec.APIKeyDays, nil
+	found, err := read[api.Reminders](ctx, a.c, request{path: api.PathReminders})
+	return found.Spec.APIKeyDays, err
 }
 
 // SetReminders replaces them; none sends no alerts.

@@ -184,11 +184,8 @@ func (c *Client) Whoami(ctx context.Context) (*api.UserInfo, error) {
 
 // Expiries lists certificates, credentials and API keys that have expired or expire within 400 days, the first to expire first.
 func (c *Client) Expiries(ctx context.Context) ([]api.Expiry, error) {
-	found, err := fetch[api.Expiries](ctx, c, request{path: api.PathExpiry})
-	if err != nil {
-		return nil, err
-	}
-	return found.Items, nil
+	found, err := read[api.Expiries](ctx, c, request{path: api.PathExpiry})
+	return found.Items, err
 }
 
 // Login logs in with the email, organization and password of the Config. OnRefresh gets the tokens. It is needed only to

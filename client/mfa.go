@@ -52,11 +52,8 @@ func (m MFA) RenewCodes(ctx context.Context, password, code secret.String) ([]st
 }
 
 func (m MFA) codes(ctx context.Context, path string, in any) ([]string, error) {
-	found, err := fetch[api.MFARecoveryCodes](ctx, m.c, request{method: http.MethodPost, path: path, in: in})
-	if err != nil {
-		return nil, err
-	}
-	return found.RecoveryCodes, nil
+	found, err := read[api.MFARecoveryCodes](ctx, m.c, request{method: http.MethodPost, path: path, in: in})
+	return found.RecoveryCodes, err
 }
 
 // Reset removes the second factor of another user. Its sessions and password stay.

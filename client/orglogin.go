@@ -15,11 +15,8 @@ func (t Tenants) OrgLogin(ctx context.Context, org string) (*api.OrgLogin, error
 
 // Orgs returns how the users of the own organization log in.
 func (t Tenants) Orgs(ctx context.Context) ([]api.OrgLoginOf, error) {
-	found, err := fetch[api.OrgLogins](ctx, t.c, request{path: api.PathOrgLogins})
-	if err != nil {
-		return nil, err
-	}
-	return found.Organizations, nil
+	found, err := read[api.OrgLogins](ctx, t.c, request{path: api.PathOrgLogins})
+	return found.Organizations, err
 }
 
 // SendOrgs has the names of the organizations of a user sent to its address. Nothing shows whether there is such a user.

@@ -83,20 +83,14 @@ func (r Registries) Import(ctx context.Context, sent api.OCIRegistryImport, dryR
 	if dryRun {
 		asked.query = query("dryRun", "true")
 	}
-	imported, err := fetch[api.OCIRegistryImported](ctx, r.c, asked)
-	if err != nil {
-		return nil, err
-	}
-	return imported.Items, nil
+	imported, err := read[api.OCIRegistryImported](ctx, r.c, asked)
+	return imported.Items, err
 }
 
 // Bulk does one action on many registries. What is refused for one does not end the others.
 func (r Registries) Bulk(ctx context.Context, sent api.RegistryBulk) ([]api.RegistryBulkItem, error) {
-	result, err := fetch[api.RegistryBulkResult](ctx, r.c, request{method: http.MethodPost, path: api.PathOCIRegistryBulk, in: sent})
-	if err != nil {
-		return nil, err
-	}
-	return result.Items, nil
+	result, err := read[api.RegistryBulkResult](ctx, r.c, request{method: http.MethodPost, path: api.PathOCIRegistryBulk, in: sent})
+	return result.Items, err
 }
 
 // Replace replaces a stored definition. Secrets that are empty or masked stay as they are if the target stays the same.

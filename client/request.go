@@ -65,6 +65,15 @@ func fetch[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	return out, nil
 }
 
+// read is fetch for a response of which only a part is wanted. With an error it is empty.
+func read[T any](ctx context.Context, c *Client, r request) (out T, err error) {
+	found, err := fetch[T](ctx, c, r)
+	if err == nil {
+		out = *found
+	}
+	return out, err
+}
+
 // create sends a request and returns the uid in its response.
 func (c *Client) create(ctx context.Context, path string, in any) (uid string, err error) {
 	var created api.Created

@@ -46,9 +46,5 @@ func (r Roles) Delete(ctx context.Context, uid string) error {
 
 // Permissions returns the permissions that roles can grant, by what they are about.
 func (r Roles) Permissions(ctx context.Context) ([]api.Permissions, error) {
-	all, err := fetch[[]api.Permissions](ctx, r.c, request{path: api.PathPermissions})
-	if err != nil {
-		return nil, err
-	}
-	return *all, nil
+	return read[[]api.Permissions](ctx, r.c, request{path: api.PathPermissions})
 }

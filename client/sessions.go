@@ -13,11 +13,8 @@ type Sessions struct{ c *Client }
 
 // List returns the active sessions.
 func (s Sessions) List(ctx context.Context) ([]api.Session, error) {
-	found, err := fetch[api.Sessions](ctx, s.c, request{path: api.PathMySessions})
-	if err != nil {
-		return nil, err
-	}
-	return found.Items, nil
+	found, err := read[api.Sessions](ctx, s.c, request{path: api.PathMySessions})
+	return found.Items, err
 }
 
 // End ends a session.

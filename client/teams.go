@@ -51,11 +51,8 @@ func (t Teams) SetRoles(ctx context.Context, team string, roles ...string) error
 
 // Projects returns the projects in which a team has roles.
 func (t Teams) Projects(ctx context.Context, team string) ([]api.TeamProject, error) {
-	found, err := fetch[api.TeamProjects](ctx, t.c, request{path: api.PathTeamProjects, args: []string{team}})
-	if err != nil {
-		return nil, err
-	}
-	return found.Projects, nil
+	found, err := read[api.TeamProjects](ctx, t.c, request{path: api.PathTeamProjects, args: []string{team}})
+	return found.Projects, err
 }
 
 // SetProjects gives a team roles in these projects, by uid or name, and in no others.

@@ -15,11 +15,8 @@ type Trusts struct{ c *Client }
 
 // List returns the rules of the organization, without their projects.
 func (t Trusts) List(ctx context.Context) ([]api.TrustRule, error) {
-	rules, err := fetch[api.TrustRules](ctx, t.c, request{path: api.PathTrustRules})
-	if err != nil {
-		return nil, err
-	}
-	return rules.Items, nil
+	rules, err := read[api.TrustRules](ctx, t.c, request{path: api.PathTrustRules})
+	return rules.Items, err
 }
 
 // Get returns a rule.

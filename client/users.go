@@ -96,9 +96,6 @@ func (u Users) SetProjectRoles(ctx context.Context, user string, projects ...api
 
 // Projects returns the projects of a user with its roles in each.
 func (u Users) Projects(ctx context.Context, user string) ([]api.ProjectRoles, error) {
-	found, err := fetch[api.UserProjectRoles](ctx, u.c, request{path: api.PathUserProjects, args: []string{user}})
-	if err != nil {
-		return nil, err
-	}
-	return found.Projects, nil
+	found, err := read[api.UserProjectRoles](ctx, u.c, request{path: api.PathUserProjects, args: []string{user}})
+	return found.Projects, err
 }
