@@ -49,6 +49,7 @@ func TestRulesOfConsumers(t *testing.T) {
 		{"docker connects to 127.0.0.2 without TLS", "config.json", auth("127.0.0.2:5000"), "notice plainHttpFallback"},
 		{"IPv6 is not a pattern", "config.json", auth("[2001:db8::1]:5000"), ""},
 		{"podman reads no password of an old file", "old", `{"one.test": {"username": "a", "password": "b"}}`, "skipped emptyEntry"},
+		{"an old file without credentials", "old", `{"one.test": {"email": "a"}}`, ""},
 		{"docker uses the same key", "config.json",
 			`{"auths": {"one.test": {"auth": "YTpi"}, "https://one.test": {"auth": "YTpj"}}}`, "skipped shadowed"},
 		{"a Service", "config.json", auth("registry.a.svc:5000"), "notice onlyFromTheCluster"},

@@ -1,6 +1,7 @@
 package scanner
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -43,12 +44,14 @@ func TestReferencedFilesCount(t *testing.T) {
 func TestFilesUpToTheLimit(t *testing.T) {
 	for size, ok := range map[int]bool{maxFile: true, maxFile + 1: false} {
 		data := []byte(strings.Repeat(" ", size))
-		s := New(model.Options{})
-		s.add(&File{Scanner: s, Name: "a", Data: data})
-		if got := len(s.result.Problems) == 0; got != ok {
-			t.Errorf("%d bytes: %v", size, s.result.Problems)
+		s, tree := New(model.Options{}), fstest.MapFS{"a": {Data: data}}
+		if err := s.AddReader("a", bytes.NewReader(data)); err != nil || (len(s.result.Problems) == 0) != ok {
+			t.Errorf("%d bytes: %v, %v", size, s.result.Problems, err)
 		}
-		if read, err := readFile(fstest.MapFS{"a": {Data: data}}, "a"); (err == nil) != ok || ok && len(read) != size {
+		if err := New(model.Options{}).AddFile("", tree, "a"); (err == nil) != ok {
+			t.Errorf("%d bytes of a given file: %v", size, err)
+		}
+		if read, err := readFile(tree, "a"); (err == nil) != ok || ok && len(read) != size {
 			t.Errorf("%d bytes of a tree: %d, %v", size, len(read), err)
 		}
 	}
@@ -97,6 +100,26 @@ func TestInsecureRegistries(t *testing.T) {
 			if s.ApplyInsecure(); r.Definition.Auth.TLS.InsecureSkipVerify != want {
 				t.Errorf("%s with %s: %+v", endpoint, setting, r.Definition.Auth.TLS)
 			}
+		}
+	}
+}
+
+// TestInsecureRegistriesAreOfDocker: other programs have settings of their own, and what an entry says of TLS is stronger.
+func TestInsecureRegistriesAreOfDocker(t *testing.T) {
+	for name, change := range map[string]func(*model.Registry){
+		"podman":          func(r *model.Registry) { r.Consumer = model.Podman },
+		"BuildKit":        func(r *model.Registry) { r.Format = model.Buildkitd },
+		"without TLS":     func(r *model.Registry) { r.Definition.Endpoint = "http://one.test" },
+		"own certificate": func(r *model.Registry) { r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, CA: "ca"} },
+		"another host":    func(r *model.Registry) { r.Definition.Endpoint = "https://two.test" },
+	} {
+		s := New(model.Options{})
+		s.Insecure("one.test")
+		r := &model.Registry{Consumer: model.Docker, Definition: regcheck.Definition{Endpoint: "https://one.test", Auth: &regcheck.Auth{}}}
+		change(r)
+		s.found = append(s.found, r)
+		if s.ApplyInsecure(); r.Definition.Auth.TLS.InsecureSkipVerify || len(r.Notices) > 0 {
+			t.Errorf("%s: %+v, %v", name, r.Definition.Auth.TLS, r.Notices)
 		}
 	}
 }

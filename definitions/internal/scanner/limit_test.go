@@ -22,9 +22,10 @@ func TestResultIsLimited(t *testing.T) {
 		s.Problem(model.Source{File: "a", Line: i}, model.ProblemWrongShape, "problem")
 		s.Found(model.Registry{Sources: []model.Source{{File: "a"}},
 			Definition: regcheck.Definition{Endpoint: fmt.Sprintf("https://host%d.test", i)}})
+		s.Reference(model.Source{File: "a"}, model.Compose, model.Docker, fmt.Sprintf("other%d.test/a", i))
 	}
 	result := s.Result()
-	n := len(result.Registries) + len(result.Skipped) + len(result.Problems)
+	n := len(result.Registries) + len(result.Skipped) + len(result.Problems) + len(result.References)
 	if last := result.Problems[len(result.Problems)-1]; n != maxEntries+1 || !strings.HasPrefix(last.Message, "More than 100000 entries") {
 		t.Errorf("%d entries, the last problem is %q", n, last.Message)
 	}

@@ -12,3 +12,13 @@ func TestIsTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestVariablesAndMasks are parts such as ${NAME}, and the asterisks that an API returns for a secret.
+func TestVariablesAndMasks(t *testing.T) {
+	for text, want := range map[string][2]bool{"a${B}": {true, false}, "${B": {false, false}, "B}": {false, false}, "***": {false, true},
+		"********": {false, true}, "**": {false, false}, "*a*": {false, false}, "": {false, false}} {
+		if got := [2]bool{HasVariable(text), IsMask(text)}; got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
