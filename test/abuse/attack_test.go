@@ -58,7 +58,7 @@ func flood(t testing.TB, server *instance.Server, n int, sent string) []net.Conn
 // open: refusing is one of its defenses.
 func floodFrom(t testing.TB, server *instance.Server, from []string, n int, sent string) []net.Conn {
 	t.Helper()
-	to := address(t, server)
+	to, data := address(t, server), []byte(sent)
 	conns := make([]net.Conn, n)
 	var work sync.WaitGroup
 	turns := make(chan struct{}, 64)
@@ -72,7 +72,7 @@ func floodFrom(t testing.TB, server *instance.Server, from []string, n int, sent
 			}
 			conns[i] = conn
 			_ = conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
-			_, _ = io.WriteString(conn, sent) // refused ones fail
+			_, _ = conn.Write(data) // refused ones fail
 		})
 	}
 	work.Wait()
