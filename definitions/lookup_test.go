@@ -20,7 +20,7 @@ const ghcr = `{"auths": {
 	"bad.test": {"auth": "dTpw"}, "bad.test/a": {"auth": "YTpi"},
 	"half.test": {"username": "u"}, "none.test": {}},
 	"credHelpers": {"h.test": "one", "fails.test": "two", "anonymous.test": "three", "identity.test": "four", "other.test": "five",
-	"path.test": "../six"}}`
+	"path.test": "../six", "username.test": "seven"}}`
 
 // helper has credentials for some servers; it fails for two, and five must not be started.
 func helper(program, server string) (string, secret.String, error) {
@@ -33,6 +33,8 @@ func helper(program, server string) (string, secret.String, error) {
 		return "", "", nil
 	case "docker-credential-four":
 		return "<token>", "identity", nil
+	case "docker-credential-seven":
+		return "u", "", nil
 	case "docker-credential-five":
 		return "", "", model.ErrHelperNotAllowed
 	}
@@ -59,6 +61,7 @@ func TestLookup(t *testing.T) {
 		{model.Docker, "fails.test/a", "0  https://fails.test a noAuth   credentialHelper"},
 		{model.Docker, "anonymous.test/a", "0  https://anonymous.test a noAuth   noMatchingCredentials"},
 		{model.Docker, "identity.test/a", "0  https://identity.test a token  identity"},
+		{model.Docker, "username.test/a", "0  https://username.test a noAuth   incomplete"},
 		{model.Docker, "other.test/a", "0  https://other.test a noAuth   credentialHelper"},
 		{model.Docker, "path.test/a", "0  https://path.test a noAuth   credentialHelper"},
 		{model.Podman, "bad.test/a/b", "4 bad.test/a https://bad.test a/b basic a b"},

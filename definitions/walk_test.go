@@ -31,6 +31,8 @@ func TestRecognition(t *testing.T) {
 		{"Chart.yaml", "apiVersion: v2\nname: [", problem, problem},
 		{"app/.docker/config.json", `{"auths": {`, problem, problem},
 		{".dockerconfigjson", `{"auths": {`, problem, problem},
+		{".dockerconfigjson", "{", problem, problem},
+		{"app.json", `{"error": "not found"}`, nothing, problem},
 		{"k3s/registries.yaml", "mirrors: [", problem, problem},
 		{".github/workflows/a.yml", "on: [", problem, problem},
 		{"certs.d/one.test/hosts.toml", "server = ", problem, problem},

@@ -86,15 +86,12 @@ func (t fileFormat) read(f *scanner.File) {
 		f.Readable() // which reports why
 	}
 	plain := t.plainHosts(documents)
-	for i, e := range t.entries {
+	for _, e := range t.entries {
 		var members []node.Pair
 		for _, root := range documents {
 			members = append(members, node.At(root, e.at)...)
 		}
-		if i == 0 && t.parts != nil {
-			members = append(members, t.named(documents)...)
-		}
-		for _, member := range members {
+		for _, member := range append(members, t.named(documents)...) {
 			t.add(f, e, member, plain)
 		}
 	}

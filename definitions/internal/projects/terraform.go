@@ -85,10 +85,7 @@ func stateAddress(resource *node.Node) string {
 	if module := resource.Get("module").Text(); module != "" {
 		address = module + "." + address
 	}
-	if len(address) > 200 {
-		return dockerauth.Show(address)
-	}
-	return address
+	return scanner.Short(address)
 }
 
 // stateIndex returns the index of an instance as it follows the address of its resource.

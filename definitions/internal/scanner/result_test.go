@@ -65,7 +65,7 @@ func TestFilesOutsideOfTheTree(t *testing.T) {
 // A pipe that a file names, or the user, is not opened: reading it would not end.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	tree := fstest.MapFS{"a.toml": {Data: []byte("a")}, "pipe": {Mode: fs.ModeNamedPipe}, "link": {Mode: fs.ModeSymlink,
-		Data: []byte("pipe")}}
+		Data: []byte("pipe")}, "image.png": {}}
 	s := New(model.Options{})
 	for _, name := range []string{"pipe", "link"} {
 		f := &File{Scanner: s, Name: "a.toml", Tree: tree, Path: "a.toml"}
@@ -75,6 +75,10 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	}
 	if err := s.AddFile("", tree, "pipe"); err == nil {
 		t.Error("a pipe was added")
+	}
+	want := model.Silent{Irregular: 2, Foreign: 1, Unrelated: 1}
+	if err := s.AddTree(t.Context(), "", tree); err != nil || s.result.Summary.Silent != want {
+		t.Errorf("of a directory: %+v, %v, want %+v", s.result.Summary.Silent, err, want)
 	}
 }
 

@@ -227,3 +227,17 @@ func TestARestartIsRepeatedUntilItSucceeds(t *testing.T) {
 		t.Error("the next poll did not find its place")
 	}
 }
+
+// TestKeysAreReadAgainAfterAFailure: a rotation that a poll could not read is not taken as known.
+func TestKeysAreReadAgainAfterAFailure(t *testing.T) {
+	changes := mustWorld(t, nil).Service.changes
+	queued := []store.Change{{Seq: 1 << 40, Subject: store.ChangedKeys, At: start}}
+	unreadable := errors.New("unreadable")
+	for _, want := range []error{unreadable, nil} {
+		read := false
+		changes.reloadKeys = func(context.Context) error { read = true; return want }
+		if err := changes.applyQueued(t.Context(), queued); !errors.Is(err, want) || !read {
+			t.Errorf("got %v, want %v; read: %t", err, want, read)
+		}
+	}
+}
