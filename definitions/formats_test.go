@@ -68,3 +68,17 @@ func TestFormatsByTheirContent(t *testing.T) {
 		}
 	}
 }
+
+// TestAPipelineOfAnotherName is read if its format is given, with the keys of all pipelines.
+func TestAPipelineOfAnotherName(t *testing.T) {
+	for format, want := range map[model.Format]string{model.Pipeline: "https://one.test a p,notice secretInRepository", "": ""} {
+		s := NewScanner(model.Options{Format: format})
+		text := "steps: [{bash: docker login -u a -p p one.test}]\n"
+		if err := s.AddFile("", fstest.MapFS{"other": {Data: []byte(text)}}, "other"); err != nil {
+			t.Fatal(err)
+		}
+		if got := entries(s.Result()); got != want {
+			t.Errorf("format %q: %s, want %s", format, got, want)
+		}
+	}
+}

@@ -38,6 +38,7 @@ func TestRecognition(t *testing.T) {
 		{"certs.d/one.test/hosts.toml", "server = ", problem, problem},
 		{"secret.yaml", brokenSecret, problem, problem},
 		{"secret", brokenSecret, problem, problem},
+		{"secret.yaml", brokenSecret[strings.Index(brokenSecret, "kind"):], problem, problem},
 		{"secret.md", brokenSecret, nothing, nothing},
 		{"secret.txt", brokenSecret, nothing, problem},
 		{"values.yaml", strings.Replace(brokenSecret, "Secret", "A", 1), nothing, problem},

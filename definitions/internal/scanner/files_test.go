@@ -2,6 +2,7 @@ package scanner
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -131,5 +132,20 @@ func TestLoopback(t *testing.T) {
 		if got := isLoopback(name); got != want {
 			t.Errorf("%q: %t", name, got)
 		}
+	}
+}
+
+// TestDirectoriesHaveALimit: a directory with more files than that is probably not the one that was meant.
+func TestDirectoriesHaveALimit(t *testing.T) {
+	tree := fstest.MapFS{}
+	for i := range maxFiles + 1 {
+		tree[strconv.Itoa(i)] = &fstest.MapFile{}
+	}
+	if err := New(model.Options{}).AddTree(t.Context(), "", tree); err == nil {
+		t.Errorf("%d files were read", len(tree))
+	}
+	delete(tree, "0")
+	if err := New(model.Options{}).AddTree(t.Context(), "", tree); err != nil {
+		t.Error(err)
 	}
 }
