@@ -124,20 +124,21 @@ const (
 
 // The warnings.
 const (
-	WarnPlainHTTPCredentials     = codes.WarnPlainHTTPCredentials
-	WarnInsecureSkipVerify       = codes.WarnInsecureSkipVerify
-	WarnCertificateExpiresSoon   = codes.WarnCertificateExpiresSoon
-	WarnRedirected               = codes.WarnRedirected
-	WarnCredentialsNotChecked    = codes.WarnCredentialsNotChecked
-	WarnCredentialsExpireSoon    = codes.WarnCredentialsExpireSoon
-	WarnAnonymousAccessNotProven = codes.WarnAnonymousAccessNotProven
-	WarnContentKindMismatch      = codes.WarnContentKindMismatch
-	WarnEmptyContent             = codes.WarnEmptyContent
-	WarnContentNotReadable       = codes.WarnContentNotReadable
-	WarnContentDamaged           = codes.WarnContentDamaged
-	WarnTLSSettingsIgnored       = codes.WarnTLSSettingsIgnored
-	WarnUnknownField             = codes.WarnUnknownField
-	WarnPullQuotaLow             = codes.WarnPullQuotaLow
-	WarnChartNotReadable         = codes.WarnChartNotReadable
-	WarnChartDigestMismatch      = codes.WarnChartDigestMismatch
+	WarnPlainHTTPCredentials         = codes.WarnPlainHTTPCredentials
+	WarnInsecureSkipVerify           = codes.WarnInsecureSkipVerify
+	WarnCertificateExpiresSoon       = codes.WarnCertificateExpiresSoon
+	WarnClientCertificateExpiresSoon = codes.WarnClientCertificateExpiresSoon
+	WarnRedirected                   = codes.WarnRedirected
+	WarnCredentialsNotChecked        = codes.WarnCredentialsNotChecked
+	WarnCredentialsExpireSoon        = codes.WarnCredentialsExpireSoon
+	WarnAnonymousAccessNotProven     = codes.WarnAnonymousAccessNotProven
+	WarnContentKindMismatch          = codes.WarnContentKindMismatch
+	WarnEmptyContent                 = codes.WarnEmptyContent
+	WarnContentNotReadable           = codes.WarnContentNotReadable
+	WarnContentDamaged               = codes.WarnContentDamaged
+	WarnTLSSettingsIgnored           = codes.WarnTLSSettingsIgnored
+	WarnUnknownField                 = codes.WarnUnknownField
+	WarnPullQuotaLow                 = codes.WarnPullQuotaLow
+	WarnChartNotReadable             = codes.WarnChartNotReadable
+	WarnChartDigestMismatch          = codes.WarnChartDigestMismatch
 )

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
 )
 
@@ -61,13 +62,27 @@ type Report struct {
 	RoundTrips int // sequential round trips, without DNS
 
 	// These are not in the JSON.
-	Duration           time.Duration `json:"-"` // more precise than DurationMS
-	CertificateExpires time.Time     `json:"-"` // of the first certificate of the endpoint; zero without TLS
-	CredentialsExpire  time.Time     `json:"-"` // of the token or password; zero if it does not contain that
-	Known              Known         `json:"-"` // for the next Recheck
-	MessageText        Text          `json:"-"` // Message for other audiences, as all fields of this type
-	HintText           Text          `json:"-"`
+	Duration          time.Duration `json:"-"` // more precise than DurationMS
+	Certificates      []Certificate `json:"-"` // of the endpoint, as far as it was reached, and that of the definition
+	CredentialsExpire time.Time     `json:"-"` // of the token or password; zero if it does not contain that
+	Known             Known         `json:"-"` // for the next Recheck
+	MessageText       Text          `json:"-"` // Message for other audiences, as all fields of this type
+	HintText          Text          `json:"-"`
 }
+
+// Certificate is one that the connection to the endpoint needs. Its Role is server, ca (it issued that of the server, directly or not) or
+// client (that of the definition).
+type Certificate = certs.Certificate
+
+// The roles of certificates.
+const (
+	RoleServer = certs.Server
+	RoleCA     = certs.CA
+	RoleClient = certs.Client
+)
+
+// CertificateExpires returns when the first of the certificates expires, the zero time if there is none.
+func (r *Report) CertificateExpires() time.Time { return certs.First(r.Certificates) }
 
 // StageResult is the outcome of one stage.
 type StageResult struct {

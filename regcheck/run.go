@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -124,7 +125,8 @@ func (r *run) finish(started time.Time) {
 	}
 	r.report.Duration = time.Since(started)
 	r.report.DurationMS = r.report.Duration.Milliseconds()
-	r.report.RoundTrips, r.report.CertificateExpires = r.rounds.Count(), r.expires
+	r.report.RoundTrips = r.rounds.Count()
+	r.report.Certificates = append(r.served, certs.OfClient(r.plan.tls.Client)...)
 	r.report.CredentialsExpire = expiry.NotAfter(r.plan.login.Username, r.plan.login.Secret())
 	r.report.Known = r.knownAfter()
 }

@@ -30,6 +30,9 @@ func (s subject) handshake(ctx context.Context, c connection) (first *opening, o
 			return first, failed(f)
 		}
 	}
+	if text := certs.ClientExpiresSoon(s.plan.tls.Client, s.now()); text != "" {
+		s.warn(WarnClientCertificateExpiresSoon, "%s", text)
+	}
 	return first, passed("%s", certs.DescribeConnection(c.first))
 }
 
@@ -56,10 +59,8 @@ func (s subject) warnTLS(c *wire.Conn) {
 	if s.plan.tls.SkipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
-	if first := certs.ExpiresFirst(c); first != nil {
-		s.expires = first.NotAfter
-	}
-	if expiry := certs.ExpiresSoon(c, s.now()); expiry != "" {
-		s.warn(WarnCertificateExpiresSoon, "%s", expiry)
+	s.served = certs.OfConnection(c)
+	if text := certs.ServerExpiresSoon(c, s.now()); text != "" {
+		s.warn(WarnCertificateExpiresSoon, "%s", text)
 	}
 }

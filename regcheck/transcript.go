@@ -2,7 +2,6 @@ package regcheck
 
 import (
 	"slices"
-	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
@@ -12,8 +11,8 @@ import (
 // transcript is what the stages note for the report in addition to their outcomes. Concurrent work has a transcript of its own.
 type transcript struct {
 	warnings   []warning
-	expires    time.Time // when the first certificate of the endpoint expires
-	newControl Known     // results of control requests
+	served     []Certificate // of the endpoint
+	newControl Known         // results of control requests
 	examined   []artifact.Known
 }
 

@@ -79,8 +79,8 @@ func report() *rapid.Generator[*regcheck.Report] {
 			Valid: rapid.Bool().Draw(t, "valid"), Code: regcheck.Code(text().Draw(t, "code")),
 			Reason:  regcheck.Reason(text().Draw(t, "reason")),
 			Message: text().Draw(t, "message"), Hint: text().Draw(t, "hint"), Registry: text().Draw(t, "registry"),
-			Duration:           time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "duration")),
-			CertificateExpires: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "expires"), 0),
+			Duration:     time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "duration")),
+			Certificates: []regcheck.Certificate{{NotAfter: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "expires"), 0)}},
 			Stages: []regcheck.StageResult{
 				{Name: regcheck.StageTLS, Status: regcheck.OK, Duration: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "tls")),
 					Detail: text().Draw(t, "detail")},

@@ -45,7 +45,7 @@ func writeOpenMetrics(w io.Writer, s *scan, _ Options) error {
 	}
 	m.family("probe_ssl_earliest_cert_expiry", "", "When the first certificate of the registry expires, in seconds since 1970.")
 	for i, e := range checked {
-		if expires := e.report.CertificateExpires; !expires.IsZero() {
+		if expires := e.report.CertificateExpires(); !expires.IsZero() {
 			fmt.Fprintf(m, "probe_ssl_earliest_cert_expiry{%s} %d\n", labels[i], expires.Unix())
 		}
 	}

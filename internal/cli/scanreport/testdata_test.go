@@ -88,7 +88,7 @@ func definition(endpoint, content string) regcheck.Definition {
 func report(valid bool) *regcheck.Report {
 	r := &regcheck.Report{
 		Valid: valid, Registry: "https://hunter2.example.com", Duration: 1234 * time.Millisecond, DurationMS: 1234,
-		CertificateExpires: time.Date(2027, 5, 22, 10, 0, 0, 0, time.UTC),
+		Certificates: []regcheck.Certificate{{NotAfter: time.Date(2027, 5, 22, 10, 0, 0, 0, time.UTC)}},
 		Stages: []regcheck.StageResult{
 			{Name: regcheck.StageTLS, Status: regcheck.OK, Duration: 12 * time.Millisecond, Detail: hostile},
 			{Name: regcheck.StageAuth, Status: regcheck.Failed, Duration: 1500 * time.Microsecond, Detail: hostile},

@@ -218,7 +218,8 @@ func TestExpiryOfReport(t *testing.T) {
 		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon, regcheck.WarnCertificateExpiresSoon},
 			[]alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},
 	} {
-		report := &regcheck.Report{Valid: true, CertificateExpires: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC), CredentialsExpire: dawn}
+		report := &regcheck.Report{Valid: true, CredentialsExpire: dawn,
+			Certificates: []regcheck.Certificate{{Role: regcheck.RoleServer, NotAfter: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)}}}
 		for _, code := range tt.warnings {
 			report.Warnings = append(report.Warnings, regcheck.Warning{Code: code})
 		}

@@ -191,7 +191,7 @@ func resultOf(report *regcheck.Report) result {
 	found := result{retryable: report.Retryable, HealthResult: store.HealthResult{
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
 		Message: report.Message, Hint: report.Hint,
-		CertificateNotAfter: report.CertificateExpires, CredentialsNotAfter: report.CredentialsExpire}}
+		CertificateNotAfter: report.CertificateExpires(), CredentialsNotAfter: report.CredentialsExpire}}
 	if report.Valid {
 		found.Message = credentialsOf(report)
 	}

@@ -33,34 +33,6 @@ func DescribeConnection(c *wire.Conn) string {
 	return text
 }
 
-// expiresSoon is the remaining validity below which ExpiresSoon returns a sentence.
-const expiresSoon = 30 * 24 * time.Hour
-
-// ExpiresFirst returns the certificate of a connection that expires first, nil if it has none.
-func ExpiresFirst(c *wire.Conn) *x509.Certificate {
-	state := c.State()
-	chain := state.PeerCertificates
-	if len(state.VerifiedChains) > 0 {
-		chain = state.VerifiedChains[0]
-	}
-	var first *x509.Certificate
-	for _, c := range chain {
-		if first == nil || c.NotAfter.Before(first.NotAfter) {
-			first = c
-		}
-	}
-	return first
-}
-
-// ExpiresSoon returns a sentence about the certificate of a connection that expires first, "" if none does within 30 days.
-func ExpiresSoon(c *wire.Conn, now time.Time) string {
-	soonest := ExpiresFirst(c)
-	if soonest == nil || soonest.NotAfter.Sub(now) > expiresSoon || soonest.NotAfter.Before(now) {
-		return ""
-	}
-	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, soonest), c.Text(c.Peer.HostPort()), day(soonest.NotAfter))
-}
-
 // acceptableNames returns the CAs of the server's CertificateRequest, at most three.
 func acceptableNames(s *wire.Handshake) string {
 	var names []string
