@@ -86,6 +86,13 @@ export async function unfold(page) {
   while (await closed.count()) await closed.first().click();
 }
 
+// download follows a link to a file, and returns the name under which the browser saves it and its text. The text is that of a
+// request of its own: on a busy machine the browser has given up a file that it had begun to save, once in hundreds of runs.
+export async function download(page, link) {
+  const [begun] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: link }).click()]);
+  return { name: begun.suggestedFilename(), text: await (await page.request.get(begun.url())).text() };
+}
+
 // serve starts a registry whose responses a test controls.
 export async function serve(t, handle) {
   const server = createServer(handle);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count } from "../harness.mjs";
+import { accessible, as, assertAccessible, count, download } from "../harness.mjs";
 
 // Names, messages and labels that are too long for a row are stored by storeLong in console_test.go.
 const list = "/console/registries?name=long";
@@ -49,11 +49,7 @@ for (const role of ["admin", "member"]) {
 test("the file has what narrow windows leave out", async (t) => {
   const page = await as(t, "admin");
   await page.goto(list);
-  const download = page.waitForEvent("download");
-  await page.getByRole("link", { name: "Download as CSV" }).click();
-  const chunks = [];
-  for await (const chunk of await (await download).createReadStream()) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString();
+  const { text } = await download(page, "Download as CSV");
   assert.match(text, /kind,authentication,repositories,tags,labels,history/);
   assert.match(text, /OCI,No credentials,0,0,"team-00=.*team-29=[^"]*",0 % healthy in 30 days/);
 });
