@@ -55,6 +55,24 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// The certificates of one registry are events of their own, and a certificate of a CA is the same event whichever registry it is listed
+// with.
+func TestCertificates(t *testing.T) {
+	one := func(role, uid string, registries int) api.Expiry {
+		return api.Expiry{Kind: "certificate", UID: uid, Name: "harbor", NotAfter: time.Now(),
+			Certificate: &api.ExpiryCertificate{Role: role, Subject: "CN", Fingerprint: "AB:CD", Registries: registries}}
+	}
+	events := parse(t, Write([]api.Expiry{one("server", "u", 1), one("client", "u", 1), one("ca", "u", 3), one("ca", "v", 2)}, time.Now()))
+	for i, want := range [][2]string{{"certificate-u", "Server certificate CN of harbor expires"},
+		{"certificate-client-u", "Client certificate CN of harbor expires"},
+		{"certificate-ca-ABCD", "CA certificate CN of harbor and 2 more expires"},
+		{"certificate-ca-ABCD", "CA certificate CN of harbor and 1 more expires"}} {
+		if got := [2]string{events[i]["UID"], events[i]["SUMMARY"]}; got != [2]string{want[0] + "@regwarden", want[1]} {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // parse reads a calendar by the rules of RFC 5545, and returns the properties of its events.
 func parse(t *testing.T, calendar []byte) (events []map[string]string) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/storage/listdetails"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -44,6 +45,7 @@ func Add(t testing.TB, dataDir string, moments []time.Time, result func(uid stri
 					row.Since = at
 				}
 				row.State, row.LastAt, row.NextAt, row.LeaseOwner = r, at, next, "history"
+				row.Certificates = certificates(row.RegistryUID, r.CertificateNotAfter)
 				err = errors.Join(err, tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: at, LastAt: at, Counted: true, Result: r}))
 			}
 			return err
@@ -52,6 +54,15 @@ func Add(t testing.TB, dataDir string, moments []time.Time, result func(uid stri
 			t.Fatal(err)
 		}
 	}
+}
+
+// certificates returns that of a registry's server, and that of a CA that issued all of them.
+func certificates(uid string, notAfter time.Time) listdetails.Certificates {
+	if notAfter.IsZero() {
+		return nil
+	}
+	return listdetails.Certificates{{Role: "server", Subject: uid, Fingerprint: uid, NotAfter: notAfter},
+		{Role: "ca", Subject: "Example <b>CA", Fingerprint: "CA", NotAfter: time.Now().AddDate(0, 0, 399)}}
 }
 
 // Days returns so many moments between that number of days ago and now.

@@ -38,13 +38,22 @@ func (p Commands) Expiry() *cobra.Command {
 		}
 		rows := make([][]any, len(list))
 		for i, e := range list {
-			rows[i] = []any{e.UID, e.Kind, e.Name, e.NotAfter, days(e.NotAfter, now), e.Owner}
+			rows[i] = append([]any{e.UID, e.Kind, e.Name, e.NotAfter, days(e.NotAfter, now), e.Owner}, certificate(e)...)
 		}
-		return c.List(nil, output.Columns("uid+", "kind", "name*", "expires", "daysLeft", "owner+"), rows)
+		return c.List(nil, output.Columns("uid+", "kind", "name*", "expires", "daysLeft", "owner+", "role", "registries~", "subject+",
+			"fingerprint-"), rows)
 	}, manage.Lists)
 	flagvalue.Duration(cmd.Flags(), &within, "within", 30*flagvalue.Day, 0, 400*flagvalue.Day, "", "leave out what expires later")
 	cmd.Flags().BoolVar(&calendar, "ics", false, "print a calendar (RFC 5545) with a day for each")
 	return cmd
+}
+
+// certificate returns what only certificates have.
+func certificate(e api.Expiry) []any {
+	if c := e.Certificate; c != nil {
+		return []any{c.Role, c.Registries, c.Subject, c.Fingerprint}
+	}
+	return []any{"", "", "", ""}
 }
 
 // days returns the number of whole days that are left, negative for what has expired.

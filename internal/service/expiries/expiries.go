@@ -9,7 +9,6 @@ import (
 
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
-	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/service/perminute"
 	"github.com/regwarden/regwarden/internal/service/registries"
@@ -21,7 +20,7 @@ type Kind string
 
 // Kinds.
 const (
-	Certificate Kind = "certificate" // the first of those of a registry's server and client
+	Certificate Kind = "certificate" // that a registry needs
 	Credentials Kind = "credentials"
 	APIKey      Kind = "apiKey"
 	Password    Kind = "password" // of the caller
@@ -38,6 +37,10 @@ type Expiry struct {
 	UID, Name string // of the registry, key or user
 	Owner     string // of a key or password: the email of its user; of a registry: its endpoint
 	At        time.Time
+
+	// Of a Certificate. Role and the other two are empty if only the time is known.
+	Role, Subject, Fingerprint string
+	Registries                 int // that need it; UID, Name and Owner are those of one of them
 }
 
 // Service lists what expires. It is safe for concurrent use.
@@ -52,23 +55,12 @@ type Service struct {
 }
 
 // List lists what has expired, or expires within 400 days, of what the caller may see, the first to expire first. At most 500 registries
-// and 500 API keys are read, the first to expire first. The password of a caller who logged in is listed from the day on that the policy
-// of its organization says.
+// and 500 API keys are read, the first to expire first. A certificate that several registries need is listed once. The password of a
+// caller who logged in is listed from the day on that the policy of its organization says.
 func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
-	until := s.Now().Add(ahead)
 	if p.CanAnywhere(access.ReadRegistries) {
-		page, err := s.Registries.Search(ctx, p, "", registries.Query{Sort: registries.SortByExpiry,
-			Request: paging.Request{Limit: most, Uncounted: true}})
-		if err != nil {
+		if list, err = s.ofRegistries(ctx, p); err != nil {
 			return nil, err
-		}
-		for _, r := range page.Items {
-			for kind, at := range map[Kind]time.Time{Certificate: r.Health.State.CertificateNotAfter,
-				Credentials: r.Health.State.CredentialsNotAfter} {
-				if !at.IsZero() && at.Before(until) {
-					list = append(list, Expiry{kind, r.UID, r.Name, r.Endpoint, at})
-				}
-			}
 		}
 	}
 	if p.Limit.Allows(access.ReadAllAPIKeys, "") { // a limited key need not see other keys
@@ -77,7 +69,7 @@ func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err
 			return nil, err
 		}
 		for _, k := range keys {
-			list = append(list, Expiry{APIKey, k.UID, k.Name, k.Email, k.ExpiresAt})
+			list = append(list, Expiry{Kind: APIKey, UID: k.UID, Name: k.Name, Owner: k.Email, At: k.ExpiresAt})
 		}
 	}
 	own, err := s.password(ctx, p)
@@ -87,7 +79,7 @@ func (s Service) List(ctx context.Context, p auth.Principal) (list []Expiry, err
 	list = append(list, own...)
 	slices.SortFunc(list, func(a, b Expiry) int {
 		if a.At.Equal(b.At) {
-			return strings.Compare(a.Name+string(a.Kind), b.Name+string(b.Kind))
+			return strings.Compare(a.Name+string(a.Kind)+a.Role, b.Name+string(b.Kind)+b.Role)
 		}
 		return a.At.Compare(b.At)
 	})
@@ -111,7 +103,7 @@ func (s Service) password(ctx context.Context, p auth.Principal) (list []Expiry,
 		user, err := tx.Users.Get(ctx, p.OrgUID, p.UserUID)
 		at := policy.Expiry(user.PasswordChangedAt)
 		if err == nil && user.PasswordHash != "" && policy.Reminds(at, s.Now()) {
-			list = []Expiry{{Password, user.UID, user.Email, user.Email, at}}
+			list = []Expiry{{Kind: Password, UID: user.UID, Name: user.Email, Owner: user.Email, At: at}}
 		}
 		return err
 	})

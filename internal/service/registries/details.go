@@ -10,10 +10,13 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-// Details are what pages show of a registry in a list, and HealthChange is the begin of a period of equal health.
+// Details are what pages show of a registry in a list, HealthChange is the begin of a period of equal health, and a Certificate is one
+// that a check saw.
 type (
 	Details      = listdetails.Details
 	HealthChange = listdetails.Change
+	Certificate  = listdetails.Certificate
+	Certificates = listdetails.Certificates
 )
 
 // Details returns the details of registries that Search listed for the caller, and their changes of health, the newest first, both by uid.

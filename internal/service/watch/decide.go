@@ -1,9 +1,11 @@
 package watch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -16,7 +18,8 @@ const (
 // result is the part of a check's result that is compared with earlier results.
 type result struct {
 	store.HealthResult
-	retryable bool // the same definition may be valid later
+	retryable    bool // the same definition may be valid later
+	certificates registries.Certificates
 }
 
 // readCredentials reports whether a check that failed has read when the credentials expire.
@@ -47,7 +50,11 @@ func decide(before store.Watched, now result, at time.Time) decision {
 		}
 	}
 	d.counted = true
-	d.after.State = now.HealthResult
+	d.after.State, d.after.Certificates = now.HealthResult, now.certificates
+	if !now.Valid {
+		d.after.Certificates = withEndpoint(now.certificates, before.Certificates)
+	}
+	d.after.State.CertificateNotAfter = firstOf(d.after.Certificates)
 	if !now.Valid {
 		d.after.State = withExpiry(d.after.State, before.State, now.readCredentials())
 	}
@@ -73,6 +80,25 @@ func withExpiry(now, before store.HealthResult, readCredentials bool) store.Heal
 		now.CredentialsNotAfter = before.CredentialsNotAfter
 	}
 	return now
+}
+
+// withEndpoint returns the certificates of a check that failed. One that ended before TLS has not seen those of the endpoint, so that
+// those of an earlier check stay.
+func withEndpoint(now, before registries.Certificates) registries.Certificates {
+	ofClient := func(c registries.Certificate) bool { return c.Role == string(regcheck.RoleClient) }
+	if !slices.ContainsFunc(now, func(c registries.Certificate) bool { return !ofClient(c) }) {
+		now = append(slices.DeleteFunc(slices.Clone(before), ofClient), now...)
+	}
+	return now
+}
+
+func firstOf(certificates registries.Certificates) (at time.Time) {
+	for _, c := range certificates {
+		if at.IsZero() || c.NotAfter.Before(at) {
+			at = c.NotAfter
+		}
+	}
+	return at
 }
 
 // sameState reports whether v equals the status. A different stage or field with the same code is not a change, but whether the registry

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -183,6 +184,35 @@ func TestDecideByExample(t *testing.T) {
 	}
 }
 
+// A check that ended before TLS keeps the certificates of the endpoint that an earlier one saw, with the client certificate of its own
+// definition. The status has the first expiry of them.
+func TestCertificatesOfAnEndpointStay(t *testing.T) {
+	of := func(role string, days int) registries.Certificate {
+		return registries.Certificate{Role: role, NotAfter: dawn.AddDate(0, 0, days)}
+	}
+	server, ca, client, renewed := of("server", 3), of("ca", 9), of("client", 5), of("client", 2)
+	type all = registries.Certificates
+	for _, tt := range []struct {
+		before, now, want all
+		valid             bool
+		first             time.Time
+	}{
+		{nil, all{server, ca, client}, all{server, ca, client}, true, server.NotAfter},
+		{all{server, ca, client}, all{renewed}, all{server, ca, renewed}, false, renewed.NotAfter},
+		{all{server, ca, client}, nil, all{server, ca}, false, server.NotAfter},
+		{all{server, client}, all{of("server", 7)}, all{of("server", 7)}, false, of("server", 7).NotAfter},
+		{all{server, client}, nil, nil, true, time.Time{}}, // now without TLS
+	} {
+		before := store.Watched{Since: dawn, Unconfirmed: true, Certificates: tt.before}
+		before.State.CertificateNotAfter = firstOf(tt.before)
+		now := result{HealthResult: store.HealthResult{Valid: tt.valid, Code: "RegistryUnreachable"}, certificates: tt.now}
+		d := decide(before, now, dawn)
+		if at := d.after.State.CertificateNotAfter; !slices.Equal(d.after.Certificates, tt.want) || !at.Equal(tt.first) {
+			t.Errorf("%v after %v: %v, the first at %v; want %v", tt.now, tt.before, d.after.Certificates, at, tt.want)
+		}
+	}
+}
+
 // Credentials that expire soon stay in the status until a check has read others.
 func TestExpiryOfReplacedCredentials(t *testing.T) {
 	for _, tt := range []struct {
@@ -214,6 +244,7 @@ func TestExpiryOfReport(t *testing.T) {
 	}{
 		{[]regcheck.WarningCode{regcheck.WarnRedirected}, nil},
 		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}, []alerts.Kind{alerts.CertificateExpiresSoon}},
+		{[]regcheck.WarningCode{regcheck.WarnClientCertificateExpiresSoon}, []alerts.Kind{alerts.CertificateExpiresSoon}},
 		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon}, []alerts.Kind{alerts.CredentialsExpireSoon}},
 		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon, regcheck.WarnCertificateExpiresSoon},
 			[]alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},

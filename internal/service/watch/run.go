@@ -192,12 +192,16 @@ func resultOf(report *regcheck.Report) result {
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
 		Message: report.Message, Hint: report.Hint,
 		CertificateNotAfter: report.CertificateExpires(), CredentialsNotAfter: report.CredentialsExpire}}
+	for _, c := range report.Certificates {
+		found.certificates = append(found.certificates, registries.Certificate{Role: string(c.Role), Subject: c.Subject,
+			Fingerprint: c.Fingerprint, NotAfter: c.NotAfter.UTC()})
+	}
 	if report.Valid {
 		found.Message = credentialsOf(report)
 	}
 	for _, warning := range report.Warnings {
 		switch warning.Code {
-		case regcheck.WarnCertificateExpiresSoon:
+		case regcheck.WarnCertificateExpiresSoon, regcheck.WarnClientCertificateExpiresSoon:
 			found.CertificateExpiresSoon = true
 		case regcheck.WarnCredentialsExpireSoon:
 			found.CredentialsExpireSoon = true

@@ -3,6 +3,7 @@ package listdetails
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"time"
 
@@ -25,6 +26,26 @@ type Change struct {
 	Valid bool
 }
 
+// Certificate is one that a registry's newest check saw, or an earlier one if it ended before TLS.
+type Certificate struct {
+	Role        string    `json:"role"`
+	Subject     string    `json:"subject"`
+	Fingerprint string    `json:"fingerprint"`
+	NotAfter    time.Time `json:"notAfter"`
+}
+
+// Certificates are a column: NULL for none.
+type Certificates []Certificate
+
+// Value implements driver.Valuer.
+func (all Certificates) Value() (driver.Value, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal([]Certificate(all))
+	return string(text), err
+}
+
 const (
 	// CROSS JOIN makes SQLite begin with the chosen ones.
 	sqliteChosen   = ` FROM json_each($2) c CROSS JOIN `
@@ -35,13 +56,18 @@ const (
 	ofDetails = `registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid LEFT JOIN projects p ON p.org_uid = r.org_uid AND p.uid = r.project_uid
 		WHERE r.org_uid = $1 AND r.uid = c.value`
-	selectChanges = `SELECT v.registry_uid, v.since, v.valid`
-	ofChanges     = `registry_verdicts v WHERE v.registry_uid = c.value AND v.org_uid = $1 AND v.counted = 1 ORDER BY v.run DESC`
+	selectChanges      = `SELECT v.registry_uid, v.since, v.valid`
+	ofChanges          = `registry_verdicts v WHERE v.registry_uid = c.value AND v.org_uid = $1 AND v.counted = 1 ORDER BY v.run DESC`
+	selectCertificates = `SELECT w.registry_uid, w.certificates`
+	ofCertificates     = `registry_watch w WHERE w.registry_uid = c.value AND w.org_uid = $1`
 
 	sqliteDetails   = selectDetails + sqliteChosen + ofDetails
 	postgresDetails = selectDetails + postgresChosen + ofDetails
 	sqliteChanges   = selectChanges + sqliteChosen + ofChanges
 	postgresChanges = selectChanges + postgresChosen + ofChanges
+
+	sqliteCertificates   = selectCertificates + sqliteChosen + ofCertificates
+	postgresCertificates = selectCertificates + postgresChosen + ofCertificates
 )
 
 // Lists reads details of registries.
@@ -73,6 +99,18 @@ func (tx Lists) Changes(ctx context.Context, orgUID string, uids []string) (map[
 		found[uid] = append(found[uid], c)
 		return err
 	}, tx.db.Either(sqliteChanges, postgresChanges), orgUID, jsonOf(uids))
+}
+
+// Certificates returns the certificates of registries of an organization, by uid.
+func (tx Lists) Certificates(ctx context.Context, orgUID string, uids []string) (map[string]Certificates, error) {
+	found := make(map[string]Certificates, len(uids))
+	return found, tx.db.Each(ctx, func(row rows.Scanner) error {
+		var uid string
+		var all Certificates
+		err := row.Scan(&uid, jsontext.To(&all))
+		found[uid] = all
+		return err
+	}, tx.db.Either(sqliteCertificates, postgresCertificates), orgUID, jsonOf(uids))
 }
 
 // jsonOf encodes uids, which cannot fail.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/storage/jsontext"
+	"github.com/regwarden/regwarden/internal/storage/listdetails"
 	"github.com/regwarden/regwarden/internal/storage/rows"
 )
 
@@ -15,7 +17,7 @@ import (
 type HealthResult struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
-	CertificateExpiresSoon     bool // that of the server
+	CertificateExpiresSoon     bool // or that of the client has expired
 	CredentialsExpireSoon      bool // or they have expired
 	Message, Hint              string
 	CertificateNotAfter        time.Time // of the first certificate to expire; zero if it is not known
@@ -83,6 +85,7 @@ type Watched struct {
 	SentCount           int64        // alerts raised since then
 	SuppressedCount     int64        // changes since then without an alert
 	Requested           int64        // requests for a check, which this check completes
+	Certificates        listdetails.Certificates
 }
 
 // Health returns the health status of the row.
@@ -116,7 +119,7 @@ const maxHealthPeriods = 200
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field,
 		expires_soon, last_at, run, behaviour, told_since, told, untold, asked, message, hint, credentials_expire_soon,
-		certificate_not_after, credentials_not_after`
+		certificate_not_after, credentials_not_after, certificates`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0,
@@ -137,7 +140,7 @@ const (
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
 		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26,
-		stage_times = $27
+		stage_times = $27, certificates = $28
 		WHERE registry_uid = $1 AND lease_owner = $2 AND org_uid = $3`
 	// A definition of that version, which is locked against its deletion only: a replacement ends the lease, which sqlEndWatch requires.
 	sqliteVersion   = `SELECT 1 FROM registries WHERE org_uid = $1 AND uid = $2 AND version = $3`
@@ -178,7 +181,7 @@ func scanWatched(row rows.Scanner, w *Watched) error {
 		rows.Truth(&w.State.CertificateExpiresSoon), rows.Moment(&w.LastAt), &w.Run, &w.ControlResult,
 		rows.Moment(&w.WindowStart), &w.SentCount, &w.SuppressedCount, &w.Requested,
 		&w.State.Message, &w.State.Hint, rows.Truth(&w.State.CredentialsExpireSoon),
-		rows.Moment(&w.State.CertificateNotAfter), rows.Moment(&w.State.CredentialsNotAfter))
+		rows.Moment(&w.State.CertificateNotAfter), rows.Moment(&w.State.CredentialsNotAfter), jsontext.To(&w.Certificates))
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -228,7 +231,7 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 		w.ControlResult,
 		rows.Flag(w.Unconfirmed), rows.Millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
 		healthText(s.Message), healthText(s.Hint), rows.Flag(s.CredentialsExpireSoon),
-		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter), joinStageTimes(seen.Stages))
+		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter), joinStageTimes(seen.Stages), w.Certificates)
 	if err != nil || extended {
 		return err
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,11 @@ func listDetails(t *testing.T, db *store.DB) {
 	for i, valid := range []bool{true, false} {
 		for _, row := range mustClaim(t, db, start.Add(time.Duration(i)*time.Hour), store.Share{OrgUID: org.UID, Count: 10}) {
 			after, period := ending(row, store.HealthResult{Valid: valid}, start.Add(time.Duration(i)*time.Hour))
+			after.Certificates = listdetails.Certificates{{Role: "server", Subject: "r \"s\"", Fingerprint: "AB:CD",
+				NotAfter: start.Add(time.Duration(i) * time.Hour).UTC()}}
+			if row.RegistryUID == rest.UID {
+				after.Certificates = nil
+			}
 			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.End(ctx, after, 1, period) })
 		}
 	}
@@ -35,6 +41,12 @@ func listDetails(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff(want, changes); diff != "" {
 			t.Error(diff)
 		}
-		return errors.Join(errD, errC, errN)
+		certificates, err := tx.Lists.Certificates(ctx, org.UID, append(uids, rest.UID))
+		row, errW := tx.Watch.Get(ctx, org.UID, chosen.UID)
+		if got := certificates[chosen.UID]; len(got) != 1 || got[0].Subject != "r \"s\"" || !got[0].NotAfter.Equal(start.Add(time.Hour)) ||
+			len(certificates) != 2 || len(certificates[rest.UID]) != 0 || !slices.Equal(row.Certificates, got) {
+			t.Errorf("certificates: %+v, and in the row %+v", certificates, row.Certificates)
+		}
+		return errors.Join(errD, errC, errN, err, errW)
 	})
 }

@@ -38,6 +38,10 @@ func shown(found []expiries.Expiry) []api.Expiry {
 	list := make([]api.Expiry, len(found))
 	for i, e := range found {
 		list[i] = api.Expiry{Kind: string(e.Kind), UID: e.UID, Name: e.Name, Owner: e.Owner, NotAfter: e.At.UTC()}
+		if e.Role != "" {
+			list[i].Certificate = &api.ExpiryCertificate{Role: e.Role, Subject: e.Subject, Fingerprint: e.Fingerprint,
+				Registries: e.Registries}
+		}
 	}
 	return list
 }

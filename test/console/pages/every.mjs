@@ -61,6 +61,16 @@ for (const role of ["admin", "member"]) {
   });
 }
 
+test("a certificate of a CA that 303 registries need is one row, the others have one each", async (t) => {
+  const page = await logIn(t, "admin", { javaScriptEnabled: false });
+  await page.goto("/console/expiry");
+  const rows = page.getByRole("region", { name: "Expiry", exact: true }).locator("tbody tr");
+  assert.equal(await rows.filter({ hasText: "Server certificate" }).count(), 303);
+  const shared = rows.filter({ hasText: "CA certificate Example <b>CA" });
+  assert.equal(await shared.count(), 1);
+  assert.match(await shared.textContent(), /^registry-0 and 302 more registries.*(398|399) days/s);
+});
+
 test("an administrator filters the list of registries by project, in which there are none", async (t) => {
   const page = await logIn(t, "admin", { javaScriptEnabled: false });
   await page.goto("/console/registries");

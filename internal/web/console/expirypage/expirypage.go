@@ -27,10 +27,19 @@ type View struct {
 	now time.Time
 }
 
-// What names the kind.
+// What names the kind, and the role of a certificate.
 func (v View) What() string {
-	return map[expiries.Kind]string{expiries.Certificate: "Certificate", expiries.Credentials: "Credentials",
-		expiries.APIKey: "API key", expiries.Password: "Your password"}[v.Kind]
+	roles := map[string]string{"server": "Server certificate", "ca": "CA certificate", "client": "Client certificate"}
+	return cmp.Or(roles[v.Role], map[expiries.Kind]string{expiries.Certificate: "Certificate", expiries.Credentials: "Credentials",
+		expiries.APIKey: "API key", expiries.Password: "Your password"}[v.Kind])
+}
+
+// Others says how many other registries need the certificate, "" for none.
+func (v View) Others() string {
+	if v.Registries < 2 {
+		return ""
+	}
+	return "and " + words.Count(v.Registries-1, "more registry")
 }
 
 // Path is the address of the page of the registry or key, or of that where the password is changed.
