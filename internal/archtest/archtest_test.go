@@ -341,7 +341,7 @@ var mayImport = map[string][]string{
 		"internal/storage/store", "internal/web/console/forms", "internal/web/console/words", "regcheck"},
 	"internal/web/console/people": {"internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/directory", "internal/service/federation", "internal/service/invitations",
-		"internal/service/roles", "internal/service/trustrule",
+		"internal/service/paging", "internal/service/roles", "internal/service/trustrule",
 		"internal/storage/identities", "internal/web/console/forms", "secret",
 		"internal/service/secondfactor", "internal/web/console/factorform"},
 	"internal/web/console/expirypage": {"api", "internal/service/access", "internal/service/auth", "internal/service/expiries",

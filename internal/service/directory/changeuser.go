@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
@@ -67,16 +68,13 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 
 // projectNames returns the projects of a user without their annotations and labels, which are long.
 func projectNames(ctx context.Context, tx *store.Tx, user store.User) (names []Project, err error) {
-	var last store.Project
-	for more := true; more; {
-		var page []store.Project
-		if page, more, err = tx.Projects.OfUser(ctx, user.OrgUID, user.UID, last); err != nil {
+	for project, err := range paging.All(func(after store.Project) ([]store.Project, bool, error) {
+		return tx.Projects.OfUser(ctx, user.OrgUID, user.UID, after)
+	}) {
+		if err != nil {
 			return nil, err
 		}
-		for _, project := range page {
-			last = project
-			names = append(names, Project{UID: project.UID, OrgUID: project.OrgUID, Name: project.Name, CreatedAt: project.CreatedAt})
-		}
+		names = append(names, Project{UID: project.UID, OrgUID: project.OrgUID, Name: project.Name, CreatedAt: project.CreatedAt})
 	}
 	return names, nil
 }

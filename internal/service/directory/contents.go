@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -82,7 +83,7 @@ func kindsOfProject(ctx context.Context, tx *store.Tx, orgUID, uid string, limit
 	return []kind{{"registries", registries}, {"members", members}, {"alert channels", namesOf(channels, channelTarget)}}, nil
 }
 
-// kindsOfOrg returns what an organization contains, at most maxContents+1 names of a kind or a page more.
+// kindsOfOrg returns what an organization contains, at most maxContents+1 names of a kind.
 func kindsOfOrg(ctx context.Context, tx *store.Tx, uid string) ([]kind, error) {
 	registries, err := tx.Orgs.Registries(ctx, uid, maxContents+1)
 	projects, err1 := namesOfPages(func(p store.Project) string { return p.Name },
@@ -96,18 +97,15 @@ func kindsOfOrg(ctx context.Context, tx *store.Tx, uid string) ([]kind, error) {
 		{"alert channels", namesOf(channels, channelTarget)}}, errors.Join(err, err1, err2, err3, err4)
 }
 
-// namesOfPages returns the names of a list up to the page after which there are more than maxContents.
+// namesOfPages returns the names of a list, at most maxContents+1.
 func namesOfPages[T any](name func(T) string, read func(after T) ([]T, bool, error)) (names []string, err error) {
-	var last T
-	for more := true; more && err == nil && len(names) <= maxContents; {
-		var page []T
-		page, more, err = read(last)
-		names = append(names, namesOf(page, name)...)
-		if len(page) > 0 {
-			last = page[len(page)-1]
+	for item, err := range paging.All(read) {
+		if err != nil || len(names) > maxContents {
+			return names, err
 		}
+		names = append(names, name(item))
 	}
-	return names, err
+	return names, nil
 }
 
 func namesOf[T any](list []T, name func(T) string) []string {

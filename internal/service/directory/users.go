@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/membership"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/passwordpolicy"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -227,17 +228,13 @@ func grant(ctx context.Context, tx *store.Tx, user store.User, given []ProjectRo
 // findProjects returns the uids of projects given by uid or name, "" for each unknown one.
 func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []ProjectRole) ([]string, error) {
 	byUID, byName := map[string]string{}, map[string]string{}
-	var last store.Project
-	for more := true; more; {
-		var page []store.Project
-		var err error
-		if page, more, err = tx.Projects.List(ctx, orgUID, last); err != nil {
+	for project, err := range paging.All(func(after store.Project) ([]store.Project, bool, error) {
+		return tx.Projects.List(ctx, orgUID, after)
+	}) {
+		if err != nil {
 			return nil, err
 		}
-		for _, project := range page {
-			last = project
-			byUID[project.UID], byName[project.Canonical] = project.UID, project.UID
-		}
+		byUID[project.UID], byName[project.Canonical] = project.UID, project.UID
 	}
 	uids := make([]string, len(wanted))
 	for i, one := range wanted {

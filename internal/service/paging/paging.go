@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -64,6 +65,27 @@ func Read[T any](r Request, offset int, count func(limit int) (int64, error), li
 		page.Continue = Cursor(page.Offset, position(page.Items[limit-1]))
 	}
 	return page, err
+}
+
+// All returns the items of a whole list. read returns those after an item, and whether there may be more; the zero value begins the list.
+// An error ends it.
+func All[T any](read func(after T) (page []T, more bool, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var last T
+		for more := true; more; {
+			var page []T
+			var err error
+			if page, more, err = read(last); err != nil {
+				yield(last, err)
+				return
+			}
+			for _, last = range page {
+				if !yield(last, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Cursor returns the text from which a list continues. No text of a position has a newline.

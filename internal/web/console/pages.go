@@ -90,22 +90,17 @@ func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches fun
 // readPage returns the rows of one page, and how many rows all pages have.
 func readPage[T any](number int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
 	start := (number - 1) * pageRows
-	var last T
-	for more := true; more; {
-		var next []T
-		if next, more, err = read(last); err != nil {
+	for row, err := range paging.All(read) {
+		if err != nil {
 			return nil, 0, err
 		}
-		for _, row := range next {
-			last = row
-			if !matches(row) {
-				continue
-			}
-			if total >= start && len(rows) < pageRows {
-				rows = append(rows, row)
-			}
-			total++
+		if !matches(row) {
+			continue
 		}
+		if total >= start && len(rows) < pageRows {
+			rows = append(rows, row)
+		}
+		total++
 	}
 	return rows, total, nil
 }

@@ -66,25 +66,21 @@ func countedList[T any](request *paging.Request, tail listTail, read func() (pag
 func (l items[T]) writeTo(out *outgoing) error {
 	piece := pieces{out: out}
 	_, _ = piece.WriteString(`{"items":[`) // writing to a bytes.Buffer never fails
-	var last T
-	for more, first := true, true; more; {
-		var page []T
-		var err error
-		if page, more, err = l.read(last); err != nil {
+	first := true
+	for item, err := range paging.All(l.read) {
+		if err != nil {
 			return err
 		}
-		for _, last = range page {
-			shown := l.show(last)
-			if shown == nil {
-				continue
-			}
-			if !first {
-				_ = piece.WriteByte(',')
-			}
-			first = false
-			if err := piece.encode(shown); err != nil {
-				return err
-			}
+		shown := l.show(item)
+		if shown == nil {
+			continue
+		}
+		if !first {
+			_ = piece.WriteByte(',')
+		}
+		first = false
+		if err := piece.encode(shown); err != nil {
+			return err
 		}
 	}
 	_ = piece.WriteByte(']')

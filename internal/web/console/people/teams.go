@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 )
@@ -43,15 +44,16 @@ type teamsPage struct {
 func (h teamHandlers) list(c Call) error {
 	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
 	page := teamsPage{Known: known, MayCreate: c.Principal.Can(access.CreateTeams)}
-	for more, after := true, ""; more && err == nil; {
-		var next []directory.Team
-		if next, more, err = h.teams.List(c.Context(), c.Principal, "", after); len(next) > 0 {
-			after = next[len(next)-1].Name
-		}
-		page.Teams = append(page.Teams, next...)
-	}
 	if err != nil {
 		return err
+	}
+	for team, err := range paging.All(func(after directory.Team) ([]directory.Team, bool, error) {
+		return h.teams.List(c.Context(), c.Principal, "", after.Name)
+	}) {
+		if err != nil {
+			return err
+		}
+		page.Teams = append(page.Teams, team)
 	}
 	return c.Show("teams.html", "Teams", page)
 }

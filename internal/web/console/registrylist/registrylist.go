@@ -100,15 +100,15 @@ const maxProjects = 100 // among which to choose
 
 // Projects returns the first projects of which the caller may list registries, by name.
 func Projects(ctx context.Context, from *directory.Directory, p auth.Principal) (options []forms.Option, err error) {
-	var after directory.Project
-	for more := true; more && err == nil && len(options) < maxProjects; {
-		var page []directory.Project
-		page, more, err = from.ListProjects(ctx, p, "", after)
-		for _, project := range page {
-			if after = project; p.CanIn(access.ReadRegistries, project.UID) {
-				options = append(options, forms.Options(project.UID, project.Name)...)
-			}
+	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
+		return from.ListProjects(ctx, p, "", after)
+	}) {
+		if err != nil || len(options) >= maxProjects {
+			return options, err
+		}
+		if p.CanIn(access.ReadRegistries, project.UID) {
+			options = append(options, forms.Options(project.UID, project.Name)...)
 		}
 	}
-	return options, err
+	return options, nil
 }

@@ -118,12 +118,14 @@ func (s Search) registries(ctx context.Context, p auth.Principal, part string) (
 func (s Search) projects(ctx context.Context, p auth.Principal, part string) (g Group, err error) {
 	list := func(name string) string { return "/console/projects?" + url.Values{"filter": {name}}.Encode() }
 	g = Group{Title: "Projects", All: list(part)}
-	err = each(func(after directory.Project) ([]directory.Project, bool, error) {
+	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
 		return s.Directory.ListProjects(ctx, p, "", after)
-	}, func(project directory.Project) bool {
-		return g.add(part, Hit{Label: project.Name, Path: list(project.Name)}, project.Name)
-	})
-	return g, err
+	}) {
+		if err != nil || !g.add(part, Hit{Label: project.Name, Path: list(project.Name)}, project.Name) {
+			return g, err
+		}
+	}
+	return g, nil
 }
 
 func (s Search) users(ctx context.Context, p auth.Principal, part string) (g Group, err error) {
@@ -131,31 +133,15 @@ func (s Search) users(ctx context.Context, p auth.Principal, part string) (g Gro
 	if !p.Can(access.ReadUsers) {
 		return g, nil
 	}
-	err = each(func(after directory.User) ([]directory.User, bool, error) {
+	for u, err := range paging.All(func(after directory.User) ([]directory.User, bool, error) {
 		return s.Directory.ListUsers(ctx, p, "", after)
-	}, func(u directory.User) bool {
+	}) {
 		full := strings.TrimSpace(u.FirstName + " " + u.LastName)
-		return g.add(part, Hit{u.Email, full, "/console/users/" + url.PathEscape(u.UID)}, u.Email, full, u.Name)
-	})
-	return g, err
-}
-
-// each calls use for the rows of a list until it returns false. read returns the rows after one.
-func each[T any](read func(after T) ([]T, bool, error), use func(T) bool) error {
-	var last T
-	for more := true; more; {
-		var rows []T
-		var err error
-		if rows, more, err = read(last); err != nil {
-			return err
-		}
-		for _, last = range rows {
-			if !use(last) {
-				return nil
-			}
+		if err != nil || !g.add(part, Hit{u.Email, full, "/console/users/" + url.PathEscape(u.UID)}, u.Email, full, u.Name) {
+			return g, err
 		}
 	}
-	return nil
+	return g, nil
 }
 
 func (s Search) operations(_ context.Context, _ auth.Principal, part string) (Group, error) {
