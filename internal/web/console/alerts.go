@@ -121,10 +121,7 @@ type alertHandlers struct {
 // listAlerts is GET /console/alerts.
 func (h alertHandlers) listAlerts(c *call) error {
 	page, err := h.alertsPage(c)
-	if err != nil {
-		return err
-	}
-	return c.show("alerts.html", "Alerts", page)
+	return c.showRead(err, "alerts.html", "Alerts", page)
 }
 
 func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
@@ -225,10 +222,8 @@ func (h alertHandlers) mute(c *call) error {
 
 // unmute is POST /console/alerts/unmute/{uid}.
 func (h alertHandlers) unmute(c *call) error {
-	if err := h.mutes.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.redirect(pathAlerts, "unmuted")
+	err := h.mutes.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return c.done(err, pathAlerts, "unmuted")
 }
 
 type channelPage struct {
@@ -322,10 +317,7 @@ func (h alertHandlers) channelPage(c *call) (page channelPage, err error) {
 // showChannel is GET /console/alerts/{project}/{component}/{channel}.
 func (h alertHandlers) showChannel(c *call) error {
 	page, err := h.channelPage(c)
-	if err != nil {
-		return err
-	}
-	return c.show("channel.html", page.Channel.Title(), page)
+	return c.showRead(err, "channel.html", page.Channel.Title(), page)
 }
 
 // changeChannel is POST /console/alerts/{project}/{component}/{channel}.
@@ -372,8 +364,6 @@ func (h alertHandlers) deleteChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := h.channels.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID); err != nil {
-		return err
-	}
-	return c.redirect(pathAlerts, "channelDeleted")
+	err = h.channels.Delete(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID)
+	return c.done(err, pathAlerts, "channelDeleted")
 }

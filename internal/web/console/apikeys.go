@@ -224,8 +224,6 @@ func (h keyHandlers) confirmDeleteKey(c *call) error {
 
 // deleteKey is POST /console/api-keys/{uid}/delete.
 func (h keyHandlers) deleteKey(c *call) error {
-	if err := h.keys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.redirect(pathKeys, "keyDeleted")
+	err := h.keys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return c.done(err, pathKeys, "keyDeleted")
 }

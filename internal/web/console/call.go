@@ -90,6 +90,14 @@ func (c *call) redirect(path, notice string) error {
 	return nil
 }
 
+// done ends a change that came to err: it redirects, or returns err.
+func (c *call) done(err error, path, notice string) error {
+	if err != nil {
+		return err
+	}
+	return c.redirect(path, notice)
+}
+
 func separator(path string) string {
 	if strings.Contains(path, "?") {
 		return "&"
@@ -100,6 +108,14 @@ func separator(path string) string {
 // show sends a page: the template of that name with data.
 func (c *call) show(name, title string, data any) error {
 	return c.showStatus(http.StatusOK, name, title, data)
+}
+
+// showRead is show for data that was read with err.
+func (c *call) showRead(err error, name, title string, data any) error {
+	if err != nil {
+		return err
+	}
+	return c.show(name, title, data)
 }
 
 // showAgain sends a page whose form was refused for err, which the form contains. An error of the service gets the page of errors,

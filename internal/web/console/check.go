@@ -90,10 +90,7 @@ func (h checkHandlers) validate(c *call, r checks.Request) (auditUID string, err
 // showChecked shows a report with the form of its definition.
 func (h checkHandlers) showChecked(c *call, auditUID string) error {
 	page, err := h.pageOf(c, checkForm().Sent(c), auditUID)
-	if err != nil {
-		return err
-	}
-	return c.show("check.html", titleCheck, page)
+	return c.showRead(err, "check.html", titleCheck, page)
 }
 
 // refuse shows the form again, with the report in which it was.

@@ -24,10 +24,7 @@ type checkResult struct {
 // showReport is GET /console/check/{uid}: the report of a check that anyone in the organization made.
 func (h checkHandlers) showReport(c *call) error {
 	result, err := h.readResult(c, c.PathValue("uid"))
-	if err != nil {
-		return err
-	}
-	return c.show("report.html", "Report", result)
+	return c.showRead(err, "report.html", "Report", result)
 }
 
 func (h checkHandlers) readResult(c *call, auditUID string) (*checkResult, error) {

@@ -103,8 +103,6 @@ func (h projectHandlers) confirmDeleteProject(c *call) error {
 
 // deleteProject is POST /console/projects/{uid}/delete.
 func (h projectHandlers) deleteProject(c *call) error {
-	if err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), false); err != nil {
-		return err
-	}
-	return c.redirect(pathProjects, "projectDeleted")
+	err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), false)
+	return c.done(err, pathProjects, "projectDeleted")
 }

@@ -174,10 +174,8 @@ func (h registryHandlers) checkRegistry(c *call) error {
 
 // syncRegistry is POST /console/registries/{uid}/sync.
 func (h registryHandlers) syncRegistry(c *call) error {
-	if err := h.content.Request(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.redirect(registryPath(c.PathValue("uid")), "syncRequested")
+	err := h.content.Request(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return c.done(err, registryPath(c.PathValue("uid")), "syncRequested")
 }
 
 type contentPage struct {
@@ -219,16 +217,11 @@ func (h registryHandlers) confirmDelete(c *call) error {
 	if err == nil {
 		err = c.principal.MayIn(access.DeleteRegistries, found.ProjectUID)
 	}
-	if err != nil {
-		return err
-	}
-	return c.show("deleteregistry.html", "Delete "+found.Name, registryPage{Registry: found, Path: registryPath(found.UID)})
+	return c.showRead(err, "deleteregistry.html", "Delete "+found.Name, registryPage{Registry: found, Path: registryPath(found.UID)})
 }
 
 // deleteRegistry is POST /console/registries/{uid}/delete.
 func (h registryHandlers) deleteRegistry(c *call) error {
-	if err := h.registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.redirect(pathRegistries, "registryDeleted")
+	err := h.registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return c.done(err, pathRegistries, "registryDeleted")
 }

@@ -10,8 +10,5 @@ func (s *Console) search(c *call) error {
 	}
 	page, err := search.Search{Registries: s.Registries, Directory: s.Directory, Reference: all, Pages: c.layout("", nil).Nav}.
 		Find(c.Context(), c.principal, c.query("q"))
-	if err != nil {
-		return err
-	}
-	return c.show("search.html", "Search", page)
+	return c.showRead(err, "search.html", "Search", page)
 }

@@ -52,10 +52,7 @@ func (h factorHandlers) enrollAtLogin(c *call) error {
 		return h.unlessEnded(c, err)
 	}
 	key, err := factorform.NewKey(begun)
-	if err != nil {
-		return err
-	}
-	return c.show("logincode.html", "Log in", factorform.NewLogin(pathCode, c.next(), true, key))
+	return c.showRead(err, "logincode.html", "Log in", factorform.NewLogin(pathCode, c.next(), true, key))
 }
 
 // completeLogin is POST /console/login/code.

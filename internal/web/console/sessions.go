@@ -33,26 +33,19 @@ func (h accountHandlers) sessionsPage(c *call) (sessionsPage, error) {
 // listSessions is GET /console/sessions.
 func (h accountHandlers) listSessions(c *call) error {
 	page, err := h.sessionsPage(c)
-	if err != nil {
-		return err
-	}
-	return c.show("sessions.html", "Account", page)
+	return c.showRead(err, "sessions.html", "Account", page)
 }
 
 // endSession is POST /console/sessions/{uid}/end.
 func (h accountHandlers) endSession(c *call) error {
-	if err := h.auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.redirect(pathSessions, "sessionEnded")
+	err := h.auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return c.done(err, pathSessions, "sessionEnded")
 }
 
 // endOtherSessions is POST /console/sessions/end-others.
 func (h accountHandlers) endOtherSessions(c *call) error {
-	if err := h.auth.Sessions.EndOthers(c.Context(), c.principal, c.origin); err != nil {
-		return err
-	}
-	return c.redirect(pathSessions, "othersEnded")
+	err := h.auth.Sessions.EndOthers(c.Context(), c.principal, c.origin)
+	return c.done(err, pathSessions, "othersEnded")
 }
 
 // changePassword is POST /console/sessions/password. The session gets a new reference, since the password may have been changed because

@@ -51,10 +51,7 @@ func (h userHandlers) listUsers(c *call) (err error) {
 	if err == nil {
 		page.Required, err = h.factors.Required(c.Context(), c.principal)
 	}
-	if err != nil {
-		return err
-	}
-	return c.show("users.html", "Users", page)
+	return c.showRead(err, "users.html", "Users", page)
 }
 
 func (h userHandlers) known(c *call) (people.Known, error) {
@@ -213,18 +210,14 @@ func (h userHandlers) setPassword(c *call) error {
 
 // disableUser is POST /console/users/{uid}/disable.
 func (h userHandlers) disableUser(c *call) error {
-	if err := h.directory.DisableUser(c.Context(), c.principal, c.origin, userOf(c)); err != nil {
-		return err
-	}
-	return c.redirect(pathOf(pathUsers, c.PathValue("uid")), "userDisabled")
+	err := h.directory.DisableUser(c.Context(), c.principal, c.origin, userOf(c))
+	return c.done(err, pathOf(pathUsers, c.PathValue("uid")), "userDisabled")
 }
 
 // enableUser is POST /console/users/{uid}/enable.
 func (h userHandlers) enableUser(c *call) error {
-	if err := h.directory.EnableUser(c.Context(), c.principal, c.origin, userOf(c)); err != nil {
-		return err
-	}
-	return c.redirect(pathOf(pathUsers, c.PathValue("uid")), "userEnabled")
+	err := h.directory.EnableUser(c.Context(), c.principal, c.origin, userOf(c))
+	return c.done(err, pathOf(pathUsers, c.PathValue("uid")), "userEnabled")
 }
 
 // confirmDeleteUser is GET /console/users/{uid}/delete.

@@ -77,10 +77,7 @@ func (h Handlers) Pages() []people.Page {
 // list is GET /console/expiry.
 func (h Handlers) list(c people.Call) error {
 	page, err := h.read(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("expiry.html", title, page)
+	return c.ShowRead(err, "expiry.html", title, page)
 }
 
 const title = "Expiry"

@@ -85,11 +85,8 @@ type invitedPage struct {
 
 func (h invitationHandlers) showLink(c Call, user string) error {
 	sent, err := h.Invite(c.Context(), c.Principal, c.Origin, directory.UserRef{User: user})
-	if err != nil {
-		return err
-	}
-	return c.Show("invited.html", "Link for "+sent.Email, invitedPage{sent.Email, sent.Link.Reveal(), sent.MailProblem, sent.Emailed,
-		sent.ExpiresAt})
+	return c.ShowRead(err, "invited.html", "Link for "+sent.Email,
+		invitedPage{sent.Email, sent.Link.Reveal(), sent.MailProblem, sent.Emailed, sent.ExpiresAt})
 }
 
 // acceptPage is where a user sets its password.
@@ -110,10 +107,7 @@ const titleAccept = "Set your password"
 // show is GET /console/invitation/{key}.
 func (h invitationHandlers) show(c Call) error {
 	page, err := h.acceptPage(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("invitation.html", titleAccept, page)
+	return c.ShowRead(err, "invitation.html", titleAccept, page)
 }
 
 // accept is POST /console/invitation/{key}.

@@ -32,6 +32,22 @@ type Call struct {
 	Redirect  func(path, notice string) error                         // notice is a key of Notices, or empty
 }
 
+// ShowRead is Show for data that was read with err.
+func (c Call) ShowRead(err error, template, title string, data any) error {
+	if err != nil {
+		return err
+	}
+	return c.Show(template, title, data)
+}
+
+// done ends a change that came to err: it redirects, or returns err.
+func (c Call) done(err error, path, notice string) error {
+	if err != nil {
+		return err
+	}
+	return c.Redirect(path, notice)
+}
+
 // showForm shows a page that consists of a form.
 func (c Call) showForm(title string, f *forms.Form) error {
 	return c.Show("form.html", title, f.Focus())

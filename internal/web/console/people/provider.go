@@ -175,10 +175,7 @@ func sentProvider(c Call, stored directory.Provider) directory.Provider {
 // show is GET /console/identity-provider.
 func (h providerHandlers) show(c Call) error {
 	page, err := h.page(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("provider.html", titleProvider, page)
+	return c.ShowRead(err, "provider.html", titleProvider, page)
 }
 
 // save is POST /console/identity-provider.
@@ -231,10 +228,7 @@ func (h providerHandlers) disable(c Call) error {
 		stored.Disabled = true
 		err = h.providers.Set(c.Context(), c.Principal, c.Origin, "", stored)
 	}
-	if err != nil {
-		return err
-	}
-	return c.Redirect(pathProvider, "providerOff")
+	return c.done(err, pathProvider, "providerOff")
 }
 
 // confirmDelete is GET /console/identity-provider/delete.

@@ -33,10 +33,7 @@ type rolesPage struct {
 // list is GET /console/roles.
 func (h roleHandlers) list(c Call) error {
 	list, err := h.roles.List(c.Context(), c.Principal)
-	if err != nil {
-		return err
-	}
-	return c.Show("roles.html", "Roles", rolesPage{list, c.Principal.Can(access.CreateRoles)})
+	return c.ShowRead(err, "roles.html", "Roles", rolesPage{list, c.Principal.Can(access.CreateRoles)})
 }
 
 // rolePage is a role: what it permits, and a form for who may change it.
@@ -105,10 +102,7 @@ func (h roleHandlers) create(c Call) error {
 // show is GET /console/roles/{uid}.
 func (h roleHandlers) show(c Call) error {
 	page, err := h.page(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("role.html", page.Name, page)
+	return c.ShowRead(err, "role.html", page.Name, page)
 }
 
 // update is POST /console/roles/{uid}.
@@ -144,8 +138,6 @@ func (h roleHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/roles/{uid}/delete.
 func (h roleHandlers) delete(c Call) error {
-	if err := h.roles.Delete(c.Context(), c.Principal, c.Origin, c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.Redirect(pathRoles, "roleDeleted")
+	err := h.roles.Delete(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
+	return c.done(err, pathRoles, "roleDeleted")
 }

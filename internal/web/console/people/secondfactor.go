@@ -49,10 +49,7 @@ func (h factorHandlers) read(c Call) (*factorPage, error) {
 // showFactor is GET /console/sessions/second-factor.
 func (h factorHandlers) showFactor(c Call) error {
 	page, err := h.read(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("secondfactor.html", titleFactor, page)
+	return c.ShowRead(err, "secondfactor.html", titleFactor, page)
 }
 
 // refuse shows the page with the problems of a form.
@@ -76,10 +73,7 @@ func (h factorHandlers) enroll(c Call) error {
 	if err == nil {
 		page.Key, err = factorform.NewKey(begun)
 	}
-	if err != nil {
-		return err
-	}
-	return c.Show("secondfactor.html", titleFactor, page)
+	return c.ShowRead(err, "secondfactor.html", titleFactor, page)
 }
 
 // confirm is POST /console/sessions/second-factor/confirm.
@@ -113,17 +107,13 @@ func (h factorHandlers) remove(c Call) error {
 
 // require is POST /console/users/second-factor.
 func (h factorHandlers) require(c Call) error {
-	if err := h.factors.Require(c.Context(), c.Principal, c.Origin, c.PostFormValue("required") == "true"); err != nil {
-		return err
-	}
-	return c.Redirect(pathUsers, "factorSet")
+	err := h.factors.Require(c.Context(), c.Principal, c.Origin, c.PostFormValue("required") == "true")
+	return c.done(err, pathUsers, "factorSet")
 }
 
 // reset is POST /console/users/{uid}/reset-second-factor.
 func (h factorHandlers) reset(c Call) error {
 	uid := c.PathValue("uid")
-	if err := h.others.Reset(c.Context(), c.Principal, c.Origin, directory.UserRef{User: uid}); err != nil {
-		return err
-	}
-	return c.Redirect(pathOf(pathUsers, uid), "factorReset")
+	err := h.others.Reset(c.Context(), c.Principal, c.Origin, directory.UserRef{User: uid})
+	return c.done(err, pathOf(pathUsers, uid), "factorReset")
 }

@@ -170,10 +170,7 @@ func (h teamHandlers) create(c Call) error {
 // show is GET /console/teams/{uid}.
 func (h teamHandlers) show(c Call) error {
 	page, err := h.page(c)
-	if err != nil {
-		return err
-	}
-	return c.Show("team.html", page.Name, page)
+	return c.ShowRead(err, "team.html", page.Name, page)
 }
 
 // update is POST /console/teams/{uid}.
@@ -216,8 +213,6 @@ func (h teamHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/teams/{uid}/delete.
 func (h teamHandlers) delete(c Call) error {
-	if err := h.teams.Delete(c.Context(), c.Principal, c.Origin, teamOf(c)); err != nil {
-		return err
-	}
-	return c.Redirect(pathTeams, "teamDeleted")
+	err := h.teams.Delete(c.Context(), c.Principal, c.Origin, teamOf(c))
+	return c.done(err, pathTeams, "teamDeleted")
 }

@@ -43,11 +43,8 @@ func (h trustHandlers) list(c Call) error {
 		return err
 	}
 	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
-	if err != nil {
-		return err
-	}
-	return c.Show("trusts.html", "Trust rules", trustsPage{Known: known, Rules: list, MayCreate: c.Principal.Can(access.CreateTrusts),
-		MayDelete: c.Principal.Can(access.DeleteTrusts)})
+	return c.ShowRead(err, "trusts.html", "Trust rules", trustsPage{Known: known, Rules: list,
+		MayCreate: c.Principal.Can(access.CreateTrusts), MayDelete: c.Principal.Can(access.DeleteTrusts)})
 }
 
 const titleNewTrust = "Create a trust rule"
@@ -133,8 +130,6 @@ func (h trustHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/trust-rules/{uid}/delete.
 func (h trustHandlers) delete(c Call) error {
-	if err := h.trusts.Delete(c.Context(), c.Principal, c.Origin, "", c.PathValue("uid")); err != nil {
-		return err
-	}
-	return c.Redirect(pathTrusts, "trustRuleDeleted")
+	err := h.trusts.Delete(c.Context(), c.Principal, c.Origin, "", c.PathValue("uid"))
+	return c.done(err, pathTrusts, "trustRuleDeleted")
 }
