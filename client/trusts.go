@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -39,9 +40,7 @@ func (t Trusts) Delete(ctx context.Context, uid string) error {
 func (t Trusts) Exchange(ctx context.Context, org, rule string, token secret.String) (secret.String, error) {
 	form := url.Values{api.ParamGrantType: {api.GrantTokenExchange}, api.ParamSubjectTokenType: {api.TokenTypeJWT},
 		api.ParamSubjectToken: {token.Reveal()}}
-	for name, value := range query(api.ParamOrg, org, api.ParamRule, rule) {
-		form[name] = value
-	}
+	maps.Copy(form, query(api.ParamOrg, org, api.ParamRule, rule))
 	r := request{method: http.MethodPost, path: api.PathToken, form: form, anonymous: true}
 	issued, err := fetch[api.IssuedToken](ctx, t.c, r)
 	if err != nil {

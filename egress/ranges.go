@@ -1,6 +1,9 @@
 package egress
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // The tables are the IANA special-purpose address registries (RFC 6890 and its successors), by whether an OCI registry may
 // have such an address.
@@ -49,12 +52,7 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 func within(a netip.Addr, list []netip.Prefix) bool {
-	for _, p := range list {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // classify returns class and zone of a plain address. The class of a public one is "".

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -159,32 +160,17 @@ func parsePrefix(text string) (netip.Prefix, error) {
 }
 
 func match(list []entry, a netip.Addr, port uint16) bool {
-	for _, e := range list {
-		if e.covers(a, port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e entry) bool { return e.covers(a, port) })
 }
 
 // matchExact reports whether an entry is for this single address, with or without its port.
 func matchExact(list []entry, a netip.Addr, port uint16) bool {
-	for _, e := range list {
-		if e.prefix.IsSingleIP() && e.covers(a, port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e entry) bool { return e.prefix.IsSingleIP() && e.covers(a, port) })
 }
 
 // matchPort reports whether an entry with this port matches.
 func matchPort(list []entry, a netip.Addr, port uint16) bool {
-	for _, e := range list {
-		if e.port != 0 && e.covers(a, port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e entry) bool { return e.port != 0 && e.covers(a, port) })
 }
 
 func (e entry) covers(a netip.Addr, port uint16) bool {

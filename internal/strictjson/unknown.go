@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,10 +67,7 @@ func (r *unknownReader) member(t reflect.Type) bool {
 		return false
 	}
 	if r.members[t] == nil {
-		r.members[t] = map[string]reflect.Type{}
-		for name, member := range members(t) {
-			r.members[t][name] = member
-		}
+		r.members[t] = maps.Collect(members(t))
 	}
 	if member, known := r.members[t][name.String()]; known {
 		return r.value(member)

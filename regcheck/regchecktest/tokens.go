@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -134,12 +135,7 @@ func (s *tokenService) open(scopes []string) bool {
 	if len(scopes) == 0 {
 		return s.anonymous("")
 	}
-	for _, scope := range scopes {
-		if !s.anonymous(scope) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(scopes, func(scope string) bool { return !s.anonymous(scope) })
 }
 
 // grantable returns the scopes that the caller may have. The others are omitted, as the specification requires.

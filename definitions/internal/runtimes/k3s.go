@@ -30,12 +30,9 @@ func isK3sRegistries(f *scanner.File) bool {
 			return true
 		}
 	}
-	for _, config := range root.Get("configs").Pairs() {
-		if hasAny(config.Value, "auth", "tls") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(root.Get("configs").Pairs(), func(config node.Pair) bool {
+		return hasAny(config.Value, "auth", "tls")
+	})
 }
 
 // k3sReader reads one registries.yaml.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,8 @@ func (p Commands) createAlert() *cobra.Command {
 func (p Commands) updateAlert() *cobra.Command {
 	var f alertInput
 	cmd := p.changeAlert("update CHANNEL", "Change an alert channel", func(c *manage.Call, project string, of channel) error {
-		if !anyChanged(c.Cmd, "name", "url-stdin", "url", "template", "email", "all-users", "active", "after", "repeat", "file") {
+		if !slices.ContainsFunc([]string{"name", "url-stdin", "url", "template", "email", "all-users", "active", "after", "repeat", "file"},
+			c.Cmd.Flags().Changed) {
 			return command.Usage(c.Cmd, errors.New("give what to change"))
 		}
 		channel, err := f.channel(c, stored(of.AlertChannel), false)
@@ -108,15 +110,6 @@ func (p Commands) updateAlert() *cobra.Command {
 	}, manage.Changes)
 	f.addTo(cmd)
 	return cmd
-}
-
-func anyChanged(cmd *cobra.Command, flags ...string) bool {
-	for _, name := range flags {
-		if cmd.Flag(name).Changed {
-			return true
-		}
-	}
-	return false
 }
 
 // stored returns a request that changes nothing. The server replaces masks by the stored values.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,10 +131,7 @@ func (b Baseline) Compare(name string, result *model.Result) error {
 	if err != nil {
 		return err
 	}
-	left := Baseline{}
-	for identity, count := range b {
-		left[identity] = count
-	}
+	left := maps.Clone(b)
 	result.Summary.Known = scanreport.Remove(result, options, func(f scanreport.Issue) bool {
 		if left[f.Identity] == 0 {
 			return false

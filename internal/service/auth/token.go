@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,10 +205,8 @@ func decodeBase64URL(text string) ([]byte, error) {
 }
 
 func (t *tokens) checkClaims(c claims, now time.Time) error {
-	for _, required := range []string{c.Subject, c.Org, c.Session, c.ID} {
-		if required == "" {
-			return errMalformedToken
-		}
+	if slices.Contains([]string{c.Subject, c.Org, c.Session, c.ID}, "") {
+		return errMalformedToken
 	}
 	latest := now.Add(clockLeeway).Unix()
 	switch {

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -144,12 +145,7 @@ func (c *call) newFilter(label, action string) filter {
 
 // matches reports whether one of the texts contains that of the filter, in any letter case.
 func (f filter) matches(texts ...string) bool {
-	for _, text := range texts {
-		if strings.Contains(names.Canonical(text), f.canonical) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(names.Canonical(text), f.canonical) })
 }
 
 // confirmation asks before an action that cannot be undone.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/egress"
@@ -29,12 +30,7 @@ func (t *Service) HasHTTPS() bool { return t.Origin.Scheme == "https" }
 // Placeholder reports whether the challenge of /v2/ has the scope of a repository. No anonymous token is issued for it,
 // although public repositories may be readable (GHCR: repository:user/image:pull).
 func (t *Service) Placeholder() bool {
-	for _, scope := range t.Scopes {
-		if strings.HasPrefix(scope, "repository:") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Scopes, func(scope string) bool { return strings.HasPrefix(scope, "repository:") })
 }
 
 // RealScopes returns the scopes of the challenge unless they are placeholders ("aws", "*", "registry:catalog:*").

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,22 +114,12 @@ func eachString(d *json.Decoder, each func(string) bool) error {
 
 // IsOCIError reports whether the body is an error of an OCI registry.
 func IsOCIError(body []byte) bool {
-	for _, e := range ReadErrors(body) {
-		if e.Code != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ReadErrors(body), func(e registryError) bool { return e.Code != "" })
 }
 
 // HasCode reports whether one of the errors has the code.
 func HasCode(body []byte, code string) bool {
-	for _, e := range ReadErrors(body) {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ReadErrors(body), func(e registryError) bool { return e.Code == code })
 }
 
 // WantsHTTPS reports whether a response is that of net/http, nginx or Apache to plain HTTP on a TLS port.

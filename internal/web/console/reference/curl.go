@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,9 +64,7 @@ func (r *reader) exampleObject(s *schema) any {
 	for _, part := range append(s.AllOf, s) {
 		if part != s {
 			if members, ok := r.example("", part).(map[string]any); ok {
-				for name, value := range members {
-					object[name] = value
-				}
+				maps.Copy(object, members)
 			}
 		}
 		for _, member := range part.Properties {
