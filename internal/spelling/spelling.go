@@ -3,6 +3,7 @@ package spelling
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -71,13 +72,10 @@ func Prefixes(path string, repositories []string) []string {
 			break
 		}
 	}
-	prefixes := make([]string, 0, len(best))
-	for p := range best {
-		prefixes = append(prefixes, p)
-	}
-	slices.SortFunc(prefixes, func(a, b string) int { return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b)) })
-	prefixes = prefixes[:min(len(prefixes), maxPrefixes)]
-	return prefixes
+	prefixes := slices.SortedFunc(maps.Keys(best), func(a, b string) int {
+		return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b))
+	})
+	return prefixes[:min(len(prefixes), maxPrefixes)]
 }
 
 // distance is Levenshtein's, on bounded texts.

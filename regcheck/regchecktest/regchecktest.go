@@ -136,10 +136,7 @@ func (g *Registry) Close() {
 	}
 	close(g.done)
 	closers := g.closers
-	conns := make([]net.Conn, 0, len(g.open))
-	for conn := range g.open {
-		conns = append(conns, conn)
-	}
+	conns := slices.Collect(maps.Keys(g.open))
 	g.mu.Unlock()
 	for _, closer := range closers {
 		_ = closer()

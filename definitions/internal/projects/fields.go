@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -43,13 +44,7 @@ func readOwnDefinition(n *node.Node) *ownDefinition {
 }
 
 // known are the names of all fields.
-func (d *ownDefinition) known() (names []string) {
-	for name := range d.fields() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (d *ownDefinition) known() []string { return slices.Sorted(maps.Keys(d.fields())) }
 
 func (d *ownDefinition) read(n *node.Node, prefix string, fields map[string]any) {
 	for _, p := range n.Pairs() {

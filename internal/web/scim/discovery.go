@@ -1,6 +1,10 @@
 package scim
 
-import "github.com/regwarden/regwarden/api"
+import (
+	"maps"
+
+	"github.com/regwarden/regwarden/api"
+)
 
 type object = map[string]any
 
@@ -65,8 +69,6 @@ func schemaOf(id, name string, attributes ...object) object {
 func attribute(name, kind string, differs object) object {
 	a := object{"name": name, "type": kind, "multiValued": false, "required": false, "caseExact": false, "mutability": "readWrite",
 		"returned": "default", "uniqueness": "none", "description": ""}
-	for key, value := range differs {
-		a[key] = value
-	}
+	maps.Copy(a, differs)
 	return a
 }

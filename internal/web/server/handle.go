@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -74,11 +75,7 @@ func (n notValid) Error() string { return "the registry definition is not valid"
 // perMethod dispatches by method. The methods of ServeMux are not used: its "GET" also accepts HEAD, which must not
 // consume a refresh token, and its 405 has no error body.
 func (s *Server) perMethod(path string, set methodSet) http.Handler {
-	allow := make([]string, 0, len(set))
-	for method := range set {
-		allow = append(allow, method)
-	}
-	slices.Sort(allow)
+	allow := slices.Sorted(maps.Keys(set))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recordOf(w).template = path
 		route, ok := set[r.Method]
