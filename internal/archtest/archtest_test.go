@@ -293,7 +293,7 @@ var mayImport = map[string][]string{
 		"internal/web/fieldnames", "secret"},
 	"internal/web/shapes": {"api", "internal/fault", "internal/service/contentsync", "internal/service/registries",
 		"internal/service/watch", "regcheck"},
-	"internal/cli/output": {"internal/csvtext", "internal/cli/command", "internal/cli/scan", "regcheck/reporttext"},
+	"internal/cli/output": {"internal/csvtext", "internal/cli/command", "internal/cli/flagvalue", "internal/cli/scan", "regcheck/reporttext"},
 	"internal/cli/logins": {"client", "internal/cli/command", "internal/process/filelock", "internal/storage/seal", "secret"},
 	"internal/cli/manage": {"api", "client", "internal/cli/command", "internal/cli/logins", "internal/cli/output"},
 	"internal/cli/access": {"api", "client", "internal/cli/command", "internal/cli/flagvalue", "internal/cli/logins", "internal/cli/manage",

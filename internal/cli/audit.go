@@ -19,10 +19,6 @@ import (
 func newAuditVerify() *cobra.Command {
 	var output, noted string
 	cmd := adminCommand("verify", "Verify that no audit record was changed", command.NoArgs, func(a *admin, _ []string) error {
-		structured, err := command.WantsStructured(output)
-		if err != nil {
-			return err
-		}
 		hash, err := parseHash(noted)
 		if err != nil {
 			return err
@@ -35,7 +31,7 @@ func newAuditVerify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if structured {
+		if command.IsStructured(output) {
 			err = command.PrintStructured(a.cmd, output, verificationOf(result, name))
 		} else {
 			printVerification(a.cmd.OutOrStdout(), result, name)

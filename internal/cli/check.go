@@ -106,10 +106,6 @@ checked, 130 interrupted, 143 terminated.`,
 }
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
-	asJSON, err := command.WantsStructured(f.output)
-	if err != nil {
-		return err
-	}
 	checker, err := f.engine.checker()
 	if err != nil {
 		return err
@@ -117,7 +113,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if checker.Ambient, err = f.identity(); err != nil {
 		return err
 	}
-	show := command.ReportOutput{Cmd: cmd, JSON: asJSON, Format: f.output, NoColor: f.engine.noColor, FailOn: f.failOn,
+	show := command.ReportOutput{Cmd: cmd, Format: f.output, NoColor: f.engine.noColor, FailOn: f.failOn,
 		Activity: command.ActivityOn(os.Stderr)}
 	if err = f.depth.apply(checker, show.Activity); err != nil {
 		return err

@@ -35,7 +35,7 @@ func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checke
 		return command.AsUsage(err)
 	}
 	notes := show.Cmd.OutOrStdout()
-	if show.JSON {
+	if command.IsStructured(show.Format) {
 		notes = show.Cmd.ErrOrStderr()
 	}
 	if !f.explain {

@@ -34,12 +34,12 @@ func (f *checkFlags) runGiven(show command.ReportOutput, checker *regcheck.Check
 		return err
 	}
 	var reports []*regcheck.Report
-	if show.JSON && len(targets) > 1 {
+	if command.IsStructured(show.Format) && len(targets) > 1 {
 		show.List = &reports
 	}
 	var outcome []error
 	for i, target := range targets {
-		if i > 0 && !show.JSON {
+		if i > 0 && !command.IsStructured(show.Format) {
 			fmt.Fprintln(show.Cmd.OutOrStdout())
 		}
 		err := f.checkOne(show, checker, target)

@@ -32,7 +32,6 @@ var flagValues = sync.OnceValue(func() map[string][]string {
 		"log-level":            {"debug", "info", "warn", "error"},
 		"login-isolation":      {settings.IsolateProcess, settings.IsolateNothing},
 		"outcome":              asStrings(audit.Outcomes),
-		"output":               {"text", "json"},
 		"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
 		"template":             alert.Templates,
 		"component":            alert.Components,

@@ -17,9 +17,6 @@ func newConfig() *cobra.Command {
 		Short: "Print the effective settings, with masked secrets",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := command.WantsStructured(format); err != nil {
-				return err
-			}
 			if err := s.Load(os.Getenv); err != nil {
 				return err
 			}

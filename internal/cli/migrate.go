@@ -29,9 +29,6 @@ func newMigrate() *cobra.Command {
 		Args:  command.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if _, err := command.WantsStructured(format); err != nil {
-			return err
-		}
 		if err := migrateBetween(s, from, to); err != nil {
 			return err
 		}

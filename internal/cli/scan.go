@@ -94,10 +94,7 @@ checked, 130 interrupted, 143 terminated.`,
 }
 
 func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
-	structured, err := command.WantsStructured(f.output)
-	if err != nil {
-		return err
-	}
+	structured := command.IsStructured(f.output)
 	if f.showSecrets && !(f.list && structured) {
 		return command.AsUsage(errors.New("--show-secrets requires --list, and --output json or yaml"))
 	}

@@ -30,14 +30,10 @@ func newVersion() *cobra.Command {
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := currentVersion()
-			structured, err := command.WantsStructured(output)
-			if err != nil {
-				return err
-			}
-			if structured {
+			if command.IsStructured(output) {
 				return command.PrintStructured(cmd, output, info)
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), info)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), info)
 			return err
 		},
 	}

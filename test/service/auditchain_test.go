@@ -43,7 +43,7 @@ func TestAuditVerify(t *testing.T) {
 	}
 	wantRefused(t, after, 1, "no batch has the given hash", "--newest-hash", strings.Repeat("ab", 32))
 	wantRefused(t, after, 2, "--newest-hash must be 64 hexadecimal digits", "--newest-hash", "ab")
-	wantRefused(t, after, 2, "--output must be text, json or yaml", "--output", "xml")
+	wantRefused(t, after, 2, "--output must be one of text, json, yaml", "--output", "xml")
 
 	db, err := sql.Open("sqlite", filepath.Join(after.DataDir, "regwarden.db"))
 	if err != nil {

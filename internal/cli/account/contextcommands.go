@@ -96,9 +96,6 @@ func contextCommand(use, short string, args cobra.PositionalArgs, do func(*manag
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Ctx = cmd.Context()
-		if err := c.Output.Check(); err != nil {
-			return err
-		}
 		return manage.Explain(cmd, do(c, args))
 	}
 	return cmd

@@ -12,24 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 )
 
 // OutputFlag adds --output text|json|yaml to a command that prints no list.
 func OutputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", "output format: text, json or yaml")
-	// fails only without the flag
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"},
-		cobra.ShellCompDirectiveNoFileComp))
+	flagvalue.OneOfP(cmd.Flags(), output, "output", "o", "text", []string{"text", "json", "yaml"}, "output format: text, json or yaml")
 }
 
-// WantsStructured reports whether a format of OutputFlag is JSON or YAML, which PrintStructured prints.
-func WantsStructured(output string) (bool, error) {
-	switch output {
-	case "text", "json", "yaml":
-		return output != "text", nil
-	}
-	return false, UsageError{fmt.Errorf("--output must be text, json or yaml, not %q", output)}
-}
+// IsStructured reports whether a format of OutputFlag is one that PrintStructured prints.
+func IsStructured(output string) bool { return output == "json" || output == "yaml" }
 
 // PrintStructured prints a value as JSON or YAML, with the same keys in the same order.
 func PrintStructured(cmd *cobra.Command, format string, v any) error {

@@ -37,15 +37,15 @@ func Unchecked(ctx context.Context, err error) error {
 
 // ReportOutput shows the report of a check.
 type ReportOutput struct {
-	Cmd           *cobra.Command
-	Out           io.Writer // nil for standard output
-	JSON, NoColor bool
-	Format        string                      // yaml for YAML in place of JSON
-	Activity      *Activity                   // on a terminal; nil for none
-	Field         func(path string) string    // as regcheck.Audience.Field
-	FailOn        FailOn                      // "" is FailOnNotValid
-	Note          func(*regcheck.StageResult) // adds to the detail of a stage; may be nil
-	List          *[]*regcheck.Report         // takes reports instead of printing their JSON; may be nil
+	Cmd      *cobra.Command
+	Out      io.Writer // nil for standard output
+	NoColor  bool
+	Format   string                      // of OutputFlag; empty is text
+	Activity *Activity                   // on a terminal; nil for none
+	Field    func(path string) string    // as regcheck.Audience.Field
+	FailOn   FailOn                      // "" is FailOnNotValid
+	Note     func(*regcheck.StageResult) // adds to the detail of a stage; may be nil
+	List     *[]*regcheck.Report         // takes reports instead of printing their JSON; may be nil
 }
 
 // Check runs a check and shows its stages as they end, or JSON at the end. It returns ErrNotValid or ErrWarned for what FailOn names.
@@ -54,7 +54,7 @@ func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regch
 	if o.Out == nil {
 		o.Out = o.Cmd.OutOrStdout()
 	}
-	if !o.JSON {
+	if !IsStructured(o.Format) {
 		printer = PrinterTo(o.Out, o.NoColor)
 		printer.Field = o.Field
 		printer.Start(endpoint)
@@ -66,7 +66,7 @@ func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regch
 	switch {
 	case o.List != nil:
 		*o.List = append(*o.List, report)
-	case o.JSON:
+	case IsStructured(o.Format):
 		err = PrintStructured(o.Cmd, o.Format, report)
 	default:
 		err = printer.Finish(report)

@@ -16,8 +16,13 @@ type oneOf[T ~string] struct {
 
 // OneOf defines a flag for a value of a closed list, which shells complete.
 func OneOf[T ~string](flags *pflag.FlagSet, value *T, name string, standard T, allowed []T, usage string) {
+	OneOfP(flags, value, name, "", standard, allowed, usage)
+}
+
+// OneOfP is OneOf for a flag with a letter.
+func OneOfP[T ~string](flags *pflag.FlagSet, value *T, name, letter string, standard T, allowed []T, usage string) {
 	*value = standard
-	flags.Var(oneOf[T]{value, allowed}, name, usage)
+	flags.VarP(oneOf[T]{value, allowed}, name, letter, usage)
 }
 
 func (o oneOf[T]) Set(text string) error {

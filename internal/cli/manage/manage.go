@@ -107,9 +107,6 @@ func (p Program) Command(use, short string, args cobra.PositionalArgs, do func(*
 		option(run, t)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := run.Output.Check(); err != nil {
-			return err
-		}
 		if run.Asks && !run.DryRun {
 			if err := run.canAsk(); err != nil {
 				return err

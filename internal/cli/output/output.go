@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/cli/command"
+	"github.com/regwarden/regwarden/internal/cli/flagvalue"
 	"github.com/regwarden/regwarden/internal/cli/scan"
 	"github.com/regwarden/regwarden/internal/csvtext"
 	"github.com/regwarden/regwarden/regcheck/reporttext"
@@ -33,17 +34,8 @@ type Writer struct {
 // AddFlag adds --output to a command.
 func (o *Writer) AddFlag(cmd *cobra.Command) {
 	o.Cmd = cmd
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "text", "output format: text, wide (all columns), csv, json, yaml or name")
-	// fails only without the flag
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// Check returns a usage error for a format that does not exist.
-func (o *Writer) Check() error {
-	if o.Cmd != nil && !slices.Contains(Formats, o.Format) {
-		return command.AsUsage(fmt.Errorf("--output must be one of %s, not %q", strings.Join(Formats, ", "), o.Format))
-	}
-	return nil
+	flagvalue.OneOfP(cmd.Flags(), &o.Format, "output", "o", "text", Formats,
+		"output format: text, wide (all columns), csv, json, yaml or name")
 }
 
 // Column is a column of a list. Its name is the key in JSON and YAML.

@@ -38,11 +38,7 @@ func (p Commands) registryCheck() *cobra.Command {
 		if many, err := chosen.of(c, args); many != nil || err != nil {
 			return bulk(c, many, "check", "Requested checks of %s.", err)
 		}
-		structured, err := command.WantsStructured(f.output)
-		if err != nil {
-			return err
-		}
-		show := command.ReportOutput{Cmd: c.Cmd, JSON: structured, Format: f.output, NoColor: f.noColor}
+		show := command.ReportOutput{Cmd: c.Cmd, Format: f.output, NoColor: f.noColor}
 		return command.Unchecked(c.Ctx, f.run(c, show, args[0]))
 	}, manage.Changes)
 	chosen.addTo(cmd)
