@@ -238,7 +238,7 @@ func (k *APIKeys) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid str
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return store.APIKey{}, asNotFound(err, "API key not found.")
+		return store.APIKey{}, NotFoundAs(err, "API key not found.")
 	}
 	return key, nil
 }

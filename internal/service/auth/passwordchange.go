@@ -82,7 +82,7 @@ type passwordChange struct {
 func (c *passwordChange) lookUpCaller(ctx context.Context) error {
 	return c.l.db.View(ctx, func(tx *store.Tx) (err error) {
 		if c.user, err = tx.Users.Get(ctx, c.p.OrgUID, c.p.UserUID); err != nil {
-			return fault.Wrap("look up the caller", asNotFound(err, "User not found."))
+			return fault.Wrap("look up the caller", NotFoundAs(err, "User not found."))
 		}
 		if c.org, err = tx.Orgs.Get(ctx, c.p.OrgUID); err != nil {
 			return err

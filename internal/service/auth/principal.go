@@ -250,7 +250,7 @@ func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (s
 
 // UserNotFound turns store.ErrNotFound into the fault of an unknown user.
 func UserNotFound(err error) error {
-	return asNotFound(err, "User not found in the organization.")
+	return NotFoundAs(err, "User not found in the organization.")
 }
 
 // FindUser finds a user by uid or email in the caller's organization, or in the one that an operator names.
@@ -276,5 +276,5 @@ func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (sto
 
 // OrgNotFound turns store.ErrNotFound into the fault of an unknown organization.
 func OrgNotFound(err error) error {
-	return asNotFound(err, "Organization not found.")
+	return NotFoundAs(err, "Organization not found.")
 }

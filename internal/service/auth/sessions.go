@@ -104,7 +104,7 @@ func (s *Sessions) End(ctx context.Context, p Principal, origin audit.Origin, ui
 		}
 		return tx.Audits.Append(ctx, p.succeeded(origin, audit.SessionEnd, uid, now))
 	})
-	return fault.Wrap("end a session", asNotFound(err, "Session not found."))
+	return fault.Wrap("end a session", NotFoundAs(err, "Session not found."))
 }
 
 // EndOthers ends the principal's own sessions, except the one that it uses.
@@ -209,8 +209,8 @@ func (s *Sessions) sessionOfToken(ctx context.Context, token secret.String) (str
 	return c.Session, nil
 }
 
-// asNotFound turns store.ErrNotFound into a fault.
-func asNotFound(err error, message string) error {
+// NotFoundAs returns the NotFound fault with a message for store.ErrNotFound, and every other error unchanged.
+func NotFoundAs(err error, message string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fault.ResourceNotFound(message)
 	}

@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -127,9 +126,6 @@ func (d Invitations) invited(ctx context.Context, tx *store.Tx, key secret.Strin
 }
 
 func noInvitation(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("This link is not valid, was used, or has expired. Ask an administrator of the organization for " +
-			"another one.")
-	}
-	return err
+	return auth.NotFoundAs(err, "This link is not valid, was used, or has expired. Ask an administrator of the organization for "+
+		"another one.")
 }

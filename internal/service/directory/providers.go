@@ -296,10 +296,7 @@ func (d Providers) Identity(ctx context.Context, p auth.Principal, ref UserRef) 
 }
 
 func providerNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("The organization has no identity provider.")
-	}
-	return err
+	return auth.NotFoundAs(err, "The organization has no identity provider.")
 }
 
 func visibleProvider(p identities.Provider) Provider {

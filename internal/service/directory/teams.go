@@ -300,12 +300,7 @@ func findTeam(ctx context.Context, tx *store.Tx, orgUID, named string) (teams.Te
 	return team, teamNotFound(err)
 }
 
-func teamNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("Team not found.")
-	}
-	return err
-}
+func teamNotFound(err error) error { return auth.NotFoundAs(err, "Team not found.") }
 
 func teamExists(err error) error {
 	return existsAs(err, CodeTeamExists, "The organization already has a team with this name.")

@@ -3,7 +3,6 @@ package directory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -176,12 +175,7 @@ func (d Trusts) Delete(ctx context.Context, p auth.Principal, origin audit.Origi
 		})
 }
 
-func trustNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("Trust rule not found.")
-	}
-	return err
-}
+func trustNotFound(err error) error { return auth.NotFoundAs(err, "Trust rule not found.") }
 
 func visibleTrust(r trusts.Rule) Trust {
 	return Trust{UID: r.UID, Name: r.Name, Issuer: r.Issuer, Audience: r.Audience, Claims: r.Claims,

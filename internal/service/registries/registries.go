@@ -151,9 +151,4 @@ func CheckUID(uid string) error {
 }
 
 // NotFound returns the NotFound fault for store.ErrNotFound, and every other error unchanged.
-func NotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("Registry not found.")
-	}
-	return err
-}
+func NotFound(err error) error { return auth.NotFoundAs(err, "Registry not found.") }

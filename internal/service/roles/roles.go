@@ -364,12 +364,7 @@ func exists(err error) error {
 	return err
 }
 
-func notFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("Role not found.")
-	}
-	return err
-}
+func notFound(err error) error { return auth.NotFoundAs(err, "Role not found.") }
 
 func stored(uid, orgUID string, input Input) roles.Role {
 	role := roles.Role{UID: uid, OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: names.Canonical(input.Name),
