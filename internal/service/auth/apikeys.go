@@ -369,10 +369,7 @@ func (k *APIKeys) changeKey(ctx context.Context, p Principal, origin audit.Origi
 }
 
 func keyNameTaken(err error) error {
-	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: "ApiKeyAlreadyExists", Message: "The user already has an API key with this name."}
-	}
-	return err
+	return ExistsAs(err, "ApiKeyAlreadyExists", "The user already has an API key with this name.")
 }
 
 // checkAPIKey returns why a stored key is not accepted, "" if it is.

@@ -216,3 +216,11 @@ func NotFoundAs(err error, message string) error {
 	}
 	return err
 }
+
+// ExistsAs returns a Conflict fault for store.ErrExists, and every other error unchanged.
+func ExistsAs(err error, code, message string) error {
+	if errors.Is(err, store.ErrExists) {
+		return &fault.Error{Kind: fault.Conflict, Code: code, Message: message}
+	}
+	return err
+}

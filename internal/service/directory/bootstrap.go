@@ -45,7 +45,7 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 
 func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, input NewUser, hash string) (Bootstrapped, error) {
 	if err := tx.Orgs.First(ctx); err != nil {
-		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store already has an organization.")
+		return Bootstrapped{}, auth.ExistsAs(err, CodeNotEmpty, "The store already has an organization.")
 	}
 	now := d.now()
 	org, project, err := insertOrg(ctx, tx, input.Org, now)

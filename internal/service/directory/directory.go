@@ -8,7 +8,6 @@ package directory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -143,12 +142,4 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 		return tx.Audits.Append(ctx, record)
 	})
 	return fault.Wrap(string(a.action), err)
-}
-
-// existsAs turns a unique violation into a conflict with this code.
-func existsAs(err error, code, message string) error {
-	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: code, Message: message}
-	}
-	return err
 }

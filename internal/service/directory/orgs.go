@@ -43,7 +43,7 @@ func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audi
 		func(tx *store.Tx) (changeResult, error) {
 			renamed := store.Org{UID: uid, Name: strings.TrimSpace(name), Canonical: names.Canonical(name)}
 			err := auth.OrgNotFound(tx.Orgs.Rename(ctx, renamed))
-			return changeResult{orgUID: uid, uid: uid}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
+			return changeResult{orgUID: uid, uid: uid}, auth.ExistsAs(err, CodeOrgExists, "An organization with this name already exists.")
 		})
 }
 
@@ -51,7 +51,7 @@ func (d *Directory) RenameOrg(ctx context.Context, p auth.Principal, origin audi
 func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
 	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: names.Canonical(name), CreatedAt: now}
 	if err := tx.Orgs.Insert(ctx, org); err != nil {
-		return org, store.Project{}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
+		return org, store.Project{}, auth.ExistsAs(err, CodeOrgExists, "An organization with this name already exists.")
 	}
 	project := newProject(org.UID, NewProject{Name: DefaultProject}, now)
 	return org, project, tx.Projects.Insert(ctx, project)

@@ -59,7 +59,7 @@ func newProject(orgUID string, input NewProject, now time.Time) store.Project {
 }
 
 func projectExists(err error) error {
-	return existsAs(err, CodeProjectExists, "A project with this name already exists.")
+	return auth.ExistsAs(err, CodeProjectExists, "A project with this name already exists.")
 }
 
 // ReplaceProject replaces name, annotations and labels of a project.

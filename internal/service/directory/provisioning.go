@@ -192,7 +192,7 @@ func roleOfNew(ctx context.Context, tx *store.Tx, orgUID string) (auth.Role, err
 }
 
 func externalExists(err error) error {
-	return existsAs(err, CodeExternalIDExists, "The organization already has one with this externalId.")
+	return auth.ExistsAs(err, CodeExternalIDExists, "The organization already has one with this externalId.")
 }
 
 // ChangeUser changes a user. change gets what is stored and returns what to store; its uid and time do not count.

@@ -303,7 +303,7 @@ func findTeam(ctx context.Context, tx *store.Tx, orgUID, named string) (teams.Te
 func teamNotFound(err error) error { return auth.NotFoundAs(err, "Team not found.") }
 
 func teamExists(err error) error {
-	return existsAs(err, CodeTeamExists, "The organization already has a team with this name.")
+	return auth.ExistsAs(err, CodeTeamExists, "The organization already has a team with this name.")
 }
 
 // List returns the page of the organization's teams, by name, that follows a name, and whether there may be more. Projects are left out.

@@ -112,7 +112,7 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 	if err := insertUser(ctx, tx, user, NewUser{Projects: projects}); err != nil {
 		return err
 	}
-	return existsAs(tx.Trusts.Insert(ctx, rule), CodeTrustExists, "The organization already has a trust rule with this name.")
+	return auth.ExistsAs(tx.Trusts.Insert(ctx, rule), CodeTrustExists, "The organization already has a trust rule with this name.")
 }
 
 // List lists the rules of the caller's organization by name, without their projects. It requires access.ReadTrusts.

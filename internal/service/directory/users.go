@@ -164,7 +164,7 @@ func teamsOf(ctx context.Context, tx *store.Tx, user store.User) (list []Team, e
 }
 
 func userExists(err error) error {
-	return existsAs(err, CodeUserExists, "The organization already has a user with this email.")
+	return auth.ExistsAs(err, CodeUserExists, "The organization already has a user with this email.")
 }
 
 // insertMember makes a user a member of projects, and reports all unknown projects at once.

@@ -233,9 +233,5 @@ func (s *Service) delete(ctx context.Context, tx *store.Tx, p auth.Principal, or
 }
 
 func nameTaken(err error) error {
-	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists,
-			Message: "A registry with this name already exists in your organization."}
-	}
-	return err
+	return auth.ExistsAs(err, CodeRegistryExists, "A registry with this name already exists in your organization.")
 }

@@ -5,7 +5,6 @@ package roles
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -358,10 +357,7 @@ func unused(ctx context.Context, tx *store.Tx, orgUID, uid string, inProjects bo
 }
 
 func exists(err error) error {
-	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: CodeExists, Message: "The organization already has a role with this name."}
-	}
-	return err
+	return auth.ExistsAs(err, CodeExists, "The organization already has a role with this name.")
 }
 
 func notFound(err error) error { return auth.NotFoundAs(err, "Role not found.") }
