@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	maxFailing = 15  // rows of the list of what fails, and
-	maxListed  = 5   // of the others: together two screens
+	minFailing = 3   // rows of the list of what fails, if there are as many
+	maxFailing = 15  // and at most
+	maxListed  = 5   // rows of the other lists
+	maxRows    = 17  // of what fails, what expires and the first steps: with the changes two screens of 1,280 by 800 pixels
 	maxRead    = 500 // registries that are read to group or sort them
 
 	soon = 30 * 24 * time.Hour // as for the alerts of certificates
@@ -43,6 +45,12 @@ func firstExpiry(state store.HealthResult) (first time.Time) {
 		first = at
 	}
 	return first
+}
+
+// room is the number of rows of the list of what fails.
+func (p overviewPage) room() int {
+	others := len(p.Expiring.Items) + len(p.Keys.Items) + len(p.Steps)
+	return max(minFailing, min(maxFailing, maxRows-others))
 }
 
 // Total is the number of registries.
@@ -91,6 +99,7 @@ func (h overviewHandlers) overview(c *call) (err error) {
 			return err
 		}
 	}
+	page.Failing = shorten(page.Failing.Items, page.room())
 	return c.show("overview.html", "Overview", page)
 }
 
@@ -114,7 +123,7 @@ func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
 	slices.SortStableFunc(expiring, func(a, b registries.Summary) int {
 		return firstExpiry(a.Health.State).Compare(firstExpiry(b.Health.State))
 	})
-	page.Failing = shorten(overviewpage.Outages(failing.Items), maxFailing)
+	page.Failing.Items = overviewpage.Outages(failing.Items)
 	page.Expiring, page.Soon = shorten(expiring, maxListed), len(expiring)
 	return err
 }
