@@ -220,12 +220,6 @@ func (h alertHandlers) mute(c *call) error {
 	return c.showAgain(err, "alerts.html", "Alerts", page)
 }
 
-// unmute is POST /console/alerts/unmute/{uid}.
-func (h alertHandlers) unmute(c *call) error {
-	err := h.mutes.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
-	return c.done(err, pathAlerts, "unmuted")
-}
-
 type channelPage struct {
 	Project string
 	Channel channelView

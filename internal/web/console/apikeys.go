@@ -221,9 +221,3 @@ func (h keyHandlers) confirmDeleteKey(c *call) error {
 		Text:   "Programs that use the key of " + key.Email + " are refused at once. This cannot be undone.",
 		Action: pathOf(pathKeys, key.UID, "delete"), Button: "Delete the API key", Cancel: pathKeys})
 }
-
-// deleteKey is POST /console/api-keys/{uid}/delete.
-func (h keyHandlers) deleteKey(c *call) error {
-	err := h.keys.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
-	return c.done(err, pathKeys, "keyDeleted")
-}

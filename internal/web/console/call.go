@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -96,6 +97,13 @@ func (c *call) done(err error, path, notice string) error {
 		return err
 	}
 	return c.redirect(path, notice)
+}
+
+// deletes is the handler of an action that deletes what its path names.
+func deletes(remove func(context.Context, auth.Principal, audit.Origin, string) error, path, notice string) func(*call) error {
+	return func(c *call) error {
+		return c.done(remove(c.Context(), c.principal, c.origin, c.PathValue("uid")), path, notice)
+	}
 }
 
 func separator(path string) string {

@@ -157,7 +157,7 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathRegistry + "/sync", handle: stored.syncRegistry},
 		{method: "GET", path: pathRegistry + "/content", handle: stored.showContent},
 		{method: "GET", path: pathRegistry + "/delete", handle: stored.confirmDelete},
-		{method: "POST", path: pathRegistry + "/delete", handle: stored.deleteRegistry},
+		{method: "POST", path: pathRegistry + "/delete", handle: deletes(stored.registries.Delete, pathRegistries, "registryDeleted")},
 	}, peopleRoutes(expirypage.Handlers{Expiries: s.Expiry, PublicURL: s.PublicURL}.Pages()), []route{
 		{method: "GET", path: pathScan, handle: files.showScan, label: "Scan", icon: "scan", permission: access.ValidateRegistries},
 		{method: "POST", path: pathScan, handle: files.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
@@ -165,7 +165,7 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathAlerts, handle: channels.listAlerts, label: "Alerts", icon: "alerts"},
 		{method: "POST", path: pathAlerts + "/reminders", handle: channels.setReminders},
 		{method: "POST", path: pathAlerts + "/mute", handle: channels.mute},
-		{method: "POST", path: pathAlerts + "/unmute/{uid}", handle: channels.unmute},
+		{method: "POST", path: pathAlerts + "/unmute/{uid}", handle: deletes(channels.mutes.Delete, pathAlerts, "unmuted")},
 		{method: "GET", path: pathNewChannel, handle: channels.newChannel},
 		{method: "POST", path: pathNewChannel, handle: channels.createChannel},
 		{method: "GET", path: pathChannel, handle: channels.showChannel},
@@ -181,7 +181,7 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathKeys + "/{uid}/activate", handle: keys.setKeyActive(true, "keyActivated")},
 		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: keys.setKeyActive(false, "keyDeactivated")},
 		{method: "GET", path: pathKeys + "/{uid}/delete", handle: keys.confirmDeleteKey},
-		{method: "POST", path: pathKeys + "/{uid}/delete", handle: keys.deleteKey},
+		{method: "POST", path: pathKeys + "/{uid}/delete", handle: deletes(keys.keys.Delete, pathKeys, "keyDeleted")},
 
 		{method: "GET", path: pathProjects, handle: projects.listProjects, label: "Projects", icon: "projects"},
 		{method: "GET", path: pathProjects + "/new", handle: projects.newProject, permission: access.CreateProjects},
@@ -218,7 +218,7 @@ func (s *Console) routes() []route {
 			permission: access.ReadSettings},
 
 		{method: "GET", path: pathSessions, handle: account.listSessions, label: "Account", icon: "sessions"},
-		{method: "POST", path: pathSessions + "/{uid}/end", handle: account.endSession},
+		{method: "POST", path: pathSessions + "/{uid}/end", handle: deletes(account.auth.Sessions.End, pathSessions, "sessionEnded")},
 		{method: "POST", path: pathSessions + "/end-others", handle: account.endOtherSessions},
 		{method: "POST", path: pathSessions + "/password", handle: account.changePassword},
 

@@ -219,9 +219,3 @@ func (h registryHandlers) confirmDelete(c *call) error {
 	}
 	return c.showRead(err, "deleteregistry.html", "Delete "+found.Name, registryPage{Registry: found, Path: registryPath(found.UID)})
 }
-
-// deleteRegistry is POST /console/registries/{uid}/delete.
-func (h registryHandlers) deleteRegistry(c *call) error {
-	err := h.registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
-	return c.done(err, pathRegistries, "registryDeleted")
-}

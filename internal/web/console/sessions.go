@@ -36,12 +36,6 @@ func (h accountHandlers) listSessions(c *call) error {
 	return c.showRead(err, "sessions.html", "Account", page)
 }
 
-// endSession is POST /console/sessions/{uid}/end.
-func (h accountHandlers) endSession(c *call) error {
-	err := h.auth.Sessions.End(c.Context(), c.principal, c.origin, c.PathValue("uid"))
-	return c.done(err, pathSessions, "sessionEnded")
-}
-
 // endOtherSessions is POST /console/sessions/end-others.
 func (h accountHandlers) endOtherSessions(c *call) error {
 	err := h.auth.Sessions.EndOthers(c.Context(), c.principal, c.origin)
