@@ -73,6 +73,10 @@ test("a certificate of a CA that 303 registries need is one row, the others have
   const shared = rows.filter({ hasText: "CA certificate Example <b>CA" });
   assert.equal(await shared.count(), 1);
   assert.match(await shared.textContent(), /^registry-0 and 302 more registries.*(398|399) days/s);
+  assert.ok((await rows.locator("time").first().boundingBox()).height < 30, "a date has two lines");
+  await page.setViewportSize(viewports.narrow);
+  const region = page.getByRole("region", { name: "Expiry", exact: true });
+  assert.ok(await region.evaluate((element) => element.scrollWidth <= element.clientWidth), "the list scrolls sideways on a phone");
 });
 
 test("an administrator filters the list of registries by project, in which there are none", async (t) => {
