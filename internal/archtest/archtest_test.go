@@ -338,7 +338,7 @@ var mayImport = map[string][]string{
 	"internal/web/console/forms":      {"internal/fault", "internal/web/console/words", "regcheck", "secret"},
 	"internal/web/console/reference":  {"internal/lazyregexp"},
 	"internal/web/console/views": {"definitions/model", "internal/service/access",
-		"internal/service/auth", "internal/service/registries", "internal/service/watch",
+		"internal/service/auth", "internal/service/paging", "internal/service/registries", "internal/service/watch",
 		"internal/storage/store", "internal/web/console/forms", "internal/web/console/words", "regcheck"},
 	"internal/web/console/people": {"internal/audit", "internal/fault", "internal/service/access", "internal/service/auth",
 		"internal/service/directory", "internal/service/federation", "internal/service/invitations",

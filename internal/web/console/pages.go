@@ -1,10 +1,8 @@
 package console
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -24,18 +22,8 @@ func (c *call) query(name string) string {
 	}, strings.ToValidUTF8(c.URL.Query().Get(name), ""))
 }
 
-// withQuery returns the address of the page with that value, or without it if it is empty. The page itself starts again, since the
-// positions in a list depend on its filter and order.
-func (c *call) withQuery(name, value string) string {
-	query := c.URL.Query()
-	query.Del("notice")
-	query.Del("continue")
-	query.Set(name, value)
-	if value == "" {
-		query.Del(name)
-	}
-	return c.URL.Path + strings.TrimSuffix("?"+query.Encode(), "?")
-}
+// withQuery returns the address of the page with that value, as views.WithQuery.
+func (c *call) withQuery(name, value string) string { return views.WithQuery(c.URL, name, value) }
 
 // Lists continue after a position, so the address of a page has the positions of the pages before it too.
 const (
@@ -61,36 +49,25 @@ func pagerOf[T any](c *call, page paging.Page[T]) (p views.Pager) {
 		}
 		p.Next = c.withQuery("continue", strings.TrimPrefix(before+positionSeparator+page.Continue, positionSeparator))
 	}
-	p.Position = positions(page.Offset, len(page.Items), page.Count)
+	p.Position = views.Positions(page.Offset, len(page.Items), page.Count)
 	return p
 }
-
-// positions describes which items of a list a page shows.
-func positions(offset, shown int, count int64) string {
-	of := "of"
-	if count >= paging.MaxCount {
-		of = "of at least"
-	}
-	return fmt.Sprintf("%d–%d %s %d", offset-shown+1, offset, of, max(count, int64(offset)))
-}
-
-const pageRows = 50 // of lists that are read whole
 
 // listPage reads a list to its end, and returns the rows of the page whose number is in the address. read returns the rows after one, as
 // the lists of the domain do. Only the rows of the page stay in memory.
 func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p views.Pager, err error) {
-	number := c.pageNumber()
+	number := views.PageNumber(c.URL)
 	rows, total, err := readPage(number, read, matches)
-	if last := max((total+pageRows-1)/pageRows, 1); err == nil && number > last { // the list has become shorter
+	if last := views.LastPage(total); err == nil && number > last { // the list has become shorter
 		number = last
 		rows, total, err = readPage(number, read, matches)
 	}
-	return rows, c.numberedPager(number, len(rows), total), err
+	return rows, views.Numbered(c.URL, number, len(rows), total), err
 }
 
 // readPage returns the rows of one page, and how many rows all pages have.
 func readPage[T any](number int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
-	start := (number - 1) * pageRows
+	start := (number - 1) * views.PageRows
 	for row, err := range paging.All(read) {
 		if err != nil {
 			return nil, 0, err
@@ -98,36 +75,12 @@ func readPage[T any](number int, read func(after T) ([]T, bool, error), matches 
 		if !matches(row) {
 			continue
 		}
-		if total >= start && len(rows) < pageRows {
+		if total >= start && len(rows) < views.PageRows {
 			rows = append(rows, row)
 		}
 		total++
 	}
 	return rows, total, nil
-}
-
-// maxPage prevents an overflow.
-const maxPage = 1_000_000
-
-func (c *call) pageNumber() int {
-	number, err := strconv.Atoi(c.query("page"))
-	if err != nil || number < 1 || number > maxPage {
-		return 1
-	}
-	return number
-}
-
-// numberedPager returns the addresses of the pages around one.
-func (c *call) numberedPager(number, shown, total int) (p views.Pager) {
-	last := max((total+pageRows-1)/pageRows, 1)
-	if number > 1 {
-		p.Previous = c.withQuery("page", strconv.Itoa(number-1))
-	}
-	if number < last {
-		p.Next = c.withQuery("page", strconv.Itoa(number+1))
-	}
-	p.Position = positions((number-1)*pageRows+shown, shown, int64(total))
-	return p
 }
 
 // filter is the search field above a list.

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/watch"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -295,8 +296,8 @@ func TestCheckWithoutReport(t *testing.T) {
 // A list is counted only up to a number, and may change while its pages are read.
 func TestPositions(t *testing.T) {
 	for want, got := range map[string]string{
-		"51–100 of 120": positions(100, 50, 120), "9951–10000 of at least 10000": positions(10_000, 50, 10_000),
-		"10001–10050 of at least 10050": positions(10_050, 50, 10_000), "51–100 of 100": positions(100, 50, 99),
+		"51–100 of 120": views.Positions(100, 50, 120), "9951–10000 of at least 10000": views.Positions(10_000, 50, 10_000),
+		"10001–10050 of at least 10050": views.Positions(10_050, 50, 10_000), "51–100 of 100": views.Positions(100, 50, 99),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -147,7 +147,7 @@ func historyStart(c *call, total int) int {
 // historyPager returns the pager for a page of entries after the first ones.
 func historyPager(c *call, from, shown, total int) views.Pager {
 	number := from/historyPage + 1
-	p := views.Pager{Position: positions(from+shown, shown, int64(total))}
+	p := views.Pager{Position: views.Positions(from+shown, shown, int64(total))}
 	if number > 1 {
 		p.Previous = c.withQuery("history", strconv.Itoa(number-1)) + "#history"
 	}

@@ -16,6 +16,7 @@ import (
 // Page is what the template shows.
 type Page struct {
 	Items     []View
+	Pager     views.Pager
 	Empty     views.Empty // shown without any
 	Calendars []expiries.Calendar
 	Form      *forms.Form // creates a calendar
@@ -86,8 +87,10 @@ func (h Handlers) read(c people.Call) (Page, error) {
 	page := Page{Empty: views.Empty{Text: "No certificate, credentials, API key or password is known to expire within 400 days."},
 		Form: forms.New("Create a link", path, forms.Field{Name: "name", Label: "Name", Required: true,
 			Hint: "For example the calendar that uses the link."})}
-	found, err := h.Expiries.List(c.Context(), c.Principal)
-	for _, e := range found {
+	all, err := h.Expiries.List(c.Context(), c.Principal)
+	var shown []expiries.Expiry
+	shown, page.Pager = views.Part(c.URL, all)
+	for _, e := range shown {
 		page.Items = append(page.Items, View{e, h.Expiries.Now()})
 	}
 	if err == nil {

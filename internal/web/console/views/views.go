@@ -122,9 +122,6 @@ type Layout struct {
 // Empty is a list without entries: what to do next, and the page and label of the link that does it.
 type Empty struct{ Text, Path, Action string }
 
-// Pager has the addresses of the pages of a list; empty where there is none.
-type Pager struct{ Previous, Next, Position string }
-
 // NavEntry is an entry of the navigation.
 type NavEntry struct {
 	Label, Path, Icon string
