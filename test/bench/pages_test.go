@@ -32,19 +32,20 @@ func BenchmarkPages(b *testing.B) {
 	server := start(b, instance.Options{Flags: []string{"--watch-interval", "0", "--check-per-minute", "100000"}})
 	uid := storeForPages(b, server)
 	server.Stop(syscall.SIGTERM)
+	expires := time.Now().AddDate(0, 0, 300).Truncate(time.Hour)
 	healthhistory.Add(b, server.DataDir, healthhistory.Days(30, longHistory), func(registry string, i int) (store.HealthResult, bool) {
 		failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "authenticate", Reason: "refused", Field: "auth.password",
 			Message: "The registry rejected the credentials.", Hint: "Correct auth.username and auth.password."}
 		if (i/10)%3 == 1 || registry == uid && i%2 == 1 {
 			return failed, registry == uid || i%10 == 0
 		}
-		return store.HealthResult{Valid: true}, registry == uid || i%10 == 0
+		return store.HealthResult{Valid: true, CertificateNotAfter: expires}, registry == uid || i%10 == 0
 	})
 	server = start(b, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0", "--metrics-listen", "127.0.0.1:0",
 		"--debug-listen", "127.0.0.1:0"}})
 	cookie := consoleCookie(b, server.URL)
 	for name, path := range map[string]string{"overview": "/console/", "registries": "/console/registries",
-		"registry": "/console/registries/" + uid} {
+		"expiry": "/console/expiry", "registry": "/console/registries/" + uid} {
 		var took []time.Duration
 		size, sent := 0, getPage(b, server.URL+path, cookie, "gzip")
 		for range *rounds * 10 {
