@@ -25,6 +25,11 @@ func TestDeadlocksAreCounted(t *testing.T) {
 		if found := err != nil && strings.Contains(err.Error(), "1 deadlocks"); found == expected {
 			t.Errorf("expected %v: %v", expected, err)
 		}
+		for _, statement := range []string{"WHERE id = 1", "WHERE id = 2"} { // those of both processes
+			if !expected && !strings.Contains(err.Error(), ": UPDATE pair SET id = id "+statement) {
+				t.Errorf("no %q in %v", statement, err)
+			}
+		}
 	}
 }
 

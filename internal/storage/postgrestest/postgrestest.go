@@ -183,8 +183,8 @@ func (s *Server) init() error {
 	}
 	settings := append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Dir + "'",
-		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_error_verbosity = terse",
-		"log_min_messages = error", "log_min_error_statement = panic", // for Deadlocks, without the statements
+		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica",
+		"log_min_messages = error", "log_min_error_statement = panic", // for Deadlocks, whose details have the statements
 		"recovery_init_sync_method = syncfs",
 		"dynamic_shared_memory_type = mmap", // in the data directory: a killed server leaves nothing in /dev/shm
 		"fsync = " + onOff(!s.options.NoSync), "full_page_writes = " + onOff(!s.options.NoSync),
