@@ -80,7 +80,7 @@ func TestScanListsWithoutSecrets(t *testing.T) {
 		"text": w.send("POST", pathScan, url.Values{"text": {dockerConfig}, "do": {"list"}, "as": {"kubelet"}}.Encode(), "Cookie", cookie),
 	} {
 		page := got.Body.String()
-		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", "<td>ada<br>", "by kubelet", "Unresolved",
+		for _, want := range []string{"3 definitions found", "127.0.0.1:5000</label>", ">ada<br>", "by kubelet", "Unresolved",
 			"credentials that are not in the file", `<option value="kubelet" selected>`} {
 			if got.Code != http.StatusOK || !strings.Contains(page, want) {
 				t.Errorf("%s: %d without %q", what, got.Code, want)

@@ -25,6 +25,8 @@ async function visit(page, role, path) {
   if ((await page.locator("h1").count()) !== 1) wrong.push("not one heading");
   for (const viewport of Object.values(viewports)) {
     await page.setViewportSize(viewport);
+    const lists = await page.locator(".table").evaluateAll((all) => all.filter((list) => list.scrollWidth > list.clientWidth).map((list) => list.ariaLabel ?? list.getAttribute("aria-labelledby")));
+    if (viewport === viewports.narrow && lists.length > 0) wrong.push(`on a phone these scroll sideways: ${lists}`);
     const more = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (more > 0) wrong.push(`${more} px wider than a window of ${viewport.width} px`);
   }
