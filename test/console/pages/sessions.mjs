@@ -15,7 +15,8 @@ for (const role of ["admin", "member"]) {
     const others = [];
     for (let n = 0; n < 2; n++) others.push(await logIn(t, account));
     await page.goto(list);
-    assert.equal(await count(page.getByRole("row")), 4);
+    const sessions = page.locator("tbody tr"); // on a phone the row of headings is hidden
+    assert.equal(await count(sessions), 3);
     const current = page.getByRole("row", { name: "This session" });
     assert.equal(await count(current.getByRole("button")), 0);
     assert.match(await current.textContent(), /127\.0\.0\.1.*A browser.*In 7 days/s);
@@ -23,12 +24,12 @@ for (const role of ["admin", "member"]) {
 
     await page.getByRole("row", { name: "End the session" }).last().getByRole("button").click(); // the oldest is the last
     await page.getByText("The session has ended.").waitFor();
-    assert.equal(await count(page.getByRole("row")), 3);
+    assert.equal(await count(sessions), 2);
     await ended(others[0]);
 
     await page.getByRole("button", { name: "End all other sessions" }).click();
     await page.getByText("Your other sessions have ended.").waitFor();
-    assert.equal(await count(page.getByRole("row")), 2);
+    assert.equal(await count(sessions), 1);
     assert.equal(await count(page.getByRole("button", { name: /^End/ })), 0);
     await ended(others[1]);
   });
