@@ -16,12 +16,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Every calls work, and again an interval after each end, until ctx ends. It logs failures, unless log is nil.
-func Every(ctx context.Context, interval time.Duration, log *slog.Logger, failure string, work func(context.Context) error) {
+// Repeat calls work, and again an interval after each end, until ctx ends.
+func Repeat(ctx context.Context, interval time.Duration, work func(context.Context)) {
 	for ctx.Err() == nil {
-		if err := work(ctx); err != nil && ctx.Err() == nil && log != nil {
-			log.Error(failure, "retry_in", interval, "error", err)
-		}
+		work(ctx)
 		_ = Sleep(ctx, interval)
 	}
+}
+
+// Retry is Repeat for work that may fail, which it logs with that message unless log is nil. That ctx ended is no failure.
+func Retry(ctx context.Context, interval time.Duration, log *slog.Logger, message string, work func(context.Context) error) {
+	Repeat(ctx, interval, func(ctx context.Context) {
+		if err := work(ctx); err != nil && ctx.Err() == nil && log != nil {
+			log.Error(message, "retry_in", interval, "error", err)
+		}
+	})
 }

@@ -57,10 +57,7 @@ func (f registryCheck) run(c *manage.Call, show command.ReportOutput, name strin
 	}
 	if f.noWait {
 		err := c.Client.Registries.Check(c.Ctx, found.Metadata.UID)
-		if err == nil {
-			c.Note("Requested a check of %s.", found.Metadata.Name)
-		}
-		return err
+		return c.Changed(err, "Requested a check of %s.", found.Metadata.Name)
 	}
 	c.Note("Waiting up to %s for a server to check %s.", flagvalue.DurationText(f.timeout), found.Metadata.Name)
 	ctx, cancel := context.WithTimeout(c.Ctx, f.timeout)

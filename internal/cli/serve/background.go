@@ -30,7 +30,7 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 
 // sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
-	loop.Every(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error {
+	loop.Retry(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error {
 		err := errors.Join(a.Sweeper.Sweep(ctx), a.Sweeper.DivideAudits(ctx))
 		if auditRetention > 0 {
 			err = errors.Join(err, a.Sweeper.SweepAudits(ctx, time.Now().Add(-auditRetention)))

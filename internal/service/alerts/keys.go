@@ -28,7 +28,7 @@ type KeyWatcher struct {
 // WatchKeys raises alerts for API keys at the reminders of their organization, until ctx ends. A key whose expiry is changed gets other
 // alerts. WatchKeys also deletes old alerts.
 func (s *KeyWatcher) WatchKeys(ctx context.Context) {
-	loop.Every(ctx, keyInterval, s.log, "search for expiring API keys failed", func(ctx context.Context) error {
+	loop.Retry(ctx, keyInterval, s.log, "search for expiring API keys failed", func(ctx context.Context) error {
 		if err := s.alertExpiring(ctx); err != nil {
 			return err
 		}

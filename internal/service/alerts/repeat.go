@@ -75,7 +75,7 @@ type Repeater struct {
 
 // Run sends alerts when they are due, until ctx ends. Any number of replicas may use the same store.
 func (s *Repeater) Run(ctx context.Context) {
-	loop.Every(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
+	loop.Retry(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
 }
 
 // sendDue goes on after an incident whose alert cannot be stored, which the next call retries.

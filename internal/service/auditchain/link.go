@@ -41,7 +41,7 @@ func NewLinker(db *store.DB, log *slog.Logger, now func() time.Time) *Linker {
 
 // Run links records until ctx ends.
 func (l *Linker) Run(ctx context.Context) {
-	loop.Every(ctx, linkInterval, l.log, "audit records not linked", l.Link)
+	loop.Retry(ctx, linkInterval, l.log, "audit records not linked", l.Link)
 }
 
 // Link links all records that are ready, a part in each transaction.

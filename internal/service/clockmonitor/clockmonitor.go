@@ -39,7 +39,7 @@ type Monitor struct {
 // Run monitors the clock until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
 	started, reported := false, false
-	loop.Every(ctx, clockInterval, nil, "", func(ctx context.Context) error {
+	loop.Repeat(ctx, clockInterval, func(ctx context.Context) {
 		err := m.poll(ctx, !started)
 		started = started || err == nil
 		if err != nil && ctx.Err() == nil {
@@ -50,7 +50,6 @@ func (m *Monitor) Run(ctx context.Context) {
 			m.report(behind)
 		}
 		reported = behind > clockTolerance
-		return nil
 	})
 }
 

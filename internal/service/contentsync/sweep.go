@@ -20,14 +20,13 @@ const (
 // sweepAll deletes dropped content of every organization until ctx ends.
 func (r *runner) sweepAll(ctx context.Context) {
 	failing := false
-	loop.Every(ctx, sweepInterval, nil, "", func(ctx context.Context) error {
+	loop.Repeat(ctx, sweepInterval, func(ctx context.Context) {
 		err := r.sweep(ctx, "")
 		if err != nil && !failing && ctx.Err() == nil {
 			// Once, not each time while the store is unavailable.
 			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err)
 		}
 		failing = err != nil
-		return nil
 	})
 }
 
