@@ -22,7 +22,7 @@ type Expiry struct {
 	Certificate *ExpiryCertificate `json:"certificate,omitzero"` // of a certificate that a check has seen
 }
 
-// ExpiryCertificate is a certificate that registries need. Those of UID, Name and Owner are one of them.
+// ExpiryCertificate is a certificate that one or more registries need. UID, Name and Owner of its Expiry are those of one of them.
 type ExpiryCertificate struct {
 	Role        string `json:"role"`        // server; ca: it issued that of the server, directly or not; client: of the definition
 	Subject     string `json:"subject"`     // the common name, or else the first alternative name, or the whole name

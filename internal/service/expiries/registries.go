@@ -22,19 +22,19 @@ func (s Service) ofRegistries(ctx context.Context, p auth.Principal) (list []Exp
 	if err != nil {
 		return nil, err
 	}
-	listed := map[string]int{} // positions of certificates by role and fingerprint
+	positions := map[string]int{} // of certificates, by role and fingerprint
 	for _, r := range page.Items {
-		if e := of(r, Credentials, r.Health.State.CredentialsNotAfter); s.isNear(e.At) {
+		if e := expiryOf(r, Credentials, r.Health.State.CredentialsNotAfter); s.isNear(e.At) {
 			list = append(list, e)
 		}
 		for _, e := range ofCertificates(r, certificates[r.UID]) {
-			at, shared := listed[e.Role+e.Fingerprint]
+			at, shared := positions[e.Role+e.Fingerprint]
 			switch {
 			case !s.isNear(e.At):
 			case shared && e.Fingerprint != "":
 				list[at] = withRegistry(list[at], e)
 			default:
-				listed[e.Role+e.Fingerprint] = len(list)
+				positions[e.Role+e.Fingerprint] = len(list)
 				list = append(list, e)
 			}
 		}
@@ -43,11 +43,11 @@ func (s Service) ofRegistries(ctx context.Context, p auth.Principal) (list []Exp
 }
 
 // certificates returns those of registries of an organization, by uid.
-func (s Service) certificates(ctx context.Context, orgUID string, of []registries.Summary) (
+func (s Service) certificates(ctx context.Context, orgUID string, listed []registries.Summary) (
 	found map[string]registries.Certificates, err error,
 ) {
-	uids := make([]string, len(of))
-	for i, r := range of {
+	uids := make([]string, len(listed))
+	for i, r := range listed {
 		uids[i] = r.UID
 	}
 	err = s.DB.View(ctx, func(tx *store.Tx) error {
@@ -57,7 +57,7 @@ func (s Service) certificates(ctx context.Context, orgUID string, of []registrie
 	return found, fault.Wrap("read certificates of registries", err)
 }
 
-func of(r registries.Summary, kind Kind, at time.Time) Expiry {
+func expiryOf(r registries.Summary, kind Kind, at time.Time) Expiry {
 	return Expiry{Kind: kind, UID: r.UID, Name: r.Name, Owner: r.Endpoint, At: at}
 }
 
@@ -70,14 +70,14 @@ func ofCertificates(r registries.Summary, seen registries.Certificates) (list []
 		seen = registries.Certificates{{NotAfter: r.Health.State.CertificateNotAfter}}
 	}
 	for _, c := range seen {
-		e := of(r, Certificate, c.NotAfter)
+		e := expiryOf(r, Certificate, c.NotAfter)
 		e.Role, e.Subject, e.Fingerprint, e.Registries = c.Role, c.Subject, c.Fingerprint, 1
 		list = append(list, e)
 	}
 	return list
 }
 
-// withRegistry returns a certificate that another registry needs too. It has the names of that which is the first in lists.
+// withRegistry returns a certificate that another registry needs too. It is listed with the one whose name is first.
 func withRegistry(e, other Expiry) Expiry {
 	if other.Name < e.Name {
 		e.UID, e.Name, e.Owner = other.UID, other.Name, other.Owner

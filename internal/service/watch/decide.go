@@ -53,9 +53,7 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	d.after.State, d.after.Certificates = now.HealthResult, now.certificates
 	if !now.Valid {
 		d.after.Certificates = withEndpoint(now.certificates, before.Certificates)
-	}
-	d.after.State.CertificateNotAfter = firstOf(d.after.Certificates)
-	if !now.Valid {
+		d.after.State.CertificateNotAfter = firstOf(d.after.Certificates)
 		d.after.State = withExpiry(d.after.State, before.State, now.readCredentials())
 	}
 	if !sameState(before, now.HealthResult) {

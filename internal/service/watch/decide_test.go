@@ -205,7 +205,8 @@ func TestCertificatesOfAnEndpointStay(t *testing.T) {
 	} {
 		before := store.Watched{Since: dawn, Unconfirmed: true, Certificates: tt.before}
 		before.State.CertificateNotAfter = firstOf(tt.before)
-		now := result{HealthResult: store.HealthResult{Valid: tt.valid, Code: "RegistryUnreachable"}, certificates: tt.now}
+		now := result{certificates: tt.now, HealthResult: store.HealthResult{Valid: tt.valid, Code: "RegistryUnreachable",
+			CertificateNotAfter: firstOf(tt.now)}}
 		d := decide(before, now, dawn)
 		if at := d.after.State.CertificateNotAfter; !slices.Equal(d.after.Certificates, tt.want) || !at.Equal(tt.first) {
 			t.Errorf("%v after %v: %v, the first at %v; want %v", tt.now, tt.before, d.after.Certificates, at, tt.want)

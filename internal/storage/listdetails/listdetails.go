@@ -26,7 +26,7 @@ type Change struct {
 	Valid bool
 }
 
-// Certificate is one that a registry's newest check saw, or an earlier one if it ended before TLS.
+// Certificate is one that the newest check of a registry saw, or an earlier check if that one ended before TLS.
 type Certificate struct {
 	Role        string    `json:"role"`
 	Subject     string    `json:"subject"`

@@ -17,7 +17,7 @@ import (
 type HealthResult struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
-	CertificateExpiresSoon     bool // or that of the client has expired
+	CertificateExpiresSoon     bool // that of the server, a CA or the client; or that of the client has expired
 	CredentialsExpireSoon      bool // or they have expired
 	Message, Hint              string
 	CertificateNotAfter        time.Time // of the first certificate to expire; zero if it is not known

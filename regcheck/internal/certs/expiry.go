@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -47,7 +48,7 @@ func path(c *wire.Conn) []*x509.Certificate {
 
 // OfClient describes the certificate of a definition. It returns nothing for nil.
 func OfClient(pair *tls.Certificate) []Certificate {
-	if pair == nil || pair.Leaf == nil {
+	if pair == nil {
 		return nil
 	}
 	return []Certificate{certificate(Client, wire.CleanText, pair.Leaf)}
@@ -76,13 +77,12 @@ const expiresSoon = 30 * 24 * time.Hour
 
 // ServerExpiresSoon returns a sentence about the certificate of the endpoint that expires first, "" if none does within 30 days.
 func ServerExpiresSoon(c *wire.Conn, now time.Time) string {
-	var first *x509.Certificate
-	for _, one := range path(c) {
-		if first == nil || one.NotAfter.Before(first.NotAfter) {
-			first = one
-		}
+	all := path(c)
+	if len(all) == 0 {
+		return ""
 	}
-	if first == nil || first.NotAfter.Sub(now) > expiresSoon || first.NotAfter.Before(now) {
+	first := slices.MinFunc(all, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	if first.NotAfter.Sub(now) > expiresSoon || first.NotAfter.Before(now) {
 		return ""
 	}
 	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, first), c.Text(c.Peer.HostPort()), day(first.NotAfter))
@@ -92,7 +92,7 @@ func ServerExpiresSoon(c *wire.Conn, now time.Time) string {
 // certificate that has expired may be one that the server does not require.
 func ClientExpiresSoon(pair *tls.Certificate, now time.Time) string {
 	switch {
-	case pair == nil || pair.Leaf == nil || pair.Leaf.NotAfter.Sub(now) > expiresSoon:
+	case pair == nil || pair.Leaf.NotAfter.Sub(now) > expiresSoon:
 		return ""
 	case pair.Leaf.NotAfter.Before(now):
 		return fmt.Sprintf("%s expired on %s.", describe(wire.CleanText, pair.Leaf), day(pair.Leaf.NotAfter))
