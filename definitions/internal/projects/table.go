@@ -24,7 +24,7 @@ type fileFormat struct {
 	entries  []fileEntry
 	embedded embedded
 	insecure string            // where it has the registries that docker uses without TLS
-	parts    map[string]string // kinds of documents that are a member of the first entry, for the registry that they name
+	parts    map[string]string // kinds of documents that are members of each entry, for the registry that they name
 	plain    []string          // where it has addresses, whose hosts are used without TLS if they begin with http://
 }
 

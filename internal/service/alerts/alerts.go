@@ -130,13 +130,19 @@ func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 		stored.RegistryUID = a.Registry.UID
 	}
 	channels, err := tx.Outbox.AlertedChannels(ctx, stored)
-	for i := 0; i < len(channels) && err == nil; i++ {
-		var send bool
-		if send, err = atOnce(ctx, tx, a, channels[i]); send && err == nil {
-			err = tx.Outbox.Enqueue(ctx, stored, channels[i].UID, latest(a.At))
+	if err != nil {
+		return err
+	}
+	for _, c := range channels {
+		send, err := atOnce(ctx, tx, a, c)
+		if send && err == nil {
+			err = tx.Outbox.Enqueue(ctx, stored, c.UID, latest(a.At))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // encode gives an alert a new UID, and returns what is stored of it.

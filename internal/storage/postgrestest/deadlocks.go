@@ -11,7 +11,7 @@ import (
 
 // deadlockEntry is the entry of a deadlock in the log: after the error the processes that waited, with what they waited for and their
 // statements, a line of context, and the statement that was ended. Lines that belong to an entry begin with a tab.
-var deadlockEntry = regexp.MustCompile(`.*ERROR:  deadlock detected\n(.*DETAIL: .*\n|.*(HINT|CONTEXT|STATEMENT): .*\n|\t.*\n)*`)
+var deadlockEntry = regexp.MustCompile(`.*ERROR:  deadlock detected\n(.*(DETAIL|HINT|CONTEXT|STATEMENT):  .*\n|\t.*\n)*`)
 
 // Deadlocks counts the deadlocks that the server has resolved, in all its databases and also before it was killed: its log has them all.
 func (s *Server) Deadlocks() (int, error) {
