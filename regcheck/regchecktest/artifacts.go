@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 )
 
 // Registries whose manifests can be read, and whose blobs differ: lost, altered, or on another host. All have the repositories
@@ -215,7 +217,7 @@ func (r *repository) add(tag string, manifest any) descriptor {
 	return descriptor{manifestType, digest(text), len(text)}
 }
 
-// buildManyBlobs has manifests of 40 and of 9,000 layers, of which one in the middle is lost.
+// buildManyBlobs has manifests of 40 and of 9,000 layers, and returns 429 to whoever asks for more than four blobs at once.
 func buildManyBlobs(g *Registry) {
 	r := g.own("charts/nginx")
 	for tag, count := range map[string]int{"40": 40, "9000": 9000} {
@@ -225,7 +227,19 @@ func buildManyBlobs(g *Registry) {
 		}
 		r.add(tag, map[string]any{"config": config, "layers": layers})
 	}
-	g.at(g.htpasswdRegistry("Registry Realm"))
+	s := g.htpasswdRegistry("Registry Realm")
+	var asked atomic.Int32
+	g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			defer asked.Add(-1) // net/http sends a response this short after the handler has returned
+			if asked.Add(1) > 4 {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		s.ServeHTTP(w, r)
+	}))
 }
 
 // buildOddBlobs has manifests with descriptors that no client can use, each in a repository of its own.
