@@ -100,7 +100,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// References of a registry that stalls take no longer than the whole check may, and those of one that limits requests do not exceed its limit.
+// References of a registry that stalls take no longer than the whole check may. Requests for blobs do not exceed a limit of the registry.
 func TestReferencesAreBounded(t *testing.T) {
 	many := make([]string, regcheck.MaxReferences)
 	for i := range many {

@@ -217,7 +217,7 @@ func (r *repository) add(tag string, manifest any) descriptor {
 	return descriptor{manifestType, digest(text), len(text)}
 }
 
-// buildManyBlobs has manifests of 40 and of 9,000 layers, and returns 429 to whoever asks for more than four blobs at once.
+// buildManyBlobs has manifests of 40 and of 9,000 layers, and returns 429 to more than four requests for blobs at once.
 func buildManyBlobs(g *Registry) {
 	r := g.own("charts/nginx")
 	for tag, count := range map[string]int{"40": 40, "9000": 9000} {
