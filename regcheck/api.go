@@ -22,7 +22,7 @@ func (s subject) api(ctx context.Context, c connection, o *opening) (exchange, o
 	if o.bare.Hops > 0 {
 		s = s.moved(o.bare)
 	}
-	if f := diagnoseTLS(certs.ExplainResponse(o.bare)); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
+	if f := certs.ExplainResponse(o.bare); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
 		return exchange{}, failed(f)
 	}
 	x := exchange{s, o}

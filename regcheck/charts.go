@@ -140,7 +140,7 @@ func (r *run) chartExplainer() chartrepo.Explainer {
 	check := r.authCheck(exchange{subject: r.subject})
 	return chartrepo.Explainer{
 		NoResponse:  r.explainChart,
-		TLS:         func(a *wire.Response) *failure { return diagnoseTLS(certs.ExplainResponse(a)) },
+		TLS:         certs.ExplainResponse,
 		Unavailable: r.unavailable,
 		Warn: func(code WarningCode, field, format string, args ...any) {
 			r.warnAt(code, field, format, args...)

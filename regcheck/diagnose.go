@@ -1,7 +1,6 @@
 package regcheck
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -86,20 +85,6 @@ func (s explainer) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	return f.Hinting("%s", s.reader.FixProxy(host, x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
 
-// diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
-func diagnoseTLS(x *certs.Failure) *failure {
-	if x == nil {
-		return nil
-	}
-	f := fail(CodeTLSFailed, Reason(x.Reason), "%s", x.Seen)
-	f.Hint = cmp.Or(x.Hint, f.Hint)
-	f.Retryable = f.Retryable || x.Retry
-	if x.Field != nil {
-		f.Field = *x.Field
-	}
-	return f
-}
-
 // diagnoseRequest is for a request to the endpoint, or to where it redirects, that got no response.
 func (s explainer) diagnoseRequest(err error) *failure {
 	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
@@ -113,7 +98,7 @@ func (s explainer) diagnoseNoResponse(what string, err error) *failure {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "The response to %s was TLS, not plain HTTP.", what).
 			Hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	} else if ok {
-		if f := diagnoseTLS(certs.ExplainExchange(x)); f != nil {
+		if f := certs.ExplainExchange(x); f != nil {
 			return f
 		}
 	}
@@ -180,7 +165,7 @@ func (s explainer) diagnoseOther(hop string, to *url.URL, err error) *failure {
 	case isStep && step.Step == wire.StepResolve:
 		return s.diagnoseLookup(step.Origin, err)
 	case isStep && step.Step == wire.StepTLS:
-		return diagnoseTLS(certs.Explain(step.Seen, step.Err))
+		return certs.Explain(step.Seen, step.Err)
 	case isStep:
 		return s.diagnoseDial(&wire.Peer{Target: &egress.Target{Origin: step.Origin}}, err)
 	}
@@ -249,7 +234,7 @@ func (s explainer) diagnoseTokenService(t *challenge.Service, err error) *failur
 		return fail(CodeTokenServiceFailed, Reason(x.Reason), "%s", x.Seen)
 	}
 	if x, ok := errors.AsType[*challenge.ResponseError](err); ok {
-		if f := diagnoseTLS(certs.ExplainResponse(x.Response)); f != nil {
+		if f := certs.ExplainResponse(x.Response); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
 		return s.unavailable("The token service "+s.Wire.ShowURL(t.Realm), x.Response)
@@ -273,7 +258,7 @@ func (s explainer) diagnoseRealm(t *challenge.Service, err error) *failure {
 	case wire.IsTimeout(err):
 		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not respond in time.", what)
 	case isStep && step.Step == wire.StepTLS:
-		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err)))
+		return s.diagnoseRealmTLS(t, certs.Explain(step.Seen, step.Err))
 	case isStep:
 		words, retryable := wire.DescribeDial(err)
 		return s.realmUnreachable(t, what, words).Retry(retryable)
@@ -284,11 +269,11 @@ func (s explainer) diagnoseRealm(t *challenge.Service, err error) *failure {
 // diagnoseRealmRequest is for a token request that was sent and got no response.
 func (s explainer) diagnoseRealmRequest(t *challenge.Service, what string, err error) *failure {
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok {
-		if f := diagnoseTLS(certs.ExplainExchange(x)); f != nil {
+		if f := certs.ExplainExchange(x); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
 		if alert, sent := x.Conn.Alert(); sent {
-			return s.diagnoseRealmTLS(t, diagnoseTLS(certs.ExplainAlert(x.Conn.Seen(), alert)))
+			return s.diagnoseRealmTLS(t, certs.ExplainAlert(x.Conn.Seen(), alert))
 		}
 	}
 	if wire.IsCutOff(err) {

@@ -17,7 +17,7 @@ func (s subject) handshake(ctx context.Context, c connection) (first *opening, o
 	}
 	if err := c.first.Handshake(ctx); err != nil {
 		c.spare.Drop()
-		return nil, failed(diagnoseTLS(certs.Explain(c.first.Seen(), err)))
+		return nil, failed(certs.Explain(c.first.Seen(), err))
 	}
 	s.Wire.Keep(c.first)
 	if c.first.H2() {
@@ -41,16 +41,16 @@ func (s subject) certificateRejected(o *opening) *failure {
 	if o.err != nil {
 		return s.endedInTLS(o.err)
 	}
-	return diagnoseTLS(certs.ExplainResponse(o.bare))
+	return certs.ExplainResponse(o.bare)
 }
 
 // endedInTLS is the failure of a connection to the endpoint that TLS explains. The api stage reports any other.
 func (s subject) endedInTLS(err error) *failure {
 	if step, ok := errors.AsType[*wire.StepError](err); ok && step.Step == wire.StepTLS && step.Seen.Home && step.Seen.Unmet() {
-		return diagnoseTLS(certs.Explain(step.Seen, step.Err))
+		return certs.Explain(step.Seen, step.Err)
 	}
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.Seen().Home {
-		return diagnoseTLS(certs.ExplainExchange(x))
+		return certs.ExplainExchange(x)
 	}
 	return nil
 }

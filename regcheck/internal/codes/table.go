@@ -1,7 +1,5 @@
 package codes
 
-import "github.com/regwarden/regwarden/regcheck/internal/product"
-
 var (
 	// The later stages of these three are for the target of a redirect.
 	inResolve = []Stage{StageResolve, StageAPI, StageAuth, StageContent}
@@ -15,6 +13,10 @@ var (
 	inContent  = []Stage{StageContent}
 	inRequests = []Stage{StageAPI, StageAuth, StageContent}
 )
+
+// PerRepository is the first hint for a path that is refused, which may be a prefix.
+const PerRepository Text = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of " +
+	"these repositories."
 
 // The names in braces are those of Audience.
 var codeTable = []Entry{
@@ -163,7 +165,7 @@ var codeTable = []Entry{
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
-		Hint:     product.PerRepository + " Otherwise grant the user permission to pull."},
+		Hint:     PerRepository + " Otherwise grant the user permission to pull."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The registry has no content at this path.",
 		Hint:     "Correct {baseContentPath}, or push the content first."},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -82,11 +83,6 @@ func (p Product) Renew(username string) message.Text {
 	return ""
 }
 
-// PerRepository is the first hint for a path that is refused, which may be a prefix.
-const PerRepository message.Text = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} " +
-	"to one of these " +
-	"repositories."
-
 // Denied returns what to do about a response that denies content at a path, which may be known to be a repository.
 func Denied(path string, a *wire.Response, repository bool) message.Text {
 	if better, ok := WithoutChartRepo(path); ok {
@@ -101,7 +97,7 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 	case AWSAction(a) != "":
 		return AWSAction(a)
 	}
-	grant := PerRepository + " Otherwise grant"
+	grant := codes.PerRepository + " Otherwise grant"
 	if repository {
 		grant = "Grant"
 	}

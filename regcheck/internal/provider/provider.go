@@ -88,7 +88,7 @@ func explain(host string, err error) error {
 		return unreachable(message.Of("its name %s", words), retryable)
 	case isStep && step.Step == wire.StepTLS:
 		x := certs.Explain(step.Seen, step.Err)
-		return &source.Refusal{Reason: source.TLSFailed, Seen: message.Of("%s: %s", host, x.Seen), Retry: x.Retry}
+		return &source.Refusal{Reason: source.TLSFailed, Seen: message.Of("%s: %s", host, x.Seen), Retry: x.Retryable}
 	case isStep:
 		words, retryable := wire.DescribeDial(err)
 		return unreachable(words, retryable)
