@@ -33,6 +33,12 @@ const (
 	maxResponse = 2 * time.Second // of a regular client's request
 )
 
+// start starts a service with that limit.
+func start(t testing.TB, flags ...string) *instance.Server {
+	t.Helper()
+	return instance.Start(t, instance.Options{Flags: flags, Env: []string{goMemory}})
+}
+
 // dialFrom connects from an address of this machine.
 func dialFrom(ctx context.Context, from, to string) (net.Conn, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second, Control: attackerSocket}

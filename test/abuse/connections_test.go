@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/regwarden/regwarden/test/instance"
 )
 
 const login = "/v1/auth/authenticate"
@@ -29,7 +27,7 @@ func TestUnfinishedRequests(t *testing.T) {
 		{"headers", 8000, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 58<<10)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server := instance.Start(t, instance.Options{})
+			server := start(t)
 			client := newCustomer(t, server)
 			flooded := make(chan struct{})
 			go func() {
@@ -56,7 +54,7 @@ func TestBodiesThatStop(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server := instance.Start(t, instance.Options{})
+			server := start(t)
 			// Of many at once some are refused since their address sends too much. The first one is there before them.
 			conns := append(flood(t, server, 1, c.sent), flood(t, server, 599, c.sent)...)
 			if received := allClosed(t, conns, maxSilence); !strings.HasPrefix(received, "HTTP/1.1 "+c.status) {
@@ -69,7 +67,7 @@ func TestBodiesThatStop(t *testing.T) {
 
 func TestShutdownDuringBodiesThatStop(t *testing.T) {
 	t.Parallel()
-	server := instance.Start(t, instance.Options{})
+	server := start(t)
 	flood(t, server, 600, post(login, 5000, "{"))
 	began := time.Now()
 	if code := server.Stop(syscall.SIGTERM); code != 0 {

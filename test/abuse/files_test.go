@@ -74,7 +74,7 @@ func TestNoCoreDumps(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	server := instance.Start(t, instance.Options{Flags: []string{"--login-isolation", "process"}})
+	server := start(t, "--login-isolation", "process")
 	server.Client(t).Login()
 	pids := server.PIDs()
 	if len(pids) < 2 {

@@ -29,7 +29,7 @@ const (
 // Lists that clients do not read hold little memory, and end. A client that reads slowly gets all of its list.
 func TestListsThatAreNotRead(t *testing.T) {
 	t.Parallel()
-	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
+	server := start(t, "--watch-interval", "0s")
 	token := otherAdmin(t, server)
 	createLongRecords(t, server, token)
 	client := newCustomer(t, server)

@@ -24,7 +24,7 @@ const (
 // An organization cannot fill the disk with registries, and others can store theirs at the same time.
 func TestStoredRegistriesAreBounded(t *testing.T) {
 	t.Parallel()
-	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s", "--organization-storage", fmt.Sprint(quotaMiB)}})
+	server := start(t, "--watch-interval", "0s", "--organization-storage", fmt.Sprint(quotaMiB))
 	token := otherAdmin(t, server)
 	client := server.Client(t)
 	var stored, refused atomic.Int64

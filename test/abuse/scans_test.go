@@ -178,7 +178,7 @@ func anonymousKiB(server *instance.Server) (sum int) {
 // TestScanEndsWithItsClient has a client leave while its file is read. The child process that reads it ends, and uses little of the
 // processor time that the file needs. The log does not call that an internal error.
 func TestScanEndsWithItsClient(t *testing.T) {
-	server := instance.Start(t, instance.Options{Flags: append([]string{"--log-level", "info"}, forScans...)})
+	server := start(t, append([]string{"--log-level", "info"}, forScans...)...)
 	key, file := tenantKeys(t, server)[0], manyPullSecrets(3<<20)
 	if outcome := sendScan(t.Context(), server, attacker, key, file, time.Minute); outcome != "200" {
 		t.Fatal(outcome)

@@ -61,7 +61,7 @@ func TestSlowUploads(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server := instance.Start(t, instance.Options{Flags: c.flags})
+			server := start(t, c.flags...)
 			client := newCustomer(t, server)
 			uploads := startUploads(t, address(t, server), c.sources, c.conns, c.begin(newMember(t, server)))
 			time.Sleep(time.Second)

@@ -20,7 +20,7 @@ var prepared struct {
 // with other bootstrap settings, store or program makes its own first start, and so do benchmarks, which measure it.
 func (o Options) prepare(t testing.TB) {
 	t.Helper()
-	if _, test := t.(*testing.T); !test || o.Bare || o.DiskMiB > 0 || o.Program != "" || len(o.Env) > 0 ||
+	if _, test := t.(*testing.T); !test || o.Bare || o.DiskMiB > 0 || o.Program != "" || slices.ContainsFunc(o.Env, isSetting) ||
 		slices.ContainsFunc(o.Flags, namesStore) {
 		return
 	}
@@ -35,6 +35,8 @@ func (o Options) prepare(t testing.TB) {
 		}
 	}
 }
+
+func isSetting(variable string) bool { return strings.HasPrefix(variable, "REGWARDEN_") }
 
 func namesStore(flag string) bool {
 	return strings.HasPrefix(flag, "--database-url") || strings.HasPrefix(flag, "--master-key-file")
