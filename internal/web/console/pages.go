@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -56,18 +57,17 @@ func pagerOf[T any](c *call, page paging.Page[T]) (p views.Pager) {
 // listPage reads a list to its end, and returns the rows of the page whose number is in the address. read returns the rows after one, as
 // the lists of the domain do. Only the rows of the page stay in memory.
 func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p views.Pager, err error) {
-	number := views.PageNumber(c.URL)
-	rows, total, err := readPage(number, read, matches)
-	if last := views.LastPage(total); err == nil && number > last { // the list has become shorter
-		number = last
-		rows, total, err = readPage(number, read, matches)
+	start := views.ListPages.Start(c.URL, math.MaxInt)
+	rows, total, err := readPage(start, read, matches)
+	if actual := views.ListPages.Start(c.URL, total); err == nil && start > actual { // the list has become shorter
+		start = actual
+		rows, total, err = readPage(start, read, matches)
 	}
-	return rows, views.Numbered(c.URL, number, len(rows), total), err
+	return rows, views.ListPages.Pager(c.URL, start, len(rows), total), err
 }
 
-// readPage returns the rows of one page, and how many rows all pages have.
-func readPage[T any](number int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
-	start := (number - 1) * views.PageRows
+// readPage returns the rows of the page after the first ones, and how many rows all pages have.
+func readPage[T any](start int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
 	for row, err := range paging.All(read) {
 		if err != nil {
 			return nil, 0, err
@@ -75,7 +75,7 @@ func readPage[T any](number int, read func(after T) ([]T, bool, error), matches 
 		if !matches(row) {
 			continue
 		}
-		if total >= start && len(rows) < views.PageRows {
+		if total >= start && len(rows) < views.ListPages.Rows {
 			rows = append(rows, row)
 		}
 		total++

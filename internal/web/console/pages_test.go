@@ -53,6 +53,7 @@ func TestPagesOfUsers(t *testing.T) {
 		{"?filter=ADMIN", "admin@acme.example", "admin@acme.example", "", 1},
 		{"?filter=none%00&notice=x", "No user matches the filter.", "", "", 0},
 		{"?page=9", "u099@acme.example", "u129@acme.example", "101–131 of 131", 31},
+		{"?page=99999999999999999999", "u099@acme.example", "u129@acme.example", "101–131 of 131", 31},
 		{"?page=9&filter=none", "No user matches the filter.", "", "", 0},
 	} {
 		got := w.send("GET", pathUsers+tt.query, "", "Cookie", cookie)

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -17,11 +16,10 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-const (
-	historyPage = 10 // entries per page
+const noticeDue = "registryDue"
 
-	noticeDue = "registryDue"
-)
+// historyPages are those of the history on the page of a registry.
+var historyPages = views.Numbered{Parameter: "history", Rows: 10, Fragment: "#history"}
 
 type registryPage struct {
 	registries.Registry
@@ -103,11 +101,11 @@ func outdated(r registries.Registry, history []watch.HistoryEntry) bool {
 
 // readReports reads the reports that the page shows: those of its entries of the history, and the newest one.
 func (h registryHandlers) readReports(c *call, page *registryPage, history []watch.HistoryEntry) (err error) {
-	from := historyStart(c, len(history))
-	if page.History, err = h.historyAfter(c, page.UID, history[:from], historyPage); err != nil {
+	from := historyPages.Start(c.URL, len(history))
+	if page.History, err = h.historyAfter(c, page.UID, history[:from], historyPages.Rows); err != nil {
 		return err
 	}
-	page.Pager = historyPager(c, from, len(page.History), len(history))
+	page.Pager = historyPages.Pager(c.URL, from, len(page.History), len(history))
 	newest := page.History
 	if from > 0 {
 		if newest, err = h.historyAfter(c, page.UID, nil, 1); err != nil {
@@ -136,25 +134,6 @@ func (h registryHandlers) historyAfter(c *call, uid string, others []watch.Histo
 	}
 	_, entries, err := h.watch.History(c.Context(), c.principal, "", uid, limit, last)
 	return entries, err
-}
-
-// historyStart returns the number of entries before the page that the address names by its number.
-func historyStart(c *call, total int) int {
-	number, _ := strconv.Atoi(c.query("history"))
-	return (max(min(number, (total-1)/historyPage+1), 1) - 1) * historyPage
-}
-
-// historyPager returns the pager for a page of entries after the first ones.
-func historyPager(c *call, from, shown, total int) views.Pager {
-	number := from/historyPage + 1
-	p := views.Pager{Position: views.Positions(from+shown, shown, int64(total))}
-	if number > 1 {
-		p.Previous = c.withQuery("history", strconv.Itoa(number-1)) + "#history"
-	}
-	if from+shown < total {
-		p.Next = c.withQuery("history", strconv.Itoa(number+1)) + "#history"
-	}
-	return p
 }
 
 // checkRegistry is POST /console/registries/{uid}/check.

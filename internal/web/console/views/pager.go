@@ -11,43 +11,41 @@ import (
 // Pager has the addresses of the pages of a list; empty where there is none.
 type Pager struct{ Previous, Next, Position string }
 
-// PageRows is the number of rows of a page of a list that is read whole.
-const PageRows = 50
-
-// maxPage prevents an overflow.
-const maxPage = 1_000_000
-
-// PageNumber returns which page an address is of, 1 if it does not say it.
-func PageNumber(address *url.URL) int {
-	number, err := strconv.Atoi(address.Query().Get("page"))
-	if err != nil || number < 1 || number > maxPage {
-		return 1
-	}
-	return number
+// Numbered are the pages of a list whose addresses have their numbers.
+type Numbered struct {
+	Parameter string // of the address
+	Rows      int    // of a page
+	Fragment  string // of the address, where the list is not the whole page
 }
 
-// Part returns the rows of the page of an address, and the pages around it. The last page stands for those after it: the list has become
-// shorter.
-func Part[T any](address *url.URL, all []T) ([]T, Pager) {
-	number := min(PageNumber(address), LastPage(len(all)))
-	from := (number - 1) * PageRows
-	rows := all[from:min(from+PageRows, len(all))]
-	return rows, Numbered(address, number, len(rows), len(all))
+// ListPages are the pages of a list that is read whole.
+var ListPages = Numbered{Parameter: "page", Rows: 50}
+
+// Start returns how many of all rows come before the page of an address: the first page if it does not say which, and the last one for
+// those after it, since the list may have become shorter.
+func (n Numbered) Start(address *url.URL, total int) int {
+	number, _ := strconv.Atoi(address.Query().Get(n.Parameter)) // the greatest number for a number that is too great
+	return min(max(number, 1)-1, (max(total, 1)-1)/n.Rows) * n.Rows
 }
 
-// LastPage returns the number of the last page of a list with that many rows.
-func LastPage(total int) int { return max((total+PageRows-1)/PageRows, 1) }
-
-// Numbered returns the pages around one that shows so many of all rows.
-func Numbered(address *url.URL, number, shown, total int) (p Pager) {
+// Pager returns the pages around the one that shows so many of all rows after the first ones.
+func (n Numbered) Pager(address *url.URL, from, shown, total int) Pager {
+	p := Pager{Position: Positions(from+shown, shown, int64(total))}
+	number := from/n.Rows + 1
 	if number > 1 {
-		p.Previous = WithQuery(address, "page", strconv.Itoa(number-1))
+		p.Previous = WithQuery(address, n.Parameter, strconv.Itoa(number-1)) + n.Fragment
 	}
-	if number < LastPage(total) {
-		p.Next = WithQuery(address, "page", strconv.Itoa(number+1))
+	if from+n.Rows < total {
+		p.Next = WithQuery(address, n.Parameter, strconv.Itoa(number+1)) + n.Fragment
 	}
-	p.Position = Positions((number-1)*PageRows+shown, shown, int64(total))
 	return p
+}
+
+// Part returns the rows of the page of an address, and the pages around it.
+func Part[T any](address *url.URL, all []T) ([]T, Pager) {
+	from := ListPages.Start(address, len(all))
+	rows := all[from:min(from+ListPages.Rows, len(all))]
+	return rows, ListPages.Pager(address, from, len(rows), len(all))
 }
 
 // WithQuery returns the address of a page with that value, or without it if it is empty. The page itself starts again, since the
