@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Registries with valid definitions whose content is difficult to list.
@@ -20,7 +19,7 @@ func listingServers() map[string]builder {
 		"listing-breaks-all":    func(g *Registry) { g.breaksListing("") },
 		"listing-other-ports":   buildListingOtherPorts,
 		"listing-token-expires": buildTokenExpires,
-		"listing-slow":          buildSlowListing,
+		"listing-held":          buildHeldListing,
 	}
 	for name, catalog := range map[string]func(*Registry, *visit){
 		"listing-catalog-loop": func(_ *Registry, v *visit) {
@@ -171,10 +170,19 @@ func buildTokenExpires(g *Registry) {
 	g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
-// buildSlowListing responds slowly to each request for content.
-func buildSlowListing(g *Registry) {
+// buildHeldListing responds to requests for the second repository only after Release.
+func buildHeldListing(g *Registry) {
 	g.content(func(_ http.ResponseWriter, r *http.Request) bool {
-		g.pause(r, 60*time.Millisecond)
+		if strings.HasPrefix(r.URL.Path, "/v2/charts/redis/") {
+			select {
+			case <-g.held:
+			case <-r.Context().Done():
+			case <-g.done:
+			}
+		}
 		return false
 	})
 }
+
+// Release has "listing-held" respond to all requests.
+func (g *Registry) Release() { close(g.held) }

@@ -52,6 +52,7 @@ type Registry struct {
 	sites map[netip.AddrPort]*site        // listeners by address
 	dead  map[netip.Addr]func(dial) error // addresses that never respond
 	done  chan struct{}                   // closed by Close
+	held  chan struct{}                   // closed by Release
 	work  sync.WaitGroup
 	mints *mints
 
@@ -89,7 +90,7 @@ func Open(name string) (*Registry, error) {
 	g := &Registry{
 		Name: name, Endpoint: "https://registry.test", tree: sharedTree(), pki: pki,
 		named: map[string]dnsResponse{}, sites: map[netip.AddrPort]*site{}, dead: map[netip.Addr]func(dial) error{},
-		done: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
+		done: make(chan struct{}), held: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
 	}
 	g.inventNames()
 	build(g)

@@ -206,7 +206,7 @@ func TestSyncIsLimitedPerOrganization(t *testing.T) {
 // A run deletes the content of dropped runs before it adds any, so that repeated replacements of a definition store no more than one
 // run may.
 func TestReplacedRunsLeaveNothing(t *testing.T) {
-	k, g := mustSync(t, "listing-slow")
+	k, g := mustSync(t, "listing-held")
 	w := charts(g)
 	uid := k.mustCreate(t, w)
 	for try := range 3 { // without a concurrent sweep
@@ -292,7 +292,7 @@ func TestSyncsServeOrganizationsInTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if s, err := k.Status(t.Context(), third, uid); err != nil || s.Status == store.SyncInProgress {
 			if err != nil {
 				t.Error(err)

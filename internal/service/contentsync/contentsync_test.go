@@ -259,7 +259,7 @@ func TestSyncOfInvalidRegistry(t *testing.T) {
 
 // When a process ends, the next one resumes its synchronizations without reading finished repositories again.
 func TestSyncIsResumed(t *testing.T) {
-	k, g := mustSync(t, "listing-slow")
+	k, g := mustSync(t, "listing-held")
 	uid := k.mustCreate(t, charts(g))
 	stop := k.run(t, Config{})
 	k.waitFor(t, uid, func(s Status) bool { return strings.HasPrefix(s.Message, "1 repository so far") })
@@ -271,6 +271,7 @@ func TestSyncIsResumed(t *testing.T) {
 	if page := k.mustContent(t, uid, Query{}); page.Count != 0 {
 		t.Errorf("partial content is listed: %+v", page)
 	}
+	g.Release()
 	k.run(t, Config{})
 	if s := k.waitFor(t, uid, ended); s.Status != store.SyncSuccess || s.Message != "3 repositories with 6 tags." {
 		t.Errorf("%+v", s)
@@ -286,7 +287,7 @@ func TestSyncIsResumed(t *testing.T) {
 // The content found with a definition that was replaced during the synchronization is dropped. The synchronization of a deleted
 // definition leaves no rows and no errors.
 func TestSyncOfChangedDefinition(t *testing.T) {
-	k, g := mustSync(t, "listing-slow")
+	k, g := mustSync(t, "listing-held")
 	w := charts(g)
 	replaced := k.mustCreate(t, w)
 	w.Name = "deleted"
@@ -300,6 +301,7 @@ func TestSyncOfChangedDefinition(t *testing.T) {
 		k.stored.Delete(t.Context(), k.Admin, audit.Origin{}, deleted)); err != nil {
 		t.Fatal(err)
 	}
+	g.Release()
 	if s := k.waitFor(t, replaced, ended); s.Message != "1 repository with 2 tags." {
 		t.Errorf("%+v", s)
 	}
