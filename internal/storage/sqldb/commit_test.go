@@ -104,15 +104,19 @@ func TestStatementsShareATransaction(t *testing.T) {
 	}
 	for _, failing := range []bool{false, true} {
 		var running sync.WaitGroup
-		for range sharers {
+		held, release := make(chan struct{}), make(chan struct{})
+		for range sharers { // each runs a statement until all others wait
 			running.Go(func() {
 				_ = db.Autocommit(t.Context(), func(q Querier) error {
-					_, err := queryText(t.Context(), q, "SELECT CAST(pg_sleep(0.5) AS TEXT)")
-					return err
+					return q.Each(t.Context(), "SELECT 1", nil, func(Scanner) error {
+						held <- struct{}{}
+						<-release
+						return nil
+					})
 				})
 			})
+			<-held
 		}
-		time.Sleep(250 * time.Millisecond) // all sharers run one
 		transactions := make([]string, statements)
 		for i := range statements {
 			running.Go(func() {
@@ -130,6 +134,10 @@ func TestStatementsShareATransaction(t *testing.T) {
 				}
 			})
 		}
+		for len(db.engine.(*postgres).sharer.queue) < statements {
+			time.Sleep(time.Millisecond)
+		}
+		close(release)
 		running.Wait()
 		slices.Sort(transactions)
 		if n := len(slices.Compact(transactions)); !failing && n > 2*sharers {
