@@ -59,11 +59,11 @@ func TestConnectionsWithRequestsReadyTakeTurns(t *testing.T) {
 	turns.ends = longestTurn // the first connection may take a turn again before the second one waits
 	turn := nextOf(second, turns)
 	again := nextOf(first, turns) // ends its turn
-	if !isClosed(turn, 5*time.Second) {
+	if !isClosed(turn, enough) {
 		t.Fatal("the turn of the second connection does not come")
 	}
 	second.endTurn()
-	if !isClosed(again, 5*time.Second) {
+	if !isClosed(again, enough) {
 		t.Error("the first connection has no other turn")
 	}
 	first.endTurn()
@@ -94,7 +94,7 @@ func TestConnectionThatWaitsForItsClientTakesNoTurn(t *testing.T) {
 func TestTurnEnds(t *testing.T) {
 	turns := NewTurns(1)
 	readyEntry("192.0.2.1", turns).next(turns)
-	if other := readyEntry("192.0.2.2", turns); !isClosed(nextOf(other, turns), 5*time.Second) {
+	if other := readyEntry("192.0.2.2", turns); !isClosed(nextOf(other, turns), enough) {
 		t.Error("the turn does not end")
 	}
 }
