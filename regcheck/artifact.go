@@ -66,7 +66,7 @@ func (c *contentCheck) referenced(ctx context.Context, ref oci.Reference) outcom
 	case f == nil:
 		return c.examinedAs("%s is %s", found, shown, found.Words())
 	case f.Damage != "":
-		damaged := fail(CodeContentDamaged, Reason(f.Damage), "%s: %s%s.", shown, f.Text, found.Others()).Retry(f.Retryable)
+		damaged := fail(CodeContentDamaged, f.Damage, "%s: %s%s.", shown, f.Text, found.Others()).Retry(f.Retryable)
 		return failed(damaged.Hinting("%s", cmp.Or(f.Hint, damaged.Hint)))
 	case f.Platform:
 		missing := fail(CodeContentNotFound, "", "%s: %s.", shown, f.Text)
@@ -149,7 +149,7 @@ func (c *contentCheck) warnDamaged(name string, r artifact.Result) outcome {
 		c.warn(WarnContentNotReadable, "%s", what)
 	} else {
 		e := codes.LookupWarning(WarnContentDamaged)
-		hint := cmp.Or(f.Hint, codes.Lookup(CodeContentDamaged, Reason(f.Damage)).Hint)
+		hint := cmp.Or(f.Hint, codes.Lookup(CodeContentDamaged, f.Damage).Hint)
 		c.addWarning(warning{e.Warning, e.Field, message.Of("%s %s %s", e.Sentence, what, hint)})
 	}
 	return unknown("%s: %s%s", name, f.Text, r.Others())

@@ -231,7 +231,7 @@ func (s explainer) diagnoseGrant(t *challenge.Service, err error) *failure {
 
 func (s explainer) diagnoseTokenService(t *challenge.Service, err error) *failure {
 	if x, ok := errors.AsType[*challenge.Error](err); ok {
-		return fail(CodeTokenServiceFailed, Reason(x.Reason), "%s", x.Seen)
+		return fail(CodeTokenServiceFailed, x.Reason, "%s", x.Seen)
 	}
 	if x, ok := errors.AsType[*challenge.ResponseError](err); ok {
 		if f := certs.ExplainResponse(x.Response); f != nil {

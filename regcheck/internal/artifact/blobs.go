@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -92,7 +93,7 @@ func (x *Examiner) invalid(d oci.Descriptor) *Fault {
 		return nil
 	}
 	text := "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))
-	return &Fault{Damage: DigestMismatch, Text: text}
+	return &Fault{Damage: codes.ReasonDigestMismatch, Text: text}
 }
 
 // shown returns a digest as it may be shown. A hash has short credentials only by coincidence; another digest may be any text.
@@ -135,11 +136,11 @@ func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request
 	case a.Status == http.StatusRequestedRangeNotSatisfiable && d.Size == 0:
 		return a, nil
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
-		f.Damage = BlobMissing
+		f.Damage = codes.ReasonBlobMissing
 	case unavailable(a.Status):
 		f.Retryable = true
 	default:
-		f.Damage, f.Hint = BlobUnreachable, product.AWSAction(a)
+		f.Damage, f.Hint = codes.ReasonBlobUnreachable, product.AWSAction(a)
 	}
 	return a, f
 }
@@ -153,7 +154,7 @@ func (x *Examiner) explain(f *Fault, name string, err error) {
 	if !ok || r.Kind == wire.RedirectInsecure {
 		return
 	}
-	f.Damage, f.Hint = BlobUnreachable, cause.Hint
+	f.Damage, f.Hint = codes.ReasonBlobUnreachable, cause.Hint
 	why = strings.TrimPrefix(why, x.Wire.Text(wire.ShowURL(r.From))+" redirects to "+x.Wire.Text(wire.ShowURL(r.To)))
 	why = strings.TrimPrefix(why, "A redirect of "+x.Wire.Text(wire.ShowURL(r.From)))
 	switch {
@@ -186,9 +187,9 @@ func compare(d oci.Descriptor, whole bool, a *wire.Response, f *Fault) *Fault {
 	case whole && a.Cut != nil:
 		f.Text, f.Retryable = f.Text+", and the response ended early or was too slow", true
 	case size >= 0 && size != d.Size:
-		f.Damage, f.Text = SizeMismatch, f.Text+" with "+bytesOf(size)+" instead of "+bytesOf(d.Size)
+		f.Damage, f.Text = codes.ReasonSizeMismatch, f.Text+" with "+bytesOf(size)+" instead of "+bytesOf(d.Size)
 	case whole && !oci.Matches(d.Digest, a.Body):
-		f.Damage, f.Text = DigestMismatch, f.Text+" with content that does not have this digest"
+		f.Damage, f.Text = codes.ReasonDigestMismatch, f.Text+" with content that does not have this digest"
 	default:
 		return nil
 	}

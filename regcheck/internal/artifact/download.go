@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -45,15 +46,15 @@ func (x *Examiner) fetch(ctx context.Context, d oci.Descriptor, p *progress) *Fa
 	switch {
 	case a == nil || a.Status != 200:
 	case a.Over:
-		f.Damage, f.Text = SizeMismatch, f.Text+" with more than "+bytesOf(d.Size)
+		f.Damage, f.Text = codes.ReasonSizeMismatch, f.Text+" with more than "+bytesOf(d.Size)
 	case a.Cut != nil:
 		f.Text, f.Retryable = f.Text+", and the download ended early or stalled", true
 	case a.Packed || !known:
 		f.Text += ", but its digest cannot be compared: it is compressed, or the algorithm is not known"
 	case a.Length != d.Size:
-		f.Damage, f.Text = SizeMismatch, f.Text+" with "+bytesOf(a.Length)+" instead of "+bytesOf(d.Size)
+		f.Damage, f.Text = codes.ReasonSizeMismatch, f.Text+" with "+bytesOf(a.Length)+" instead of "+bytesOf(d.Size)
 	case !sum.Matches():
-		f.Damage, f.Text = DigestMismatch, f.Text+" with content that does not have this digest"
+		f.Damage, f.Text = codes.ReasonDigestMismatch, f.Text+" with content that does not have this digest"
 	default:
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -45,7 +46,7 @@ type Artifact struct {
 
 // Fault is a part of an artifact that is damaged, or that could not be read.
 type Fault struct {
-	Damage    Damage // empty: not known to be damaged
+	Damage    codes.Reason // of CodeContentDamaged; empty: not known to be damaged
 	Text      string
 	Hint      message.Text // empty: that of the damage
 	Retryable bool
@@ -55,17 +56,6 @@ type Fault struct {
 	err    error // of a blob: why there was no response
 	status int   // of a blob
 }
-
-// Damage is how an artifact is damaged. The values are reasons of reports.
-type Damage string
-
-// Kinds of damage.
-const (
-	BlobMissing     Damage = "blobMissing"
-	BlobUnreachable Damage = "blobUnreachable"
-	DigestMismatch  Damage = "digestMismatch"
-	SizeMismatch    Damage = "sizeMismatch"
-)
 
 // Head requests the digest that a reference names. It is empty if the registry does not return it.
 func (x *Examiner) Head(ctx context.Context, reference string) (digest string, h http.Header) {
@@ -109,7 +99,7 @@ func headerOf(a *wire.Response) http.Header {
 // missingChild is the damage of an index that names a manifest that the registry does not have.
 func (x *Examiner) missingChild(f *Fault, chosen oci.Descriptor) *Fault {
 	if a := f.Reading.Response; a != nil && a.Status == http.StatusNotFound {
-		f.Damage = BlobMissing
+		f.Damage = codes.ReasonBlobMissing
 	}
 	f.Text = "its manifest for " + x.Wire.Text(cmp.Or(chosen.Platform.String(), "its first platform")) + ": " + f.Text
 	return f
@@ -138,7 +128,7 @@ func (x *Examiner) manifest(ctx context.Context, reference string) (m oci.Manife
 	}
 	if oci.IsDigest(want) && !oci.Matches(want, a.Body) {
 		text := "the content of its manifest does not have the digest " + a.Text(want)
-		return m, nil, &Fault{Damage: DigestMismatch, Text: text, Reading: r}
+		return m, nil, &Fault{Damage: codes.ReasonDigestMismatch, Text: text, Reading: r}
 	}
 	return m, a, nil
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Error is a problem of a token service.
 type Error struct {
-	Reason string // a regcheck.Reason of RegistryTokenServiceFailed
-	Seen   string // what the registry or the token service sent, in a sentence
+	Reason codes.Reason // of CodeTokenServiceFailed
+	Seen   string       // what the registry or the token service sent, in a sentence
 }
 
 func (e *Error) Error() string { return e.Seen }
@@ -28,7 +29,8 @@ func (e *ResponseError) Error() string { return "the token service returned " + 
 func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) {
 	text := c.Params["realm"]
 	invalid := func(why string) (*Service, error) {
-		return nil, &Error{"realmInvalid", fmt.Sprintf("%s names the token service %q: %s.", a.ShowURL(), a.Text(withoutQuery(text)), why)}
+		seen := fmt.Sprintf("%s names the token service %q: %s.", a.ShowURL(), a.Text(withoutQuery(text)), why)
+		return nil, &Error{codes.ReasonRealmInvalid, seen}
 	}
 	if strings.TrimSpace(text) == "" {
 		return invalid("the address is missing")
@@ -45,7 +47,7 @@ func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) 
 		return invalid(a.Text(err.Error()))
 	}
 	if o.Scheme == "http" && (a.From.Scheme == "https" || secure) {
-		return nil, &Error{"realmInsecure", fmt.Sprintf("%s names %s.", a.ShowURL(), a.Text(wire.ShowURL(realm)))}
+		return nil, &Error{codes.ReasonRealmInsecure, fmt.Sprintf("%s names %s.", a.ShowURL(), a.Text(wire.ShowURL(realm)))}
 	}
 	return &Service{Realm: realm, Origin: o, Service: c.Params["service"], Scopes: strings.Fields(c.Params["scope"]), From: a.From}, nil
 }
@@ -117,7 +119,7 @@ func (c Client) RequestFirst(ctx context.Context, t *Service, who Login, others 
 
 func readGrant(t *Service, a *wire.Response) Grant {
 	broken := func(format string, args ...any) Grant {
-		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)),
+		return Grant{Err: &Error{codes.ReasonBadTokenAnswer, fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)),
 			fmt.Sprintf(format, args...))}}
 	}
 	switch {
