@@ -62,7 +62,7 @@ func (s apiCheck) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
 	what := "GET " + a.ShowURL()
 	switch {
-	case a.Status == 429 || a.Status >= 500:
+	case a.Unavailable():
 		return s.unavailable(what, a)
 	case a.Over:
 		return fail(CodeNotOCI, "", "%s returned %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
@@ -123,9 +123,9 @@ func (s apiCheck) probe(ctx context.Context, root *wire.Response, authorization 
 	}
 	what := "GET " + root.ShowURL()
 	switch {
-	case a.Status == 429 || a.Status >= 500:
+	case a.Unavailable():
 		return s.unavailable("GET "+a.ShowURL(), a)
-	case a.Status == 401 && !challenge.Offered(a.Header.Values("WWW-Authenticate")).None(),
+	case a.Status == 401 && !challenge.Offered(a).None(),
 		a.Status/100 == 4 && len(wire.ReadErrors(a.Body)) > 0 && (wire.IsOCIError(a.Body) || wire.ReadErrors(a.Body)[0].Status != 0):
 		return nil
 	}

@@ -164,7 +164,7 @@ func (s authCheck) controlDirect(ctx context.Context, v authResult, control stri
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
-	case err != nil || c.Status == 429 || c.Status >= 500:
+	case err != nil || c.Unavailable():
 		v.unverified, v.why = true, "The control request with random credentials had no usable response."
 	case accepted(c) && c.Status == s.opened.bare.Status:
 		s.recordControl(true)
@@ -195,7 +195,7 @@ func (s exchange) unusable(ctx context.Context, a *wire.Response) *failure {
 		what = "GET " + a.ShowURL() + " with an anonymous token"
 	}
 	switch {
-	case a.Status == 429 || a.Status >= 500:
+	case a.Unavailable():
 		return s.unavailable(what, a)
 	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(oci.VersionHeader) == "":
 		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s returned %s.", what, a.Summary()))
@@ -217,7 +217,7 @@ func (s exchange) credentialsRejected(ctx context.Context, a *wire.Response, by,
 		return s.expired(ctx, seen, by, a.Summary())
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !wire.HasCode(a.Body, "UNAUTHORIZED"):
 		return s.deniedWhole(a)
-	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
+	case !o.Usable() && len(o.Unsupported) > 0 && s.opened.bare.Denied():
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; {program} tried %s and got %s.", by,
 			s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
 	case s.anonymousWorks(ctx):

@@ -38,7 +38,7 @@ func (s authCheck) checkAnonymous(ctx context.Context) authResult {
 }
 
 func (s authCheck) authRequired(a *wire.Response) *failure {
-	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	o := challenge.Offered(a)
 	offer := "without a challenge"
 	switch {
 	case o.Bearer != nil:

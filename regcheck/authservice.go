@@ -131,7 +131,7 @@ func (s authCheck) verify(ctx context.Context, p tokenProof, v authResult) authR
 		return v
 	}
 	a, err := s.present(ctx, p, g.Token)
-	if err == nil && challenge.Denied(a) && a.Status != p.status {
+	if err == nil && a.Denied() && a.Status != p.status {
 		s.recordControl(false)
 		return v.withDetail("checked: the token for random credentials is rejected")
 	}
@@ -198,7 +198,7 @@ func (s authCheck) afterRejection(ctx context.Context, p tokenProof, a *wire.Res
 		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), "token")}
 	}
 	rejected := fmt.Sprintf("token from %s rejected by the registry (%d)", s.Wire.Text(p.service.Origin.String()), a.Status)
-	offered := s.opened.offers.Basic || challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic
+	offered := s.opened.offers.Basic || challenge.Offered(a).Basic
 	if offered && p.who.User != "" {
 		b, err := s.getWith(ctx, challenge.Basic(p.who.User, p.who.Password))
 		if err == nil && b.Status/100 == 2 && !wire.IsHTML(b) {

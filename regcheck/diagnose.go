@@ -197,7 +197,7 @@ func (s explainer) diagnoseReading(r content.Reading) *failure {
 		return s.diagnoseContent(r.Err)
 	case r.Grant.Err != nil:
 		return s.diagnoseGrant(r.Way.Service, r.Grant.Err)
-	case r.Response != nil && (r.Response.Status == 429 || r.Response.Status >= 500):
+	case r.Response != nil && r.Response.Unavailable():
 		return s.unavailable("GET "+r.Response.ShowURL(), r.Response)
 	case r.Response != nil && r.Response.Status == 200 && r.Response.Cut != nil:
 		return fail(CodeUnavailable, "", "GET %s returned 200, and the response ended early or was too slow.", r.Response.ShowURL())

@@ -65,7 +65,7 @@ func FuzzChallenge(f *testing.F) {
 		if len(all) > challenge.MaxChallenges {
 			t.Errorf("%d challenges", len(all))
 		}
-		o := challenge.Offered([]string{first, second})
+		o := challenge.Offered(&wire.Response{Header: http.Header{"Www-Authenticate": {first, second}}})
 		for _, scheme := range o.Unsupported {
 			mustBeClean(t, scheme)
 		}

@@ -38,7 +38,7 @@ func (s subject) open(ctx context.Context, c connection) *opening {
 	}
 	o.bare, o.err = s.get(ctx, "", "")
 	if o.err == nil {
-		o.offers = challenge.Offered(o.bare.Header.Values("WWW-Authenticate"))
+		o.offers = challenge.Offered(o.bare)
 	}
 	return o
 }

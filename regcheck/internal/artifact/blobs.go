@@ -137,7 +137,7 @@ func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request
 		return a, nil
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
 		f.Damage = codes.ReasonBlobMissing
-	case unavailable(a.Status):
+	case a.Unavailable():
 		f.Retryable = true
 	default:
 		f.Damage, f.Hint = codes.ReasonBlobUnreachable, product.AWSAction(a)

@@ -145,9 +145,7 @@ func (x *Examiner) unread(r content.Reading) *Fault {
 	case r.Response.Status == http.StatusOK:
 		return nil
 	default:
-		f.Retryable = unavailable(r.Response.Status)
+		f.Retryable = r.Response.Unavailable()
 	}
 	return f
 }
-
-func unavailable(status int) bool { return status == http.StatusTooManyRequests || status >= 500 }

@@ -205,9 +205,10 @@ type Offers struct {
 	Unsupported []string // the other schemes
 }
 
-func Offered(lines []string) Offers {
+// Offered returns what a response offers.
+func Offered(a *wire.Response) Offers {
 	var o Offers
-	for _, c := range ParseChallenges(lines) {
+	for _, c := range ParseChallenges(a.Header.Values("WWW-Authenticate")) {
 		switch {
 		case c.scheme == "bearer":
 			if o.Bearer == nil || o.Bearer.Params["realm"] == "" && c.Params["realm"] != "" {

@@ -1,10 +1,12 @@
 package challenge
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 func TestParseChallenges(t *testing.T) {
@@ -98,7 +100,8 @@ func TestIsTokenByte(t *testing.T) {
 }
 
 func TestOffersChooseBearerWithRealm(t *testing.T) {
-	o := Offered([]string{`Bearer error="invalid_token"`, `Basic realm="x"`, `Bearer realm="https://a.test/"`, `Digest realm="d"`})
+	o := Offered(&wire.Response{Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`, `Basic realm="x"`,
+		`Bearer realm="https://a.test/"`, `Digest realm="d"`}}})
 	if o.Bearer == nil || o.Bearer.Params["realm"] != "https://a.test/" || !o.Basic || strings.Join(o.Unsupported, " ") != "digest" {
 		t.Errorf("%+v", o)
 	}

@@ -57,9 +57,6 @@ func withoutQuery(realm string) string {
 	return before
 }
 
-// Denied reports whether a response rejects a request for lack of credentials or permission.
-func Denied(a *wire.Response) bool { return a.Status == 401 || a.Status == 403 }
-
 // Client sends token requests.
 type Client struct {
 	Wire *wire.Client
@@ -123,9 +120,9 @@ func readGrant(t *Service, a *wire.Response) Grant {
 			fmt.Sprintf(format, args...))}}
 	}
 	switch {
-	case certs.ExplainResponse(a) != nil, a.Status == 429 || a.Status >= 500:
+	case certs.ExplainResponse(a) != nil, a.Unavailable():
 		return Grant{Err: &ResponseError{a}}
-	case Denied(a), a.Status == 400 && wire.MentionsExpiry(a):
+	case a.Denied(), a.Status == 400 && wire.MentionsExpiry(a):
 		return Grant{Rejected: a}
 	case a.Status == 400:
 		return Grant{Bad: a}

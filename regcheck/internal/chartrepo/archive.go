@@ -177,7 +177,6 @@ func (d *download) request(ctx context.Context) (*wire.Response, error) {
 func (d *download) refused(a *wire.Response) *codes.Failure {
 	seen := "%s: GET %s returned %s."
 	args := []any{d.shown, a.ShowURL(), a.Summary()}
-	denied := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
 	switch {
 	case a.Status == http.StatusOK && a.Cut != nil && !errors.Is(a.Cut, errEnough):
 		return codes.Fail(codes.CodeUnavailable, "", "%s: GET %s returned 200, and the response ended early or was too slow.", d.shown,
@@ -187,14 +186,14 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 			d.shown, a.ShowURL())
 	case a.Status == http.StatusOK:
 		return nil
-	case denied && !d.sendsTo(d.url), denied && a.From != d.origin():
+	case a.Denied() && (!d.sendsTo(d.url) || a.From != d.origin()):
 		return codes.Fail(codes.CodeAccessDenied, codes.ReasonOtherHost, seen, args...)
-	case denied && d.header == "":
+	case a.Denied() && d.header == "":
 		return codes.Fail(codes.CodeAuthRequired, "", seen, args...)
-	case denied:
+	case a.Denied():
 		return codes.Fail(codes.CodeAccessDenied, "", "The credentials open index.yaml, but "+seen, args...).At(d.field).
 			Hinting("Grant the user permission to read the archives of the repository.")
-	case a.Status == http.StatusTooManyRequests || a.Status >= 500:
+	case a.Unavailable():
 		return d.Unavailable(d.shown+": GET "+a.ShowURL(), a)
 	}
 	return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, seen, args...)

@@ -29,7 +29,7 @@ func (c *Check) Auth(ctx context.Context) Outcome {
 		return c.controlled(isOpen, "checked before: random credentials were rejected")
 	}
 	a, err := c.Wire.Fetch(ctx, wire.Request{URL: c.indexURL(), Authorization: c.Login.Control, FirstByte: true}, true)
-	if err != nil || a.Status == http.StatusTooManyRequests || a.Status >= 500 {
+	if err != nil || a.Unavailable() {
 		return c.unverified("The control request with random credentials had no usable response")
 	}
 	c.RecordControl(open(a))
@@ -76,7 +76,7 @@ func (c *Check) anonymously() Outcome {
 
 // offer returns which credentials a response requires.
 func offer(a *wire.Response) string {
-	offers := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	offers := challenge.Offered(a)
 	switch {
 	case offers.Basic:
 		return ", which requires Basic credentials"
@@ -91,7 +91,7 @@ func offer(a *wire.Response) string {
 // rejected is the failure of credentials that do not open the index.
 func (c *Check) rejected() *codes.Failure {
 	a := c.own.response
-	offers := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	offers := challenge.Offered(a)
 	seen := "GET %s with the credentials (%s) returned %s."
 	args := []any{a.ShowURL(), c.scheme(), a.Summary()}
 	switch {

@@ -25,7 +25,7 @@ type fetched struct {
 }
 
 func (f fetched) denied() bool {
-	return f.response != nil && (f.response.Status == http.StatusUnauthorized || f.response.Status == http.StatusForbidden)
+	return f.response != nil && f.response.Denied()
 }
 
 // errRead ends the download of an index that was read.
@@ -115,7 +115,7 @@ func (c *Check) notIndex(ctx context.Context, f fetched) *codes.Failure {
 		return failure
 	}
 	switch {
-	case a.Status == http.StatusTooManyRequests || a.Status >= 500:
+	case a.Unavailable():
 		return c.Unavailable(what, a)
 	case c.Base.Scheme == "http" && wire.WantsHTTPS(a):
 		return not(codes.ReasonHTTPSRequired, "%s returned %s.", what, a.Summary()).

@@ -68,7 +68,7 @@ func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challen
 // false if it does not, or if another origin requests it.
 func (c *Client) Basic(w Way, a *wire.Response) (basic Way, ok bool) {
 	if a == nil || a.Status != 401 || a.From != c.Home || w.Service == nil || w.Login.User == "" ||
-		!challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic {
+		!challenge.Offered(a).Basic {
 		return Way{}, false
 	}
 	return Way{Access: &Access{Header: challenge.Basic(w.Login.User, w.Login.Password)}}, true
@@ -77,7 +77,7 @@ func (c *Client) Basic(w Way, a *wire.Response) (basic Way, ok bool) {
 // Other returns the way that a 401 for a repository names. Content may be redirected to a third-party host, whose challenge
 // must not decide where credentials are sent.
 func (c *Client) Other(w Way, a *wire.Response, repository string) (other Way, ok bool) {
-	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	o := challenge.Offered(a)
 	if a.From != c.Base.Origin || o.Bearer == nil {
 		return Way{}, false
 	}

@@ -21,7 +21,7 @@ type Reading struct {
 
 // Denied reports whether a permission is missing: the registry or its token service rejects the request.
 func (r Reading) Denied() bool {
-	return r.Grant.Denial() != nil || r.Response != nil && challenge.Denied(r.Response)
+	return r.Grant.Denial() != nil || r.Response != nil && r.Response.Denied()
 }
 
 // Denial returns the response that rejects the request, nil if there is none.

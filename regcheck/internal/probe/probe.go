@@ -100,7 +100,7 @@ func isHelmIndex(a *wire.Response) bool {
 
 // isRegistry reports whether a response has a positive sign of a registry.
 func isRegistry(a *wire.Response) bool {
-	if a.Status == 401 && challenge.Offered(a.Header.Values("WWW-Authenticate")).Usable() {
+	if a.Status == 401 && challenge.Offered(a).Usable() {
 		return true
 	}
 	return a.Status == 200 && a.Header.Get(oci.VersionHeader) != "" || wire.IsOCIError(a.Body)

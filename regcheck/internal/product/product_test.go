@@ -1,6 +1,7 @@
 package product
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestOf(t *testing.T) {
 		`Basic realm="Registry Realm"`: Unknown,
 		"":                             Unknown,
 	} {
-		if got := Of(challenge.Offered([]string{line})); got != want {
+		if got := Of(challenge.Offered(&wire.Response{Header: http.Header{"Www-Authenticate": {line}}})); got != want {
 			t.Errorf("%s: %d, want %d", line, got, want)
 		}
 	}

@@ -31,6 +31,16 @@ type Response struct {
 	rounds int // round trips, with those for connections and redirects
 }
 
+// Denied reports whether the request was rejected for lack of credentials or permission.
+func (a *Response) Denied() bool {
+	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
+}
+
+// Unavailable reports whether the response says nothing of the definition: a server that limits requests, or fails.
+func (a *Response) Unavailable() bool {
+	return a.Status == http.StatusTooManyRequests || a.Status >= 500
+}
+
 // ExchangeError is the error of a request without a response.
 type ExchangeError struct {
 	Conn    *Conn
