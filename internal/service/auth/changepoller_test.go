@@ -23,9 +23,7 @@ func TestPollingWorksWithoutNotifications(t *testing.T) {
 	polling(t, second)
 	for range 5 {
 		tokens := w.mustLogin(t)
-		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
-			t.Fatal(err)
-		}
+		mustUse(t, second, Presented{Authorization: tokens.Authorization})
 		if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
 			t.Fatal(err)
 		}
