@@ -716,7 +716,7 @@ func (s *clientStory) mfaCalls() []clientCall {
 			asked, codes := 0, 0
 			config.SecondFactor = func(_ context.Context, c client.Challenge) (secret.String, error) {
 				if asked++; asked == 1 {
-					return "000000", nil
+					return wrongCode, nil
 				}
 				s.want(c.Refused != nil, true)
 				return enroll(c.Enrollment), nil

@@ -24,6 +24,7 @@ func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).Login()
+	signature := strings.LastIndexByte(tokens.Authorization, '.') + 1
 	expired := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	ok := noAuth("http://127.0.0.1:5000")
 	tests := []struct {
@@ -44,8 +45,9 @@ func TestErrorTable(t *testing.T) {
 		{"no credentials to validate", "POST", validate, ok, nil, 401, "UnAuthorizedAccess", "missing"},
 		{"no credentials to diagnose", "POST", diagnose, ok, nil, 401, "UnAuthorizedAccess", "missing"},
 		{"malformed token", "GET", alerts, "", []string{"Authorization", "x.y.z"}, 401, "UnAuthorizedAccess", "malformed"},
-		{"token with another end", "GET", alerts, "",
-			[]string{"Authorization", tokens.Authorization[:len(tokens.Authorization)-4] + "AAAA"}, 401, "UnAuthorizedAccess", "malformed"},
+		{"token with another signature", "GET", alerts, "",
+			[]string{"Authorization", tokens.Authorization[:signature] + flipped(tokens.Authorization[signature:])},
+			401, "UnAuthorizedAccess", "malformed"},
 		{"refresh token as authorization", "GET", alerts, "", []string{"Authorization", tokens.RefreshToken}, 401,
 			"UnAuthorizedAccess", "malformed"},
 		{"API key as authorization", "GET", alerts, "", []string{"Authorization", expired}, 401, "UnAuthorizedAccess", "malformed"},

@@ -15,6 +15,8 @@ const (
 	mfaPath    = "/v1/users/me/mfa"
 	verifyPath = "/v1/auth/mfa/verify"
 	enrollPath = "/v1/auth/mfa/enroll"
+
+	wrongCode = "00000x" // is the code of no key
 )
 
 func codeBody(code string) string { return instance.JSON(object{"code": code}) }
@@ -23,7 +25,8 @@ func proofBody(password, code string) string {
 	return instance.JSON(object{"currentPassword": password, "code": code})
 }
 
-// withFactor logs a user in and gives it a second factor. Its code of the time step before the present one was used, and is returned.
+// withFactor logs a user in and gives it a second factor. Its code of the present time step was used, and is
+// returned. That of the next one is accepted after it, whether that step has begun or not.
 func withFactor(t *testing.T, server *instance.Server, email string) (p person, key, used string, recovery []string) {
 	t.Helper()
 	p, _ = loggedIn(t, server, email, instance.Org, matePassword)
@@ -33,7 +36,7 @@ func withFactor(t *testing.T, server *instance.Server, email string) (p person, 
 		t.Errorf("the URI has another secret than %s", enrollment.Secret)
 	}
 	var codes api.MFARecoveryCodes
-	used = instance.Code(t, enrollment.Secret, -1)
+	used = instance.Code(t, enrollment.Secret, 0)
 	p.do("POST", mfaPath+"/confirm", codeBody(used)).Want(http.StatusOK).Into(&codes)
 	return p, enrollment.Secret, used, codes.RecoveryCodes
 }
@@ -73,7 +76,7 @@ func TestSecondFactor(t *testing.T) {
 	waits.client.Do("POST", verifyPath, `{}`, append(waits.credential, "Content-Type", "text/plain")...).
 		Want(http.StatusUnsupportedMediaType)
 	waits.client.Do("POST", verifyPath, codeBody(strings.Repeat("1", 65<<10)), waits.credential...).Want(http.StatusRequestEntityTooLarge)
-	code := instance.Code(t, key, 0)
+	code := instance.Code(t, key, 1)
 	var done api.AuthenticateResponse
 	waits.do("POST", verifyPath, codeBody(code)).Want(http.StatusOK).Into(&done)
 	if done.IsMFA || done.RefreshToken == "" || done.RecoveryCodes != nil {
@@ -154,13 +157,13 @@ func TestWrongCodesWait(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	for i, guess := range []func(person, person, []string) instance.Response{
 		func(_, waits person, _ []string) instance.Response {
-			return waits.do("POST", verifyPath, codeBody("000000"))
+			return waits.do("POST", verifyPath, codeBody(wrongCode))
 		},
 		func(mate, _ person, _ []string) instance.Response {
-			return mate.do("POST", mfaPath+"/remove", proofBody(matePassword, "000000"))
+			return mate.do("POST", mfaPath+"/remove", proofBody(matePassword, wrongCode))
 		},
 		func(mate, _ person, _ []string) instance.Response {
-			return mate.do("POST", mfaPath+"/recoveryCodes", proofBody(matePassword, "000000"))
+			return mate.do("POST", mfaPath+"/recoveryCodes", proofBody(matePassword, wrongCode))
 		},
 		func(mate, _ person, _ []string) instance.Response {
 			return mate.do("POST", mfaPath, instance.JSON(object{"currentPassword": "wrong"}))
@@ -187,7 +190,7 @@ func TestWrongCodesWait(t *testing.T) {
 	mate, _ := loggedIn(t, server, email, instance.Org, matePassword)
 	mate.do("POST", mfaPath, instance.JSON(object{"currentPassword": matePassword})).Want(http.StatusOK)
 	for range 8 {
-		if mate.do("POST", mfaPath+"/confirm", codeBody("000000")).Status == http.StatusTooManyRequests {
+		if mate.do("POST", mfaPath+"/confirm", codeBody(wrongCode)).Status == http.StatusTooManyRequests {
 			return
 		}
 	}
@@ -221,13 +224,13 @@ func TestPendingLoginIsGoodForNothingElse(t *testing.T) {
 	}
 	for _, other := range []string{mate.credential[1], "", "rwp_x"} { // nor do others complete a login
 		sender := person{t, waits.client, []string{"Authorization", other}}
-		sender.refused("POST", verifyPath, codeBody(instance.Code(t, key, 0)), http.StatusUnauthorized, "UnAuthorizedAccess")
+		sender.refused("POST", verifyPath, codeBody(instance.Code(t, key, 1)), http.StatusUnauthorized, "UnAuthorizedAccess")
 		sender.refused("POST", enrollPath, "", http.StatusUnauthorized, "UnAuthorizedAccess")
 	}
 	twice := person{t, waits.client, []string{"Authorization", token, "Authorization", token}}
 	twice.refused("POST", verifyPath, codeBody("123456"), http.StatusBadRequest, "InvalidRequest")
 	twice.refused("POST", enrollPath, "", http.StatusBadRequest, "InvalidRequest")
-	waits.do("POST", verifyPath, codeBody(instance.Code(t, key, 0))).Want(http.StatusOK) // it still waited
+	waits.do("POST", verifyPath, codeBody(instance.Code(t, key, 1))).Want(http.StatusOK) // it still waited
 }
 
 // leadsTo returns where a page of the console leads a browser with that cookie, which the description of the API does not have.

@@ -47,6 +47,8 @@ var (
 	admin  = auth.Operator()
 )
 
+const noCode = "00000x" // is the code of no key
+
 // world is a service with one organization and one user, and a clock that stands still until it is moved.
 type world struct {
 	*Service
@@ -328,7 +330,7 @@ func TestWrongCodesAreThrottled(t *testing.T) {
 			pending = w.begin(t, auth.Credentials{})
 		}
 		var err error
-		if _, err = w.complete(t, pending, "000000"); fault.KindOf(err) != fault.Limited {
+		if _, err = w.complete(t, pending, noCode); fault.KindOf(err) != fault.Limited {
 			wantCode(t, err, fault.CodeAuthenticationFailed, "")
 			guesses++
 		}
@@ -359,7 +361,7 @@ func TestConcurrentGuesses(t *testing.T) {
 	var all sync.WaitGroup
 	for range 40 {
 		all.Go(func() {
-			_, err := w.Complete(context.WithoutCancel(t.Context()), origin, pending.Token, "000000")
+			_, err := w.Complete(context.WithoutCancel(t.Context()), origin, pending.Token, noCode)
 			if fault.KindOf(err) == fault.Unauthenticated {
 				guesses.Add(1)
 			}
@@ -471,7 +473,7 @@ func TestRequiredSecondFactor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.complete(t, pending, "000000")
+	_, err = w.complete(t, pending, noCode)
 	wantCode(t, err, fault.CodeAuthenticationFailed, "")
 	done, err := w.complete(t, pending, w.code(t, e, 0))
 	if err != nil || len(done.Codes) != recoveryCodes {
@@ -520,9 +522,9 @@ func TestChangesAreProved(t *testing.T) {
 	_, err = w.Confirm(t.Context(), w.user, origin, w.code(t, e, 0))
 	wantCode(t, err, CodeActive, "")
 	wantField(t, w.Remove(t.Context(), w.user, origin, "wrong", w.code(t, e, 0)), "currentPassword")
-	wantField(t, w.Remove(t.Context(), w.user, origin, password, "000000"), "code")
+	wantField(t, w.Remove(t.Context(), w.user, origin, password, noCode), "code")
 	wantField(t, w.Remove(t.Context(), w.user, origin, password, " - "), "code")
-	_, err = w.RenewCodes(t.Context(), w.user, origin, password, "000000")
+	_, err = w.RenewCodes(t.Context(), w.user, origin, password, noCode)
 	wantField(t, err, "code")
 	if err := w.Remove(t.Context(), w.user, origin, password, codes[0]); err != nil {
 		t.Fatal(err)
