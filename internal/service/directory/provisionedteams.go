@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
-	"github.com/regwarden/regwarden/internal/storage/provisioned"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/teams"
 )
@@ -43,9 +41,8 @@ func (d Provisioning) Teams(ctx context.Context, p auth.Principal, by Lookup, wi
 		if err != nil {
 			return err
 		}
-		var found []provisioned.Team
-		found, total, err = teamsBy(ctx, tx, orgUID, by)
-		list = nil
+		found, count, err := lookUp(ctx, tx.SCIM.Teams, orgUID, by, teams.OfGroup)
+		list, total = nil, count
 		for i, members := 0, 0; i < len(found) && err == nil && members <= maxListedMembers; i++ {
 			team := ProvisionedTeam{UID: found[i].UID, Name: found[i].Name, ExternalID: found[i].ExternalID, CreatedAt: found[i].CreatedAt}
 			if withMembers {
@@ -57,27 +54,6 @@ func (d Provisioning) Teams(ctx context.Context, p auth.Principal, by Lookup, wi
 		return err
 	})
 	return list, total, fault.Wrap("list provisioned teams", err)
-}
-
-func teamsBy(ctx context.Context, tx *store.Tx, orgUID string, by Lookup) (list []provisioned.Team, total int64, err error) {
-	one := provisioned.Team{}
-	switch {
-	case by.UID != nil:
-		one, err = tx.SCIM.Team(ctx, orgUID, *by.UID)
-	case by.Name != nil:
-		one, err = tx.SCIM.TeamByName(ctx, orgUID, teams.OfGroup(*by.Name))
-	case by.ExternalID != nil:
-		one, err = tx.SCIM.TeamByExternalID(ctx, orgUID, *by.ExternalID)
-	default:
-		if total, err = tx.Teams.Count(ctx, orgUID); err == nil && by.Limit > 0 {
-			list, err = tx.SCIM.Teams(ctx, orgUID, by.Limit, by.Offset)
-		}
-		return list, total, err
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, 0, nil
-	}
-	return []provisioned.Team{one}, 1, err
 }
 
 // Team returns a team by uid.
@@ -189,7 +165,7 @@ func provisionedTeam(ctx context.Context, tx *store.Tx, own auth.Principal, orgU
 	if err = mayManage(ctx, tx, own, team); err != nil {
 		return team, stored, err
 	}
-	found, err := tx.SCIM.Team(ctx, orgUID, uid)
+	found, err := tx.SCIM.Teams.Get(ctx, orgUID, uid)
 	if err != nil {
 		return team, stored, teamNotFound(err)
 	}

@@ -81,9 +81,8 @@ func (d Provisioning) Users(ctx context.Context, p auth.Principal, by Lookup) (l
 		if err != nil {
 			return err
 		}
-		var found []provisioned.User
-		found, total, err = usersBy(ctx, tx, orgUID, by)
-		list = nil
+		found, count, err := lookUp(ctx, tx.SCIM.Users, orgUID, by, names.Canonical)
+		list, total = nil, count
 		for _, user := range found {
 			list = append(list, visibleProvisioned(user))
 		}
@@ -92,25 +91,27 @@ func (d Provisioning) Users(ctx context.Context, p auth.Principal, by Lookup) (l
 	return list, total, fault.Wrap("list provisioned users", err)
 }
 
-func usersBy(ctx context.Context, tx *store.Tx, orgUID string, by Lookup) (list []provisioned.User, total int64, err error) {
-	one := provisioned.User{}
+// lookUp returns the users or teams that a lookup finds, and how many there are in all. stored returns a name as it is stored.
+func lookUp[T any](ctx context.Context, in provisioned.Records[T], orgUID string, by Lookup, stored func(name string) string) (
+	list []T, total int64, err error) {
+	var one T
 	switch {
 	case by.UID != nil:
-		one, err = tx.SCIM.User(ctx, orgUID, *by.UID)
+		one, err = in.Get(ctx, orgUID, *by.UID)
 	case by.Name != nil:
-		one, err = tx.SCIM.UserByEmail(ctx, orgUID, names.Canonical(*by.Name))
+		one, err = in.ByName(ctx, orgUID, stored(*by.Name))
 	case by.ExternalID != nil:
-		one, err = tx.SCIM.UserByExternalID(ctx, orgUID, *by.ExternalID)
+		one, err = in.ByExternalID(ctx, orgUID, *by.ExternalID)
 	default:
-		if total, err = tx.SCIM.CountUsers(ctx, orgUID); err == nil && by.Limit > 0 {
-			list, err = tx.SCIM.Users(ctx, orgUID, by.Limit, by.Offset)
+		if total, err = in.Count(ctx, orgUID); err == nil && by.Limit > 0 {
+			list, err = in.Page(ctx, orgUID, by.Limit, by.Offset)
 		}
 		return list, total, err
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, 0, nil
 	}
-	return []provisioned.User{one}, 1, err
+	return []T{one}, 1, err
 }
 
 // User returns a user by uid.
@@ -241,7 +242,7 @@ func provisionedUser(ctx context.Context, tx *store.Tx, own auth.Principal, orgU
 		user, err = tx.Users.Get(ctx, orgUID, uid)
 	}
 	if err == nil {
-		stored, err = tx.SCIM.User(ctx, orgUID, uid)
+		stored, err = tx.SCIM.Users.Get(ctx, orgUID, uid)
 	}
 	if err == nil {
 		err = own.Covers(ctx, tx, user)

@@ -107,7 +107,7 @@ func (s *SSO) provisionedUser(ctx context.Context, tx *store.Tx, origin audit.Or
 	if id == "" {
 		return identity, user, store.ErrNotFound
 	}
-	found, err := tx.SCIM.UserByExternalID(ctx, p.OrgUID, id)
+	found, err := tx.SCIM.Users.ByExternalID(ctx, p.OrgUID, id)
 	if err != nil {
 		return identity, user, err
 	}

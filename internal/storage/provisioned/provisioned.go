@@ -44,6 +44,7 @@ const (
 	sqlTeamByName     = teamColumns + ` AND t.name = $2`
 	sqlTeamByExternal = teamColumns + ` AND p.external_id = $2`
 	sqlTeams          = teamColumns + ` ORDER BY t.name LIMIT $2 OFFSET $3`
+	sqlCountTeams     = `SELECT COUNT(*) FROM teams WHERE org_uid = $1`
 	sqlPutTeam        = `INSERT INTO provisioned_teams (org_uid, team_uid, external_id) VALUES ($1, $2, $3)
 		ON CONFLICT (team_uid) DO UPDATE SET external_id = excluded.external_id`
 )
@@ -58,34 +59,17 @@ func scanTeam(row rows.Scanner, t *Team) error {
 }
 
 // Provisioned reads users and teams, and changes their external ids.
-type Provisioned struct{ db *rows.Conn }
+type Provisioned struct {
+	db    *rows.Conn
+	Users Records[User]
+	Teams Records[Team]
+}
 
 // In returns what is provisioned, of one transaction.
-func In(db *rows.Conn) Provisioned { return Provisioned{db} }
-
-// User looks a user up within its organization.
-func (tx Provisioned) User(ctx context.Context, orgUID, uid string) (User, error) {
-	return rows.One(ctx, tx.db, scanUser, sqlUser, orgUID, uid)
-}
-
-// UserByEmail looks a user up by its canonical email.
-func (tx Provisioned) UserByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
-	return rows.One(ctx, tx.db, scanUser, sqlUserByEmail, orgUID, canonical)
-}
-
-// UserByExternalID looks a user up by what the identity provider calls it.
-func (tx Provisioned) UserByExternalID(ctx context.Context, orgUID, externalID string) (User, error) {
-	return rows.One(ctx, tx.db, scanUser, sqlUserByExternal, orgUID, externalID)
-}
-
-// Users lists at most limit users by email, after the first offset ones.
-func (tx Provisioned) Users(ctx context.Context, orgUID string, limit, offset int) ([]User, error) {
-	return rows.All(ctx, tx.db, scanUser, sqlUsers, orgUID, limit, offset)
-}
-
-// CountUsers returns how many users an organization has.
-func (tx Provisioned) CountUsers(ctx context.Context, orgUID string) (int64, error) {
-	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountUsers, orgUID)
+func In(db *rows.Conn) Provisioned {
+	return Provisioned{db,
+		Records[User]{db, scanUser, sqlUser, sqlUserByEmail, sqlUserByExternal, sqlUsers, sqlCountUsers},
+		Records[Team]{db, scanTeam, sqlTeam, sqlTeamByName, sqlTeamByExternal, sqlTeams, sqlCountTeams}}
 }
 
 // PutUser sets the external id of a user, whose Created counts only at first. The id being another user's is sqldb.ErrExists.
@@ -93,27 +77,40 @@ func (tx Provisioned) PutUser(ctx context.Context, orgUID, uid, externalID strin
 	return tx.db.ChangeOne(ctx, sqlPutUser, orgUID, uid, rows.OrNull(externalID), rows.Flag(created))
 }
 
-// Team looks a team up within its organization.
-func (tx Provisioned) Team(ctx context.Context, orgUID, uid string) (Team, error) {
-	return rows.One(ctx, tx.db, scanTeam, sqlTeam, orgUID, uid)
-}
-
-// TeamByName looks a team up by its name.
-func (tx Provisioned) TeamByName(ctx context.Context, orgUID, name string) (Team, error) {
-	return rows.One(ctx, tx.db, scanTeam, sqlTeamByName, orgUID, name)
-}
-
-// TeamByExternalID looks a team up by what the identity provider calls it.
-func (tx Provisioned) TeamByExternalID(ctx context.Context, orgUID, externalID string) (Team, error) {
-	return rows.One(ctx, tx.db, scanTeam, sqlTeamByExternal, orgUID, externalID)
-}
-
-// Teams lists at most limit teams by name, after the first offset ones.
-func (tx Provisioned) Teams(ctx context.Context, orgUID string, limit, offset int) ([]Team, error) {
-	return rows.All(ctx, tx.db, scanTeam, sqlTeams, orgUID, limit, offset)
-}
-
 // PutTeam sets the external id of a team. The id being another team's is sqldb.ErrExists.
 func (tx Provisioned) PutTeam(ctx context.Context, orgUID, uid, externalID string) error {
 	return tx.db.ChangeOne(ctx, sqlPutTeam, orgUID, uid, rows.OrNull(externalID))
+}
+
+// Records reads the users, or the teams, of organizations.
+type Records[T any] struct {
+	db   *rows.Conn
+	scan func(rows.Scanner, *T) error
+
+	byUID, byName, byExternalID, page, count string // queries
+}
+
+// Get looks one up within its organization.
+func (r Records[T]) Get(ctx context.Context, orgUID, uid string) (T, error) {
+	return rows.One(ctx, r.db, r.scan, r.byUID, orgUID, uid)
+}
+
+// ByName looks a user up by its canonical email, a team by its name.
+func (r Records[T]) ByName(ctx context.Context, orgUID, name string) (T, error) {
+	return rows.One(ctx, r.db, r.scan, r.byName, orgUID, name)
+}
+
+// ByExternalID looks one up by what the identity provider calls it.
+func (r Records[T]) ByExternalID(ctx context.Context, orgUID, externalID string) (T, error) {
+	return rows.One(ctx, r.db, r.scan, r.byExternalID, orgUID, externalID)
+}
+
+// Page lists at most limit of them by email or name, after the first offset ones.
+func (r Records[T]) Page(ctx context.Context, orgUID string, limit, offset int) ([]T, error) {
+	return rows.All(ctx, r.db, r.scan, r.page, orgUID, limit, offset)
+}
+
+// Count returns how many an organization has.
+func (r Records[T]) Count(ctx context.Context, orgUID string) (int64, error) {
+	return rows.One(ctx, r.db, rows.ScanCount, r.count, orgUID)
 }

@@ -35,22 +35,22 @@ func provisionedUsers(t *testing.T, db *store.DB) {
 	wantA := provisioned.User{UID: a.UID, Email: a.Email, Canonical: a.Canonical, ExternalID: "00u1", Created: true, CreatedAt: start}
 	wantB := provisioned.User{UID: b.UID, Email: b.Email, Canonical: b.Canonical, ExternalID: "00u2", CreatedAt: start, DisabledAt: start}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.SCIM.Users(ctx, org.UID, 10, 0)
-		second, errSecond := tx.SCIM.Users(ctx, org.UID, 1, 1)
-		byUID, errUID := tx.SCIM.User(ctx, org.UID, a.UID)
-		byEmail, errEmail := tx.SCIM.UserByEmail(ctx, org.UID, a.Canonical)
-		byExternal, errExternal := tx.SCIM.UserByExternalID(ctx, org.UID, "00u1")
+		all, err := tx.SCIM.Users.Page(ctx, org.UID, 10, 0)
+		second, errSecond := tx.SCIM.Users.Page(ctx, org.UID, 1, 1)
+		byUID, errUID := tx.SCIM.Users.Get(ctx, org.UID, a.UID)
+		byEmail, errEmail := tx.SCIM.Users.ByName(ctx, org.UID, a.Canonical)
+		byExternal, errExternal := tx.SCIM.Users.ByExternalID(ctx, org.UID, "00u1")
 		got := append(append(all, second...), byUID, byEmail, byExternal)
 		if diff := cmp.Diff([]provisioned.User{wantA, wantB, wantB, wantA, wantA, wantA}, got); diff != "" {
 			t.Error(diff, err, errSecond, errUID, errEmail, errExternal)
 		}
-		if n, err := tx.SCIM.CountUsers(ctx, org.UID); n != 2 || err != nil {
+		if n, err := tx.SCIM.Users.Count(ctx, org.UID); n != 2 || err != nil {
 			t.Errorf("%d users, %v", n, err)
 		}
 		return nil
 	})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.SCIM.User(ctx, rival.UID, a.UID)
+		_, err := tx.SCIM.Users.Get(ctx, rival.UID, a.UID)
 		return err
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Delete(ctx, org.UID, a.UID) })
@@ -78,19 +78,22 @@ func provisionedTeams(t *testing.T, db *store.DB) {
 	wantOps := provisioned.Team{UID: "t1", Name: "ops", ExternalID: "g1", CreatedAt: start}
 	wantDev := provisioned.Team{UID: "t2", Name: "dev", CreatedAt: start}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.SCIM.Teams(ctx, org.UID, 10, 0)
-		second, errSecond := tx.SCIM.Teams(ctx, org.UID, 1, 1)
-		byUID, errUID := tx.SCIM.Team(ctx, org.UID, ops.UID)
-		byName, errName := tx.SCIM.TeamByName(ctx, org.UID, "ops")
-		byExternal, errExternal := tx.SCIM.TeamByExternalID(ctx, org.UID, "g1")
+		all, err := tx.SCIM.Teams.Page(ctx, org.UID, 10, 0)
+		second, errSecond := tx.SCIM.Teams.Page(ctx, org.UID, 1, 1)
+		byUID, errUID := tx.SCIM.Teams.Get(ctx, org.UID, ops.UID)
+		byName, errName := tx.SCIM.Teams.ByName(ctx, org.UID, "ops")
+		byExternal, errExternal := tx.SCIM.Teams.ByExternalID(ctx, org.UID, "g1")
 		got := append(append(all, second...), byUID, byName, byExternal)
 		if diff := cmp.Diff([]provisioned.Team{wantDev, wantOps, wantOps, wantOps, wantOps, wantOps}, got); diff != "" {
 			t.Error(diff, err, errSecond, errUID, errName, errExternal)
 		}
+		if n, err := tx.SCIM.Teams.Count(ctx, org.UID); n != 2 || err != nil {
+			t.Errorf("%d teams, %v", n, err)
+		}
 		return nil
 	})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.SCIM.TeamByName(ctx, rival.UID, "ops")
+		_, err := tx.SCIM.Teams.ByName(ctx, rival.UID, "ops")
 		return err
 	})
 }
