@@ -331,15 +331,26 @@ func MayGive(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID, field 
 		case is && project != "" && role.Scope != roles.ScopeProject:
 			return fault.InvalidFields(fault.Field{Field: field, Problem: "must have roles with the scope project"})
 		}
-		for _, permission := range access.Permissions() {
-			grants := one.Grants(permission) || slices.Contains(role.Permissions, string(permission))
-			if project != "" {
-				grants = grants && slices.Contains(access.OfProjects(), permission)
-			}
-			if grants && !p.HasAll() {
-				if err := p.MayIn(permission, project); err != nil {
-					return err
-				}
+		if err := mayGiveOne(p, one, role, project); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayGiveOne returns the fault of a permission that a role grants there and that the caller lacks. role is what the organization defined.
+func mayGiveOne(p auth.Principal, one access.Role, role roles.Role, project string) error {
+	if p.HasAll() {
+		return nil
+	}
+	possible := access.Permissions()
+	if project != "" {
+		possible = access.OfProjects()
+	}
+	for _, permission := range possible {
+		if one.Grants(permission) || slices.Contains(role.Permissions, string(permission)) {
+			if err := p.MayIn(permission, project); err != nil {
+				return err
 			}
 		}
 	}
