@@ -223,7 +223,11 @@ func (s *Service) Waiting(ctx context.Context, token secret.String) (add bool, e
 	if err != nil {
 		return false, err
 	}
-	status, err := s.Status(ctx, found.principal)
+	return s.mustAdd(ctx, found)
+}
+
+func (s *Service) mustAdd(ctx context.Context, login pendingLogin) (bool, error) {
+	status, err := s.Status(ctx, login.principal)
 	return !status.Active, err
 }
 
@@ -244,17 +248,18 @@ func (s *Service) vouched(ctx context.Context, origin audit.Origin, token, code 
 	if err != nil {
 		return auth.Vouched{}, err
 	}
-	add, err := s.Waiting(ctx, token)
+	add, err := s.mustAdd(ctx, login)
 	if err != nil {
 		return auth.Vouched{}, err
 	}
 	proof, err := s.prove(ctx, login.principal, origin, audit.Login, code, !add)
 	switch kind := fault.KindOf(err); {
-	case err == nil:
 	case kind == fault.Invalid && plain(code) != "":
-		err = wrongCode()
+		return auth.Vouched{}, wrongCode()
 	case kind == fault.NotFound: // deleted since
-		err = notWaiting()
+		return auth.Vouched{}, notWaiting()
+	case err != nil:
+		return auth.Vouched{}, err
 	}
 	v := auth.Vouched{Org: store.Org{UID: login.OrgUID, Name: login.principal.OrgName}, Method: audit.MethodPassword, Target: byApp}
 	switch {
@@ -264,19 +269,15 @@ func (s *Service) vouched(ctx context.Context, origin audit.Origin, token, code 
 		v.Target = byRecovery
 	}
 	v.User = func(tx *store.Tx) (user store.User, err error) {
-		if user, err = lock(ctx, tx, login.OrgUID, login.UserUID); err != nil {
-			return user, err
+		if user, err = lock(ctx, tx, login.OrgUID, login.UserUID); err == nil {
+			err = login.check(user)
 		}
-		if err = login.check(user); err == nil {
+		if err == nil {
 			err = tx.Factors.DeletePending(ctx, login.Hash)
 		}
-		switch {
-		case err != nil:
-		case add:
-			if done.Codes, err = s.confirm(ctx, tx, user.UID, proof); err == nil {
-				err = tx.Audits.Append(ctx, s.record(login.principal, origin, audit.FactorConfirm))
-			}
-		default:
+		if err == nil && add {
+			done.Codes, err = s.addFactor(ctx, tx, origin, login.principal, proof)
+		} else if err == nil {
 			err = proof.use(ctx, tx, user.UID)
 		}
 		if err != nil {
@@ -284,7 +285,17 @@ func (s *Service) vouched(ctx context.Context, origin audit.Origin, token, code 
 		}
 		return s.finish(ctx, tx, origin, user, login)
 	}
-	return v, err
+	return v, nil
+}
+
+// addFactor confirms the factor of a code and records that. It returns the recovery codes.
+func (s *Service) addFactor(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, proof proof) (
+	[]secret.String, error) {
+	codes, err := s.confirm(ctx, tx, p.UserUID, proof)
+	if err == nil {
+		err = tx.Audits.Append(ctx, s.record(p, origin, audit.FactorConfirm))
+	}
+	return codes, err
 }
 
 // finish does what a login with a password does once it succeeds: it sets the new password, and counts the success.
