@@ -86,16 +86,8 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else concurrent calls could exceed the limit
 			return err
 		}
-		keys, err := tx.APIKeys.OfUser(ctx, user.OrgUID, user.UID)
-		switch {
-		case err != nil:
+		if err := mayAddKey(ctx, tx, user, input.Limit.Scope); err != nil {
 			return err
-		case len(keys) >= maxAPIKeys:
-			return fault.InvalidFields(fault.Field{Field: "name",
-				Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
-		case input.Limit.Scope == access.ScopeCalendar && calendarsOf(keys) >= maxCalendars:
-			return fault.InvalidFields(fault.Field{Field: "scope",
-				Problem: fmt.Sprintf("exceeds the limit of %d calendars per user; delete the key of a calendar first", maxCalendars)})
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
 			Canonical: names.Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash,
@@ -135,6 +127,22 @@ func (k *APIKeys) Problems(p Principal, input NewAPIKey) []fault.Field {
 		problems = append(problems, fault.Field{Field: "user", Problem: "is required"})
 	}
 	return problems
+}
+
+// mayAddKey returns a fault if the user has as many keys as it may have.
+func mayAddKey(ctx context.Context, tx *store.Tx, user store.User, scope access.Scope) error {
+	keys, err := tx.APIKeys.OfUser(ctx, user.OrgUID, user.UID)
+	switch {
+	case err != nil:
+		return err
+	case len(keys) >= maxAPIKeys:
+		return fault.InvalidFields(fault.Field{Field: "name",
+			Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
+	case scope == access.ScopeCalendar && calendarsOf(keys) >= maxCalendars:
+		return fault.InvalidFields(fault.Field{Field: "scope",
+			Problem: fmt.Sprintf("exceeds the limit of %d calendars per user; delete the key of a calendar first", maxCalendars)})
+	}
+	return nil
 }
 
 // keyOwner returns the user that the new key belongs to.

@@ -230,9 +230,8 @@ func (a *attempt) reserve(ctx context.Context) error {
 // typed ones: users may type a password into the wrong field.
 func (a *attempt) record(ctx context.Context, matches bool, newHash string) (store.Session, error) {
 	now := a.l.now()
-	session := store.Session{UID: uuid.NewString(), OrgUID: a.org.UID, UserUID: a.user.UID, Generation: 1, Address: a.origin.Address,
-		CreatedAt: now, IdleUntil: now.Add(a.l.config.idleOf(a.org)), MaxUntil: now.Add(a.l.config.SessionMax),
-		Email: a.user.Email, Role: a.user.Role, OrgName: a.org.Name}
+	session := a.l.newSession(a.org, a.origin, now)
+	session.UserUID, session.Email, session.Role = a.user.UID, a.user.Email, a.user.Role
 	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: a.org.UID, ActorUID: a.user.UID, ActorName: a.user.Email,
 		Method: audit.MethodPassword, Action: audit.Login, Origin: a.origin}
 	refusal, alert := "", false
@@ -322,10 +321,21 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	if err := a.noteRenewal(ctx, tx, session.CreatedAt); err != nil {
 		return "", err
 	}
-	if err := tx.Sessions.Insert(ctx, session); err != nil || a.reference == nil {
-		return "", err
+	return "", insertSession(ctx, tx, session, a.reference)
+}
+
+// newSession returns a session in an organization that begins now, still without its user.
+func (l *Logins) newSession(org store.Org, origin audit.Origin, now time.Time) store.Session {
+	return store.Session{UID: uuid.NewString(), OrgUID: org.UID, OrgName: org.Name, Generation: 1, Address: origin.Address, CreatedAt: now,
+		IdleUntil: now.Add(l.config.idleOf(org)), MaxUntil: now.Add(l.config.SessionMax)}
+}
+
+// insertSession stores a session, with the reference of that hash if it is not nil.
+func insertSession(ctx context.Context, tx *store.Tx, session store.Session, reference []byte) error {
+	if err := tx.Sessions.Insert(ctx, session); err != nil || reference == nil {
+		return err
 	}
-	return "", tx.Sessions.InsertReference(ctx, session.UID, a.reference)
+	return tx.Sessions.InsertReference(ctx, session.UID, reference)
 }
 
 // count counts the outcome of an attempt in the transaction of its audit record, and records an alert after too many failures. A password

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth/randomkey"
@@ -62,8 +60,8 @@ func (l *Logins) LoginVouchedConsole(ctx context.Context, origin audit.Origin, v
 
 func (l *Logins) logInVouched(ctx context.Context, origin audit.Origin, v Vouched, reference []byte) (store.Session, error) {
 	now := l.now()
-	session := store.Session{UID: uuid.NewString(), OrgUID: v.Org.UID, Generation: 1, Address: origin.Address, CreatedAt: now,
-		IdleUntil: now.Add(l.config.idleOf(v.Org)), MaxUntil: now.Add(l.config.SessionMax), OrgName: v.Org.Name, RecheckAt: v.RecheckAt}
+	session := l.newSession(v.Org, origin, now)
+	session.RecheckAt = v.RecheckAt
 	if !v.Until.IsZero() {
 		session.MaxUntil = earlier(v.Until, session.MaxUntil)
 		session.IdleUntil = earlier(session.MaxUntil, session.IdleUntil)
@@ -80,12 +78,7 @@ func (l *Logins) logInVouched(ctx context.Context, origin audit.Origin, v Vouche
 			return err
 		}
 		session.UserUID, session.Email, session.Role = user.UID, user.Email, user.Role
-		if err := tx.Sessions.Insert(ctx, session); err != nil {
-			return err
-		}
-		if reference != nil {
-			err = tx.Sessions.InsertReference(ctx, session.UID, reference)
-		}
+		err = insertSession(ctx, tx, session, reference)
 		if err == nil && v.Stored != nil {
 			err = v.Stored(tx, session.UID)
 		}
