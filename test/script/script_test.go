@@ -164,6 +164,8 @@ func newWorld(t *testing.T) map[string]string {
 		"EXPIRING":       realregistry.ExpiringPassword(3 * 24 * time.Hour),
 		"CA_FILE":        caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL,
 		"RECEIVER_HOST": receiver.Listener.Addr().String(),
+		"TOMORROW":      time.Now().AddDate(0, 0, 1).UTC().Format(time.RFC3339),
+		"NEXT_WEEK":     time.Now().AddDate(0, 0, 7).UTC().Format(time.RFC3339),
 	}
 }
 
