@@ -311,14 +311,17 @@ func TestTheDescriptionIsServedAsJSON(t *testing.T) {
 	}
 }
 
-// serveShort serves on loopback with a read timeout short enough for a test.
+// shortTimeout is a read timeout that is short enough for a test, and in which a request arrives on a busy machine too.
+const shortTimeout = 3 * time.Second
+
+// serveShort serves on loopback with shortTimeout.
 func serveShort(t *testing.T, h http.Handler) net.Conn {
 	t.Helper()
 	s := edge(io.Discard).HTTPServer()
 	if s.ReadTimeout == 0 {
 		t.Fatal("the server has no read timeout")
 	}
-	s.ReadTimeout, s.Handler = 300*time.Millisecond, h
+	s.ReadTimeout, s.Handler = shortTimeout, h
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +333,7 @@ func serveShort(t *testing.T, h http.Handler) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -338,6 +341,7 @@ func serveShort(t *testing.T, h http.Handler) net.Conn {
 
 // A body that is announced, but neither sent nor read, must not block the response.
 func TestMissingBodyDoesNotDelayTheResponse(t *testing.T) {
+	t.Parallel()
 	for _, request := range []string{
 		"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
 		"POST /unknown HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -354,6 +358,7 @@ func TestMissingBodyDoesNotDelayTheResponse(t *testing.T) {
 }
 
 func TestReadTimeoutDoesNotCancelHandlerWithBody(t *testing.T) {
+	t.Parallel()
 	s := edge(io.Discard)
 	ended := make(chan error, 1)
 	conn := serveShort(t, s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -362,7 +367,7 @@ func TestReadTimeoutDoesNotCancelHandlerWithBody(t *testing.T) {
 			ended <- err
 			return
 		}
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(shortTimeout + 300*time.Millisecond)
 		ended <- r.Context().Err()
 	})))
 	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+
@@ -467,18 +472,19 @@ func TestConsoleIsMounted(t *testing.T) {
 
 // A form must keep arriving, like a body of the API.
 func TestFormsMustArrive(t *testing.T) {
+	t.Parallel()
 	s, ended := edge(io.Discard), make(chan error, 1)
 	s.Console = pagesFunc(func(_ http.ResponseWriter, r *http.Request) error {
 		_, err := io.ReadAll(r.Body)
 		if err == nil {
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(shortTimeout + 300*time.Millisecond)
 			err = r.Context().Err()
 		}
 		ended <- err
 		return nil
 	})
 	server := httptest.NewUnstartedServer(s.Handler())
-	server.Config.ReadTimeout = 300 * time.Millisecond
+	server.Config.ReadTimeout = shortTimeout
 	server.Start()
 	defer server.Close()
 	response, err := http.Post(server.URL+"/console/x", "text/plain", strings.NewReader("all of it"))
