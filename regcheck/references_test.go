@@ -108,7 +108,7 @@ func TestReferencesAreBounded(t *testing.T) {
 	}
 	g := regchecktest.Start(t, "slow-tags")
 	c, d := mustRow(t, g, withReferences(goodLogin, "", many...))
-	c.Limits = regcheck.Limits{Total: 2 * time.Second}
+	c.Limits = regcheck.Limits{Total: 5 * time.Second} // a busy machine may need most of it before the first response
 	began := time.Now()
 	report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestReferencesAreBounded(t *testing.T) {
 			t.Errorf("%+v", one)
 		}
 	}
-	if took := time.Since(began); took > 10*time.Second || report.Code != regcheck.CodeUnavailable || report.Field != "" {
+	if took := time.Since(began); took > 20*time.Second || report.Code != regcheck.CodeUnavailable || report.Field != "" {
 		t.Errorf("%s %q after %s", report.Code, report.Field, took)
 	}
 
