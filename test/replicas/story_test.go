@@ -2,6 +2,7 @@ package replicas_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,22 +146,32 @@ func wrongPasswords(s story, _ []string) {
 	for n := range 5 {
 		s.on(n%len(s.replicas), http.MethodPost, "/v1/auth", wrong).Want(http.StatusUnauthorized)
 	}
+	// A busy machine may send them after the wait, which is twice as long the next time. Replicas that do not share the failures refuse the
+	// fourth time.
+	var statuses []int
+	for range 3 {
+		statuses = wrongAtOnce(s, wrong)
+		if !slices.ContainsFunc(statuses, func(status int) bool { return status != http.StatusTooManyRequests }) {
+			return
+		}
+	}
+	s.t.Errorf("the replicas return %d, want %d from each", statuses, http.StatusTooManyRequests)
+}
+
+// wrongAtOnce sends a login on every replica at once, and returns the statuses.
+func wrongAtOnce(s story, login string) []int {
 	statuses := make([]int, len(s.replicas))
 	var all sync.WaitGroup
 	for replica := range s.replicas {
 		all.Go(func() {
-			response, err := s.client.Try(http.MethodPost, "/v1/auth", wrong, toReplica, strconv.Itoa(replica))
+			response, err := s.client.Try(http.MethodPost, "/v1/auth", login, toReplica, strconv.Itoa(replica))
 			if statuses[replica] = response.Status; err != nil {
 				s.t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	for replica, status := range statuses {
-		if status != http.StatusTooManyRequests {
-			s.t.Errorf("replica %d: %d, want %d", replica, status, http.StatusTooManyRequests)
-		}
-	}
+	return statuses
 }
 
 // perMinute is what a user may have validated, on all replicas together.
