@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	startWait = 20 * time.Second
+	startWait = time.Minute // a busy machine is slow
 	stopWait  = 20 * time.Second
 )
 
@@ -300,7 +300,7 @@ func (s *Server) Log() string {
 
 // Logs reports whether the log has this text, or gets it soon: the pipe is read while the process goes on.
 func (s *Server) Logs(text string) bool {
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if strings.Contains(s.Log(), text) {
 			return true
 		}
