@@ -169,7 +169,10 @@ export async function html(page) {
 }
 
 // becomes waits until the element matches a selector such as ":focus", which browsers set some time after a page is loaded.
-export const becomes = (locator, selector) => locator.and(locator.page().locator(selector)).waitFor();
+export async function becomes(locator, selector) {
+  await locator.and(locator.page().locator(selector)).waitFor();
+  await locator.page().waitForLoadState(); // else a key that is pressed next would not reach what follows
+}
 
 // assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
 export async function assertAccessible(page) {

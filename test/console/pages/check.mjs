@@ -188,7 +188,8 @@ test("a check ends when its tab is closed", async (t) => {
   const began = Date.now();
   await tab.close();
   await ended;
-  assert.ok(Date.now() - began < 3000, `the check ended ${Date.now() - began} ms after its tab`);
+  // A check that goes on ends after 30 s; a busy machine is slow.
+  assert.ok(Date.now() - began < 15_000, `the check ended ${Date.now() - began} ms after its tab`);
 });
 
 const secrets = { Password: "hunter2", "Client key": "hunter3" };
