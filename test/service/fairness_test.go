@@ -57,12 +57,20 @@ func TestLoginsUnderAttack(t *testing.T) {
 func TestOneAddressIsThrottled(t *testing.T) {
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-free-failures", "1"}})
 	attacker, other := server.ClientThrough(t, from(t, attackerAddress)), server.ClientThrough(t, from(t, userAddress))
-	for i := range 20 {
-		attacker.Do(http.MethodPost, "/v1/auth",
-			instance.Credentials(fmt.Sprintf("invented%d@acme.example", i), instance.Org, "wrong")).Want(http.StatusUnauthorized)
+	guess := func(i int) instance.Response {
+		return attacker.Do(http.MethodPost, "/v1/auth",
+			instance.Credentials(fmt.Sprintf("invented%d@acme.example", i), instance.Org, "wrong"))
 	}
-	refused := attacker.Do(http.MethodPost, "/v1/auth",
-		instance.Credentials("invented@acme.example", instance.Org, "wrong")).Want(http.StatusTooManyRequests)
+	for i := range 20 {
+		guess(i).Want(http.StatusUnauthorized)
+	}
+	refused := guess(20)
+	for i := range 5 { // a busy machine may take longer than the wait, which is twice as long the next time
+		if refused.Status == http.StatusUnauthorized {
+			refused = guess(21 + i)
+		}
+	}
+	refused.Want(http.StatusTooManyRequests)
 	wantRetryAfter(t, refused)
 	other.Do(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusOK)
 }
