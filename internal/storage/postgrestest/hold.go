@@ -11,42 +11,42 @@ import (
 )
 
 // held is a set of locked rows, so that a test determines the order in which several transactions change them.
-type held struct {
-	url  string
-	conn *pgx.Conn
-}
+type held struct{ conn, look *pgx.Conn }
 
 const sqlBlocked = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
 // hold locks rows by a SELECT … FOR UPDATE until release.
 func hold(t testing.TB, url, query string) *held {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	for _, sql := range []string{"BEGIN", query} {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &held{url: url, conn: conn}
-}
-
-// await returns when that number of changes have ended, or wait for a lock of the database.
-func (h *held) await(t testing.TB, want int64, ended *atomic.Int64) {
-	t.Helper()
-	var n int64
-	for range 400 { // before the timeout of a statement
-		waiting, err := Number(t.Context(), h.url, sqlBlocked)
+	connect := func() *pgx.Conn {
+		conn, err := pgx.Connect(t.Context(), url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n = waiting + ended.Load(); n >= want {
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		return conn
+	}
+	h := &held{connect(), connect()}
+	for _, sql := range []string{"BEGIN", query} {
+		if _, err := h.conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// await returns when that number of changes have ended, or wait for a lock of the database. It looks often, and over one connection: on a
+// busy machine another one takes a part of the two seconds that a change waits for a lock.
+func (h *held) await(t testing.TB, want int64, ended *atomic.Int64) {
+	t.Helper()
+	var n int64
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if err := h.look.QueryRow(t.Context(), sqlBlocked).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n += ended.Load(); n >= want {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("%d changes have ended or wait for a lock, not %d", n, want)
 }
