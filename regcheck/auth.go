@@ -68,6 +68,12 @@ func (v authResult) withDetail(words string) authResult {
 	return v
 }
 
+// notVerified is the result of credentials that the registry accepted as it accepts any others.
+func (v authResult) notVerified(why string) authResult {
+	v.unverified, v.why = true, why
+	return v
+}
+
 // accepted reports whether a response shows that the caller was authorized. A registry returns 404 and 405 to authorized callers
 // only: the caller was authorized, but the resource is missing.
 func accepted(a *wire.Response) bool {
@@ -118,11 +124,8 @@ func (s exchange) getWith(ctx context.Context, authorization string) (*wire.Resp
 // checkDirect compares the bare request with the authenticated one. If both succeed, one control request with random
 // credentials decides.
 func (s authCheck) checkDirect(ctx context.Context, header, control, scheme string) authResult {
-	a, err := s.getWith(ctx, header)
-	if err != nil {
-		return authResult{failure: s.diagnoseRequest(err)}
-	}
-	if f := s.unusable(ctx, a); f != nil {
+	a, f := s.usable(ctx, header)
+	if f != nil {
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
@@ -155,8 +158,7 @@ func (s authCheck) treatedAlike(ctx context.Context, control string, a *wire.Res
 
 func (s authCheck) controlDirect(ctx context.Context, v authResult, control string) authResult {
 	if !s.control {
-		v.unverified, v.why = true, "The control request with random credentials is disabled."
-		return v
+		return v.notVerified(controlDisabled)
 	}
 	open := "Without credentials and with random ones the status is " + strconv.Itoa(s.opened.bare.Status) + " as well."
 	if isOpen, known := s.knownControl(); known {
@@ -165,12 +167,12 @@ func (s authCheck) controlDirect(ctx context.Context, v authResult, control stri
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.Unavailable():
-		v.unverified, v.why = true, "The control request with random credentials had no usable response."
+		v = v.notVerified(controlUnusable)
 	case accepted(c) && c.Status == s.opened.bare.Status:
 		s.recordControl(true)
-		v.unverified, v.why = true, open
+		v = v.notVerified(open)
 	case accepted(c):
-		v.unverified, v.why = true, "With random credentials the status is "+strconv.Itoa(c.Status)+"."
+		v = v.notVerified("With random credentials the status is " + strconv.Itoa(c.Status) + ".")
 	default:
 		s.recordControl(false)
 		return v.withDetail("checked: random credentials return " + strconv.Itoa(c.Status))
@@ -184,8 +186,22 @@ func (s authCheck) cachedResult(v authResult, open bool, why string) authResult 
 	if !open {
 		return v.withDetail("checked before: random credentials were rejected")
 	}
-	v.unverified, v.why = true, why
-	return v.withDetail("not checked by the registry")
+	return v.notVerified(why).withDetail("not checked by the registry")
+}
+
+// Why credentials are not verified, without a result of the control request.
+const (
+	controlDisabled = "The control request with random credentials is disabled."
+	controlUnusable = "The control request with random credentials had no usable response."
+)
+
+// usable is getWith for a response that must be conclusive.
+func (s exchange) usable(ctx context.Context, authorization string) (*wire.Response, *failure) {
+	a, err := s.getWith(ctx, authorization)
+	if err != nil {
+		return nil, s.diagnoseRequest(err)
+	}
+	return a, s.unusable(ctx, a)
 }
 
 // unusable is the failure of a request with a token or credentials whose response is not conclusive.

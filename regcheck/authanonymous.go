@@ -80,11 +80,8 @@ func (s authCheck) checkAnonymousToken(ctx context.Context) authResult {
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	access.Remember("", g.Token)
-	a, err := s.getWith(ctx, "Bearer "+g.Token)
-	if err != nil {
-		return authResult{failure: s.diagnoseRequest(err)}
-	}
-	if f := s.unusable(ctx, a); f != nil {
+	a, f := s.usable(ctx, "Bearer "+g.Token)
+	if f != nil {
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
@@ -138,18 +135,13 @@ func (s authCheck) publicBelow(ctx context.Context, acc *content.Access) string 
 	return ""
 }
 
+// anonymousAccess returns the access of callers without credentials, with the token service if the registry names one.
 func (s exchange) anonymousAccess() (*content.Access, *failure) {
-	if s.opened.bare.Status != 401 || s.opened.offers.Bearer == nil {
+	if s.opened.bare.Status != 401 {
 		return &content.Access{}, nil
 	}
 	t, f := s.bearerService()
-	if f != nil {
-		return nil, f
-	}
-	if t == nil {
-		return &content.Access{}, nil
-	}
-	return &content.Access{Service: t}, nil
+	return &content.Access{Service: t}, f
 }
 
 // anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. With

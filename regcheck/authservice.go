@@ -28,21 +28,9 @@ func (s authCheck) checkByService(ctx context.Context, t *challenge.Service, who
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	controlReady := s.startControl(ctx, &proof, anonymous)
-	var a *wire.Response
-	var err error
-	var ahead challenge.Grant
-	pull := s.pullScopes()
-	work := []func(context.Context){func(ctx context.Context) { a, err = s.get(ctx, "", "Bearer "+g.Token) }}
-	// The token of the content path is needed if the first token is accepted. It is requested after the first token was issued, so that a
-	// wrong password is sent once only.
-	if pull != nil && t.HasHTTPS() {
-		work = append(work, func(ctx context.Context) { ahead = s.RequestToken(ctx, t, who, pull) })
-	}
-	wire.Concurrently(ctx, work...)
+	a, ahead, err := s.presentFirst(ctx, t, who, g.Token)
 	<-controlReady
-	if ahead.Token != "" {
-		proof.tokens = map[string]string{pull[0]: ahead.Token}
-	}
+	proof.tokens = ahead
 	if err != nil {
 		return authResult{failure: s.diagnoseRequest(err)}
 	}
@@ -53,6 +41,24 @@ func (s authCheck) checkByService(ctx context.Context, t *challenge.Service, who
 		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+s.Wire.Text(t.Origin.String())+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
+}
+
+// presentFirst sends the granted token to /v2/. At the same time it requests that of the content path, which is needed if the first one is
+// accepted: not before one was issued, so that a wrong password is sent once only.
+func (s authCheck) presentFirst(ctx context.Context, t *challenge.Service, who challenge.Login, token string) (
+	a *wire.Response, ahead map[string]string, err error,
+) {
+	work := []func(context.Context){func(ctx context.Context) { a, err = s.get(ctx, "", "Bearer "+token) }}
+	var g challenge.Grant
+	pull := s.pullScopes()
+	if pull != nil && t.HasHTTPS() {
+		work = append(work, func(ctx context.Context) { g = s.RequestToken(ctx, t, who, pull) })
+	}
+	wire.Concurrently(ctx, work...)
+	if g.Token != "" {
+		ahead = map[string]string{pull[0]: g.Token}
+	}
+	return a, ahead, err
 }
 
 // tokenProof is what is known after a token was granted.
@@ -115,8 +121,7 @@ func (s authCheck) verify(ctx context.Context, p tokenProof, v authResult) authR
 		return v.withDetail("checked: there are no anonymous tokens")
 	}
 	if !s.control {
-		v.unverified, v.why = true, "The control request with random credentials is disabled."
-		return v
+		return v.notVerified(controlDisabled)
 	}
 	if open, known := s.knownControl(); known {
 		return s.cachedResult(v, open, openService)
@@ -127,8 +132,7 @@ func (s authCheck) verify(ctx context.Context, p tokenProof, v authResult) authR
 		s.recordControl(false)
 		return v.withDetail("checked: random credentials are rejected")
 	case g.Token == "":
-		v.unverified, v.why = true, "The control request with random credentials had no usable response."
-		return v
+		return v.notVerified(controlUnusable)
 	}
 	a, err := s.present(ctx, p, g.Token)
 	if err == nil && a.Denied() && a.Status != p.status {
@@ -138,8 +142,7 @@ func (s authCheck) verify(ctx context.Context, p tokenProof, v authResult) authR
 	if err == nil && accepted(a) {
 		s.recordControl(true)
 	}
-	v.unverified, v.why = true, openService
-	return v.withDetail("not checked by the token service")
+	return v.notVerified(openService).withDetail("not checked by the token service")
 }
 
 const openService = "The token service issues a token for random credentials as well, and the registry accepts it."

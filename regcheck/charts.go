@@ -16,11 +16,11 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// checkCharts runs the stages of a chart repository that follow TLS. first is what was requested in the tls stage, nil if nothing was.
-// Credentials are obtained before the index is requested with them.
-func (r *run) checkCharts(ctx context.Context, conn connection, first *opening, got *source.Credentials) (check *chartrepo.Check) {
+// checkCharts is checkRegistry for a chart repository. Credentials are obtained before the index is requested with them.
+func (r *run) checkCharts(ctx context.Context, conn connection, first *opening, got source.Credentials) *Reader {
+	var check *chartrepo.Check
 	if r.plan.login.Source != nil {
-		r.stage(StageCredentials, func() outcome { return r.obtain(ctx, &r.subject, got) })
+		r.stage(StageCredentials, func() outcome { return r.obtain(ctx, &r.subject, &got) })
 	}
 	repository := r.chartRepository()
 	r.stage(StageAPI, func() outcome {
@@ -40,11 +40,11 @@ func (r *run) checkCharts(ctx context.Context, conn connection, first *opening, 
 	})
 	r.stage(StageAuth, func() outcome {
 		r.warnOfCredentials()
-		return ofChart(check.Auth(ctx)).withHintOf(*got)
+		return ofChart(check.Auth(ctx)).withHintOf(got)
 	})
 	r.report.References = notExamined(r.plan)
 	r.stage(StageContent, func() outcome { return r.chartContent(ctx, check) })
-	return check
+	return &Reader{s: r.subject, charts: check}
 }
 
 func ofChart(o chartrepo.Outcome) outcome {

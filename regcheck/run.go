@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
+	"github.com/regwarden/regwarden/regcheck/internal/source"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -52,21 +53,28 @@ func (r *run) check(ctx context.Context) *Reader {
 	var found addresses
 	var conn connection
 	var first *opening
-	var x exchange
-	var given grant
 	got := r.remembered()
 	r.stage(StageResolve, func() (out outcome) { found, out = r.resolve(ctx); return out })
 	r.stage(StageEgress, func() outcome { return r.admit(found) })
 	r.stage(StageConnect, func() (out outcome) { conn, out = r.connect(ctx); return out })
 	r.stage(StageTLS, func() (out outcome) { first, out = r.handshake(ctx, conn); return out })
+	check := r.checkRegistry
 	if r.plan.kind == KindChartRepository {
-		charts := r.checkCharts(ctx, conn, first, &got)
-		r.finish(started)
-		if r.err != nil || !r.report.Valid {
-			return nil
-		}
-		return &Reader{s: r.subject, charts: charts}
+		check = r.checkCharts
 	}
+	reader := check(ctx, conn, first, got)
+	r.finish(started)
+	if r.err != nil || !r.report.Valid {
+		return nil
+	}
+	return reader
+}
+
+// checkRegistry runs the stages of an OCI registry that follow TLS. first is what was requested in the tls stage, nil if nothing was; got
+// are the credentials that are remembered, the zero value if none are.
+func (r *run) checkRegistry(ctx context.Context, conn connection, first *opening, got source.Credentials) *Reader {
+	var x exchange
+	var given grant
 	r.stage(StageAPI, func() (out outcome) { x, out = r.api(ctx, conn, first); return out })
 	if r.plan.login.Source != nil {
 		r.stage(StageCredentials, func() outcome { return r.obtainAfter(ctx, &x, &got) })
@@ -77,10 +85,6 @@ func (r *run) check(ctx context.Context) *Reader {
 		c := contentCheck{exchange: x, grant: given, examination: r.examination(), references: r.report.References}
 		return c.content(ctx).withHintOf(got)
 	})
-	r.finish(started)
-	if r.err != nil || !r.report.Valid {
-		return nil
-	}
 	return &Reader{s: x.subject, access: given.access}
 }
 
