@@ -226,23 +226,15 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 	}
 	s := w.State
 	err = tx.db.ChangeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, w.OrgUID, rows.Millis(w.NextAt), w.Unreachable,
-		rows.Millis(w.Since),
-		rows.Flag(s.Valid), s.Code, s.Stage, s.Reason, s.Field, rows.Flag(s.CertificateExpiresSoon), rows.Millis(w.LastAt), w.Run,
-		w.ControlResult,
+		rows.Millis(w.Since), rows.Flag(s.Valid), s.Code, s.Stage, s.Reason, s.Field, rows.Flag(s.CertificateExpiresSoon),
+		rows.Millis(w.LastAt), w.Run, w.ControlResult,
 		rows.Flag(w.Unconfirmed), rows.Millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
 		healthText(s.Message), healthText(s.Hint), rows.Flag(s.CredentialsExpireSoon),
 		rows.Millis(s.CertificateNotAfter), rows.Millis(s.CredentialsNotAfter), joinStageTimes(seen.Stages), w.Certificates)
 	if err != nil || extended {
 		return err
 	}
-	v := seen.Result
-	if err := tx.db.ChangeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, rows.Millis(w.LastAt), rows.Flag(seen.Counted),
-		rows.Flag(v.Valid),
-		v.Code, v.Stage, v.Reason, v.Field, rows.Flag(v.CertificateExpiresSoon), seen.Report, rows.Flag(v.CredentialsExpireSoon),
-		rows.Millis(v.CertificateNotAfter), rows.Millis(v.CredentialsNotAfter)); err != nil {
-		return err
-	}
-	return tx.db.ChangeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
+	return tx.beginRun(ctx, w, seen)
 }
 
 // healthText returns a text that both databases can store: PostgreSQL refuses NUL and invalid UTF-8.
@@ -257,6 +249,17 @@ func (tx Watch) extendRun(ctx context.Context, w Watched, version int64, seen He
 		rows.Millis(w.LastAt),
 		rows.Flag(seen.Counted), rows.Flag(v.Valid), v.Code, v.Stage, v.Reason, v.Field, rows.Flag(v.CertificateExpiresSoon),
 		rows.Flag(v.CredentialsExpireSoon), rows.Millis(v.CertificateNotAfter), rows.Millis(v.CredentialsNotAfter))
+}
+
+// beginRun adds a period to the history, and deletes those beyond its limit.
+func (tx Watch) beginRun(ctx context.Context, w Watched, seen HealthPeriod) error {
+	v := seen.Result
+	if err := tx.db.ChangeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, rows.Millis(w.LastAt), rows.Flag(seen.Counted),
+		rows.Flag(v.Valid), v.Code, v.Stage, v.Reason, v.Field, rows.Flag(v.CertificateExpiresSoon), seen.Report,
+		rows.Flag(v.CredentialsExpireSoon), rows.Millis(v.CertificateNotAfter), rows.Millis(v.CredentialsNotAfter)); err != nil {
+		return err
+	}
+	return tx.db.ChangeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
 }
 
 // Get returns the state of the scheduled checks of a registry.
