@@ -47,8 +47,7 @@ func (s authCheck) checkToken(ctx context.Context) authResult {
 // username.
 func (s authCheck) usernameMayHelp(f *failure) bool {
 	rejected := f.Entry.Reason == ReasonRefused || f.Entry.Reason == ReasonAnonymousWorks
-	o := s.opened.offers
-	return rejected && s.plan.login.Username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
+	return rejected && s.plan.login.Username == "" && (s.opened.offers.Basic || s.opened.offers.NamesService())
 }
 
 func (s authCheck) tokenUses() []func(context.Context) authResult {
@@ -59,15 +58,12 @@ func (s authCheck) tokenUses() []func(context.Context) authResult {
 		})
 	}
 	// bearerService returns no token service if the realm is invalid and Basic is offered as well.
-	if b := s.opened.offers.Bearer; b != nil && b.Params["realm"] != "" {
-		if t, f := s.bearerService(); t != nil || f != nil {
-			uses = append(uses, func(ctx context.Context) authResult {
-				if f != nil {
-					return authResult{failure: f}
-				}
-				return s.tokenAsRefresh(ctx, t)
-			})
-		}
+	switch t, f := s.bearerService(); {
+	case !s.opened.offers.NamesService():
+	case f != nil:
+		uses = append(uses, func(context.Context) authResult { return authResult{failure: f} })
+	case t != nil:
+		uses = append(uses, func(ctx context.Context) authResult { return s.tokenAsRefresh(ctx, t) })
 	}
 	return uses
 }

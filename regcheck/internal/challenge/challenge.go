@@ -223,15 +223,20 @@ func Offered(a *wire.Response) Offers {
 	return o
 }
 
+// NamesService reports whether a Bearer challenge has a realm.
+func (o Offers) NamesService() bool { return o.Bearer != nil && o.Bearer.Params["realm"] != "" }
+
+// Usable reports whether one of the schemes is known.
 func (o Offers) Usable() bool { return o.Bearer != nil || o.Basic }
 
+// None reports whether there is no challenge.
 func (o Offers) None() bool { return !o.Usable() && len(o.Unsupported) == 0 }
 
 // Describe returns the status and the offers of a response, with the URL of the token service.
 func (o Offers) Describe(status int) string {
 	text := strconv.Itoa(status)
 	switch {
-	case o.Bearer != nil && o.Bearer.Params["realm"] != "":
+	case o.NamesService():
 		text += ", Bearer, token service " + withoutQuery(o.Bearer.Params["realm"])
 	case o.Bearer != nil:
 		text += ", Bearer"

@@ -6,8 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
@@ -49,53 +49,63 @@ func (p *prober) get(ctx context.Context, path string) (*wire.Response, error) {
 	return p.client.Fetch(ctx, wire.Request{URL: u}, false)
 }
 
-func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
-	var mu sync.Mutex
-	var helm, root, below *Candidate
-	var work []func(context.Context)
-	try := func(path string, read func(*wire.Response)) {
-		work = append(work, func(ctx context.Context) {
-			if a, err := p.get(ctx, path); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				read(a)
-			}
-		})
-	}
-	try(strings.TrimSuffix("/"+p.base.Path, "/")+"/index.yaml", func(a *wire.Response) {
-		if isHelmIndex(a) {
-			helm = &Candidate{HelmIndex: a.ShowURL()}
-		}
-	})
-	if p.base.Path != "" {
-		try("/v2/", func(a *wire.Response) {
-			if isRegistry(a) {
-				root = &Candidate{AtRoot: true}
-			}
-		})
-	}
+// place is a path of the server. read returns what its response shows, nil if nothing of use.
+type place struct {
+	path string
+	read func(*wire.Response) *Candidate
+}
+
+// places returns the paths below which a registry or an index may be, the best first.
+func (p *prober) places(keys []string) (all []place) {
 	for _, key := range keys {
 		for _, kind := range []string{"docker", "oci"} {
 			path := "artifactory/api/" + kind + "/" + key
-			try("/"+path+"/v2/", func(a *wire.Response) {
-				if isRegistry(a) && (below == nil || path < below.BasePath) {
-					below = &Candidate{BasePath: path}
-				}
-			})
+			all = append(all, place{"/" + path + "/v2/", ifRegistry(Candidate{BasePath: path})})
 		}
 	}
+	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.path, b.path) })
+	if p.base.Path != "" {
+		all = append(all, place{"/v2/", ifRegistry(Candidate{AtRoot: true})})
+	}
+	return append(all, place{strings.TrimSuffix("/"+p.base.Path, "/") + "/index.yaml", readHelmIndex})
+}
+
+func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
+	places := p.places(keys)
+	found := make([]*Candidate, len(places))
+	var work []func(context.Context)
+	for i, at := range places {
+		work = append(work, func(ctx context.Context) {
+			if a, err := p.get(ctx, at.path); err == nil {
+				found[i] = at.read(a)
+			}
+		})
+	}
 	wire.Concurrently(ctx, work...)
-	for _, found := range []*Candidate{below, root, helm} {
-		if found != nil {
-			return found
+	for _, candidate := range found {
+		if candidate != nil {
+			return candidate
 		}
 	}
 	return nil
 }
 
-func isHelmIndex(a *wire.Response) bool {
+func readHelmIndex(a *wire.Response) *Candidate {
 	text := string(a.Body[:min(len(a.Body), 64<<10)])
-	return a.Status == 200 && !wire.IsHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:")
+	if a.Status == 200 && !wire.IsHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:") {
+		return &Candidate{HelmIndex: a.ShowURL()}
+	}
+	return nil
+}
+
+// ifRegistry returns a function that returns the candidate for a response of a registry.
+func ifRegistry(c Candidate) func(*wire.Response) *Candidate {
+	return func(a *wire.Response) *Candidate {
+		if !isRegistry(a) {
+			return nil
+		}
+		return &c
+	}
 }
 
 // isRegistry reports whether a response has a positive sign of a registry.

@@ -2,6 +2,7 @@
 package product
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -89,13 +90,11 @@ func Denied(path string, a *wire.Response, repository bool) message.Text {
 		return ChartRepo(better)
 	}
 	text := string(a.Body[:min(len(a.Body), 4096)])
-	switch project := harborProject.Get().FindStringSubmatch(text); {
-	case project != nil:
+	if project := harborProject.Get().FindStringSubmatch(text); project != nil {
 		return message.Of("Correct the project in {baseContentPath}, or create it: the registry has no project %s.", a.Text(project[1]))
-	case GitHubToken(a) != "":
-		return GitHubToken(a)
-	case AWSAction(a) != "":
-		return AWSAction(a)
+	}
+	if hint := cmp.Or(GitHubToken(a), AWSAction(a)); hint != "" {
+		return hint
 	}
 	grant := codes.PerRepository + " Otherwise grant"
 	if repository {
