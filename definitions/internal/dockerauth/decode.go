@@ -46,7 +46,7 @@ func (c *Config) as(rules Rules) *decoded {
 	seen := map[string]bool{}
 	for i, raw := range c.entries {
 		e := raw.decode(rules)
-		if _, ok := KubeletPattern(e.Key); !ok && rules == Keychain {
+		if _, ok := kubeletPattern(e.Key); !ok && rules == Keychain {
 			e.reject("wrongShape", "has a key that is not a URL")
 		}
 		used := c.last[raw.key] == i

@@ -24,7 +24,7 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 	_, written, _ := strings.Cut(rest, "/")
 	switch {
 	case rules == Kubelet || rules == Keychain:
-		pattern, ok := KubeletPattern(key)
+		pattern, ok := kubeletPattern(key)
 		if !ok {
 			pattern = key
 		}

@@ -29,7 +29,7 @@ func (l *lookup) kubelet(reference string) {
 func (l *lookup) match(reference string) map[*Entry]string {
 	patterns := map[*Entry]string{}
 	for _, e := range l.entries {
-		pattern, ok := KubeletPattern(e.Key)
+		pattern, ok := kubeletPattern(e.Key)
 		if !ok {
 			l.step("%s ignores the entry %q: its key is not a URL.", l.rules, Show(e.Key))
 			continue
@@ -82,9 +82,9 @@ func isDockerHub(reference string) bool {
 	return host == "docker.io" || host == "index.docker.io" || !strings.ContainsAny(host, ".:")
 }
 
-// KubeletPattern returns host and path of a key as kubelet compares them: without scheme, and without /v1 or /v2. It returns false
+// kubeletPattern returns host and path of a key as kubelet compares them: without scheme, and without /v1 or /v2. It returns false
 // if kubelet ignores the entry.
-func KubeletPattern(key string) (string, bool) {
+func kubeletPattern(key string) (string, bool) {
 	if !strings.HasPrefix(key, "https://") && !strings.HasPrefix(key, "http://") {
 		key = "https://" + key
 	}
@@ -102,7 +102,7 @@ func KubeletPattern(key string) (string, bool) {
 	return u.Host + p, true
 }
 
-// kubeletMatch reports whether a pattern of KubeletPattern matches a reference.
+// kubeletMatch reports whether a pattern of kubeletPattern matches a reference.
 func kubeletMatch(pattern, reference string) bool {
 	glob, err := url.Parse("https://" + pattern)
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *Config) Patterns() *Patterns {
 	}
 	byPattern := map[string]*SamePattern{}
 	for _, e := range decoded.entries {
-		pattern, ok := KubeletPattern(e.Key)
+		pattern, ok := kubeletPattern(e.Key)
 		if !ok {
 			continue
 		}

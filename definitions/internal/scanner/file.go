@@ -285,7 +285,7 @@ func (f *File) Unrecognized() {
 	case f.found && err == nil:
 		f.Scanner.result.Summary.Silent.Unrelated++
 	case f.found:
-		f.SyntaxProblems(f.language(), err)
+		f.syntaxProblems(f.language(), err)
 	case isForeign(f.Path) && !errors.Is(err, node.ErrLimit):
 	case f.Extension() == ".toml":
 		if _, err := node.TOML(f.Data); err != nil {
@@ -311,7 +311,7 @@ func (f *File) Readable() []*node.Node {
 	if errors.Is(err, node.ErrLimit) {
 		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
 	}
-	f.SyntaxProblems(f.language(), err)
+	f.syntaxProblems(f.language(), err)
 	return documents
 }
 
@@ -328,9 +328,9 @@ func (f *File) textProblem(documents []*node.Node) {
 	}
 }
 
-// SyntaxProblems reports every document of the file that cannot be read. Of a file that was found in a directory these are only documents
+// syntaxProblems reports every document of the file that cannot be read. Of a file that was found in a directory these are only documents
 // that a known program certainly reads; a template is one more of its directory.
-func (f *File) SyntaxProblems(reason model.ProblemReason, err error) {
+func (f *File) syntaxProblems(reason model.ProblemReason, err error) {
 	broken, _ := errors.AsType[node.SyntaxErrors](err)
 	if len(broken) > 0 && f.LooksLikeTemplate() {
 		f.Template(broken[0].Line, "The file is a template. Scan what is rendered from it, such as the output of helm template.")

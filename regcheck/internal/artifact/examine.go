@@ -33,7 +33,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 	k, unchanged := x.unchanged(ctx, reference, known, &r)
 	var all []oci.Descriptor
 	if !unchanged {
-		found, h, f := x.Read(ctx, reference)
+		found, h, f := x.read(ctx, reference)
 		r.Headers = append(r.Headers, h)
 		if r.Manifest = f; f != nil {
 			return r
@@ -77,7 +77,7 @@ func (x *Examiner) unchanged(ctx context.Context, reference string, known []Know
 	if len(known) == 0 || x.Download != nil || !oci.IsReference(reference) {
 		return k, false
 	}
-	digest, h := x.Head(ctx, reference)
+	digest, h := x.head(ctx, reference)
 	r.Headers = append(r.Headers, h)
 	if strings.Contains(reference, ":") && h != nil {
 		digest = reference

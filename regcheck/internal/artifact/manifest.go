@@ -57,8 +57,8 @@ type Fault struct {
 	status int   // of a blob
 }
 
-// Head requests the digest that a reference names. It is empty if the registry does not return it.
-func (x *Examiner) Head(ctx context.Context, reference string) (digest string, h http.Header) {
+// head requests the digest that a reference names. It is empty if the registry does not return it.
+func (x *Examiner) head(ctx context.Context, reference string) (digest string, h http.Header) {
 	r := x.ReadManifest(ctx, x.Way, x.Repository, reference, true)
 	if r.Response == nil || r.Response.Status != http.StatusOK {
 		return "", nil
@@ -67,9 +67,9 @@ func (x *Examiner) Head(ctx context.Context, reference string) (digest string, h
 	return r.Response.Header.Get(oci.DigestHeader), r.Response.Header
 }
 
-// Read reads the manifest of a reference and, of an index, that of the platform: each is a pull at Docker Hub. The header is
+// read reads the manifest of a reference and, of an index, that of the platform: each is a pull at Docker Hub. The header is
 // that of the last response.
-func (x *Examiner) Read(ctx context.Context, reference string) (found Artifact, h http.Header, f *Fault) {
+func (x *Examiner) read(ctx context.Context, reference string) (found Artifact, h http.Header, f *Fault) {
 	m, a, f := x.manifest(ctx, reference)
 	if f != nil {
 		return found, headerOf(f.Reading.Response), f

@@ -89,7 +89,7 @@ func (c *Check) AnyChart(ctx context.Context) Outcome {
 // archive requests the archive of a version of a chart.
 func (c *Check) archive(ctx context.Context, v chartindex.Version, field string) Outcome {
 	shown := c.Wire.Name(v.String())
-	u, err := c.Resolve(v.URL)
+	u, err := c.resolve(v.URL)
 	switch {
 	case v.URL == "":
 		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has no URL in index.yaml.", shown))

@@ -142,8 +142,8 @@ func (r *Repository) sendsTo(u *url.URL) bool {
 	return r.Login.PassEverywhere || u.Scheme == r.Base.Scheme && strings.EqualFold(u.Host, r.Authority)
 }
 
-// Resolve returns the URL of an archive, as Helm resolves it: relative to the address of the repository.
-func (r *Repository) Resolve(written string) (*url.URL, error) {
+// resolve returns the URL of an archive, as Helm resolves it: relative to the address of the repository.
+func (r *Repository) resolve(written string) (*url.URL, error) {
 	u, err := url.Parse(written)
 	if err != nil || u.IsAbs() {
 		return u, err

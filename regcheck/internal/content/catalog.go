@@ -59,8 +59,8 @@ func (c *Client) Catalog(ctx context.Context, access *Access) Catalog {
 	return list
 }
 
-// Listing returns what the catalog has of a path.
-func (c Catalog) Listing(path string) Listing {
+// listing returns what the catalog has of a path.
+func (c Catalog) listing(path string) Listing {
 	switch {
 	case len(c.Below(path)) > 0:
 		return listsBelow

@@ -63,7 +63,7 @@ func (c *Client) request(ctx context.Context, access *Access, p Place, step Step
 	case RequestCatalog, RequestBoth:
 		work = append(work, func(ctx context.Context) {
 			s.Catalog = c.Catalog(ctx, access)
-			s.Facts.Listed, s.Facts.Whole = s.Catalog.Listing(p.Path), s.Catalog.Whole
+			s.Facts.Listed, s.Facts.Whole = s.Catalog.listing(p.Path), s.Catalog.Whole
 		})
 	case RequestSibling:
 		work = append(work, func(ctx context.Context) { s.Facts.Sibling = c.sibling(ctx, access, p).State() })

@@ -98,7 +98,7 @@ func awsRows() []ambientRow {
 		{"variables with a tab", variables("AKIAAMBIENT", "a\tb"), plain, nil, IdentityMissing,
 			"AWS_SECRET_ACCESS_KEY must not contain control characters"},
 		{"web identity", irsa(good + "\n"), plain, nil, "", ""},
-		{"web identity at ECR Public", irsa(good), ECR{Registry: ECRRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"},
+		{"web identity at ECR Public", irsa(good), ECR{Registry: ecrRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"},
 			Ambient: true}, func(c *cloud) {
 			c.AWS.Roles[podRole] = cloudtest.AWSRole{Trusts: []string{podName},
 				Actions: []string{"ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"}}

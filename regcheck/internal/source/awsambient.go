@@ -22,7 +22,7 @@ type awsIdentity interface {
 }
 
 // aws returns the identity of the process.
-func (a *Ambient) aws(r ECRRegistry) awsIdentity {
+func (a *Ambient) aws(r ecrRegistry) awsIdentity {
 	relative, full := a.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), a.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if relative != "" {
 		full = "http://169.254.170.2" + relative // ECS

@@ -25,12 +25,12 @@ type AzureClient struct {
 
 // Serves implements Settings.
 func (*AzureClient) Serves(host string) bool {
-	return IsACRHost(host)
+	return isACRHost(host)
 }
 
 // Source implements Settings.
 func (c *AzureClient) Source(registry *url.URL, note Note) Source {
-	if !IsACRHost(registry.Hostname()) {
+	if !isACRHost(registry.Hostname()) {
 		note("endpoint", "must be a registry of Azure for {auth.type} azure, such as example.azurecr.io")
 	}
 	switch {
@@ -71,8 +71,8 @@ var entra = []struct{ registry, login, scope string }{
 	{".azurecr.cn", "login.chinacloudapi.cn", "https://containerregistry.azure.net/.default"},
 }
 
-// IsACRHost reports whether the name is one of Azure Container Registry.
-func IsACRHost(host string) bool {
+// isACRHost reports whether the name is one of Azure Container Registry.
+func isACRHost(host string) bool {
 	for _, cloud := range entra {
 		if strings.HasSuffix(host, cloud.registry) {
 			return true

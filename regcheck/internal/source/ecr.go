@@ -29,7 +29,7 @@ type AWSKey struct {
 
 // Serves implements Settings.
 func (*AWSKey) Serves(host string) bool {
-	_, ok := ReadECRHost(host)
+	_, ok := readECRHost(host)
 	return ok
 }
 
@@ -37,7 +37,7 @@ var roleARN = lazyregexp.New(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,
 
 // Source implements Settings.
 func (k *AWSKey) Source(registry *url.URL, note Note) Source {
-	ecr, ok := ReadECRHost(registry.Hostname())
+	ecr, ok := readECRHost(registry.Hostname())
 	if !ok {
 		note("endpoint",
 			"must be a registry of ECR, such as 123456789012.dkr.ecr.eu-west-1.amazonaws.com or public.ecr.aws")
@@ -74,7 +74,7 @@ func (k *AWSKey) readKey(note Note) {
 
 // ECR obtains the password of Amazon's registries, which is valid for 12 hours, by GetAuthorizationToken.
 type ECR struct {
-	Registry  ECRRegistry
+	Registry  ecrRegistry
 	AccessKey string
 	Secret    secret.String
 	Session   secret.String // of a temporary access key
@@ -84,8 +84,8 @@ type ECR struct {
 	identity  awsIdentity   // that of the process, once it is bound
 }
 
-// ECRRegistry is what the host name of a registry at Amazon says.
-type ECRRegistry struct {
+// ecrRegistry is what the host name of a registry at Amazon says.
+type ecrRegistry struct {
 	Public  bool
 	Account string
 	Region  string
@@ -101,16 +101,16 @@ var ecrHost = lazyregexp.New(`^([0-9]{12})\.dkr[.-]ecr(-fips)?\.([a-z0-9-]{1,32}
 // services has the suffix of the names of services where it differs from that of registries with dual stack.
 var services = map[string]string{"on.aws": "amazonaws.com", "on.amazonwebservices.com.cn": "amazonaws.com.cn"}
 
-// ReadECRHost reads the host name of a registry. ok is false if it is not one of Amazon.
-func ReadECRHost(host string) (r ECRRegistry, ok bool) {
+// readECRHost reads the host name of a registry. ok is false if it is not one of Amazon.
+func readECRHost(host string) (r ecrRegistry, ok bool) {
 	if host == "public.ecr.aws" || host == "ecr-public.aws.com" {
-		return ECRRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"}, true // the only region with this API
+		return ecrRegistry{Public: true, Region: "us-east-1", Suffix: "amazonaws.com"}, true // the only region with this API
 	}
 	parts := ecrHost.Get().FindStringSubmatch(host)
 	if parts == nil {
-		return ECRRegistry{}, false
+		return ecrRegistry{}, false
 	}
-	r = ECRRegistry{Account: parts[1], FIPS: parts[2] != "", Region: parts[3], Suffix: parts[4]}
+	r = ecrRegistry{Account: parts[1], FIPS: parts[2] != "", Region: parts[3], Suffix: parts[4]}
 	if other, differs := services[r.Suffix]; differs {
 		r.Suffix = other
 	}
@@ -118,7 +118,7 @@ func ReadECRHost(host string) (r ECRRegistry, ok bool) {
 }
 
 // api returns host, name for signatures and operation of GetAuthorizationToken.
-func (r ECRRegistry) api() (host, service, operation string) {
+func (r ecrRegistry) api() (host, service, operation string) {
 	switch {
 	case r.Public:
 		return "api.ecr-public." + r.Region + "." + r.Suffix, "ecr-public", "SpencerFrontendService.GetAuthorizationToken"
@@ -245,7 +245,7 @@ func (e ECR) read(host string, a *Response) (Credentials, error) {
 // otherAccount returns the account of the key if it is not the registry's. The password is valid there only where a policy of the
 // repository allows that account, which later stages find out.
 func (e ECR) otherAccount(endpoint string) string {
-	issued, ok := ReadECRHost(strings.TrimPrefix(endpoint, "https://"))
+	issued, ok := readECRHost(strings.TrimPrefix(endpoint, "https://"))
 	if !ok || issued.Account == e.Registry.Account {
 		return ""
 	}
@@ -258,6 +258,6 @@ func (*AWSKey) Region(written string) string {
 	if problem != "" {
 		return ""
 	}
-	registry, _ := ReadECRHost(base.Host)
+	registry, _ := readECRHost(base.Host)
 	return registry.Region
 }

@@ -23,13 +23,13 @@ type GitHubApp struct {
 
 // Serves implements Settings.
 func (*GitHubApp) Serves(host string) bool {
-	_, ok := GitHubAPI(host)
+	_, ok := gitHubAPI(host)
 	return ok
 }
 
 // Source implements Settings.
 func (g *GitHubApp) Source(registry *url.URL, note Note) Source {
-	api, ok := GitHubAPI(registry.Hostname())
+	api, ok := gitHubAPI(registry.Hostname())
 	if !ok {
 		note("endpoint", "must be ghcr.io, or containers.NAME.ghe.com, for {auth.type} github")
 	}
@@ -38,7 +38,7 @@ func (g *GitHubApp) Source(registry *url.URL, note Note) Source {
 	if strings.Trim(g.InstallationID, "0123456789") != "" {
 		note("auth.github.installationId", "must be a number")
 	}
-	key, err := ReadGitHubKey(g.PrivateKey.Reveal())
+	key, err := readGitHubKey(g.PrivateKey.Reveal())
 	switch {
 	case len(g.PrivateKey) > maxKey:
 		note("auth.github.privateKey", message.Of("must be at most %d bytes", maxKey))
@@ -55,23 +55,23 @@ type GitHub struct {
 	API          string // its host
 	App          string // its id, or the client id
 	Installation string // digits
-	Key          GitHubKey
+	Key          gitHubKey
 }
 
-// GitHubKey is the private key of an app.
-type GitHubKey struct {
+// gitHubKey is the private key of an app.
+type gitHubKey struct {
 	text   string
 	signer any
 }
 
-// ReadGitHubKey reads a private key.
-func ReadGitHubKey(text string) (GitHubKey, error) {
+// readGitHubKey reads a private key.
+func readGitHubKey(text string) (gitHubKey, error) {
 	key, err := readRSAKey(text)
-	return GitHubKey{text, key}, err
+	return gitHubKey{text, key}, err
 }
 
-// GitHubAPI returns the host of the API that belongs to a registry. With data residency, both are below the company's name.
-func GitHubAPI(registry string) (host string, ok bool) {
+// gitHubAPI returns the host of the API that belongs to a registry. With data residency, both are below the company's name.
+func gitHubAPI(registry string) (host string, ok bool) {
 	if registry == "ghcr.io" {
 		return "api.github.com", true
 	}

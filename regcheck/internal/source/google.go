@@ -24,12 +24,12 @@ type GCPKey struct {
 
 // Serves implements Settings.
 func (*GCPKey) Serves(host string) bool {
-	return IsGoogleHost(host)
+	return isGoogleHost(host)
 }
 
 // Source implements Settings.
 func (k *GCPKey) Source(registry *url.URL, note Note) Source {
-	account, err := ReadGoogleAccount(k.ServiceAccount.Reveal())
+	account, err := readGoogleAccount(k.ServiceAccount.Reveal())
 	switch {
 	case k.Ambient && k.ServiceAccount != "":
 		note("auth.gcp.ambient", "cannot be combined with the key of a service account")
@@ -41,7 +41,7 @@ func (k *GCPKey) Source(registry *url.URL, note Note) Source {
 	case err != nil:
 		note("auth.gcp.serviceAccount", message.Of("%s", err.Error()))
 	}
-	if !IsGoogleHost(registry.Hostname()) {
+	if !isGoogleHost(registry.Hostname()) {
 		note("endpoint", "must be a registry of Google for {auth.type} gcp, such as europe-west1-docker.pkg.dev")
 	}
 	return Google{Account: account, Ambient: k.Ambient}
@@ -50,7 +50,7 @@ func (k *GCPKey) Source(registry *url.URL, note Note) Source {
 // Google obtains an access token, valid for an hour, for the key of a service account (RFC 7523, as Google documents it for
 // service accounts). Artifact Registry and Container Registry accept it as the password of oauth2accesstoken.
 type Google struct {
-	Account GoogleAccount
+	Account googleAccount
 	Ambient bool // the identity of the process instead
 }
 
@@ -68,8 +68,8 @@ func (g Google) bind(a *Ambient) Source {
 	return googleMachine{}
 }
 
-// GoogleAccount is the key file of a service account.
-type GoogleAccount struct {
+// googleAccount is the key file of a service account.
+type googleAccount struct {
 	Type     string `json:"type"`
 	Email    string `json:"client_email"`
 	KeyID    string `json:"private_key_id"`
@@ -83,15 +83,15 @@ const (
 	googleScope = "https://www.googleapis.com/auth/devstorage.read_only https://www.googleapis.com/auth/cloud-platform.read-only"
 )
 
-// IsGoogleHost reports whether the name is one of Artifact Registry or Container Registry. An access token of Google is not only for
+// isGoogleHost reports whether the name is one of Artifact Registry or Container Registry. An access token of Google is not only for
 // registries, so no other host may get it.
-func IsGoogleHost(host string) bool {
+func isGoogleHost(host string) bool {
 	return host == "gcr.io" || strings.HasSuffix(host, ".gcr.io") || strings.HasSuffix(host, ".pkg.dev")
 }
 
-// ReadGoogleAccount reads a key file. Its token_uri is not used: the file could send the signature to any server.
-func ReadGoogleAccount(text string) (GoogleAccount, error) {
-	var a GoogleAccount
+// readGoogleAccount reads a key file. Its token_uri is not used: the file could send the signature to any server.
+func readGoogleAccount(text string) (googleAccount, error) {
+	var a googleAccount
 	if json.Unmarshal([]byte(text), &a) != nil {
 		return a, errors.New("must be the JSON key file of a service account")
 	}

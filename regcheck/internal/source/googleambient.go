@@ -67,7 +67,7 @@ func (f googleFile) Obtain(ctx context.Context, call Call, now time.Time) (Crede
 	if json.Unmarshal(text, &file) == nil && file.Type == "external_account" {
 		return f.federated(ctx, call, file, now)
 	}
-	account, err := ReadGoogleAccount(string(text))
+	account, err := readGoogleAccount(string(text))
 	if err != nil {
 		return Credentials{}, &Refusal{Reason: IdentityMissing,
 			Seen: "The file in GOOGLE_APPLICATION_CREDENTIALS has neither the type service_account nor external_account.",

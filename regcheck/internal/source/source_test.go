@@ -95,7 +95,7 @@ func (c *cloud) call(ctx context.Context, r *Request) (*Response, error) {
 }
 
 func ecr(host, id, key string) ECR {
-	r, ok := ReadECRHost(host)
+	r, ok := readECRHost(host)
 	if !ok {
 		panic(host)
 	}
@@ -106,7 +106,7 @@ func googleKey(email, id string, key *rsa.PrivateKey) Google {
 	text, _ := json.Marshal(map[string]string{"type": "service_account", "client_email": email, "private_key_id": id,
 		"private_key": pemOf(key),
 		"token_uri":   "https://attacker.example/"})
-	account, err := ReadGoogleAccount(string(text))
+	account, err := readGoogleAccount(string(text))
 	if err != nil {
 		panic(err)
 	}
@@ -118,7 +118,7 @@ func acr(tenant, client, key string) Azure {
 }
 
 func app(id, installation string, key *rsa.PrivateKey) GitHub {
-	read, err := ReadGitHubKey(pemOf(key))
+	read, err := readGitHubKey(pemOf(key))
 	if err != nil {
 		panic(err)
 	}
