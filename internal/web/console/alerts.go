@@ -162,26 +162,36 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 }
 
 // setReminders is POST /console/alerts/reminders.
-func (h alertHandlers) setReminders(c *call) (err error) {
-	words := strings.FieldsFunc(c.PostFormValue("days"), func(r rune) bool { return r == ' ' || r == ',' })
-	days := make([]int, len(words))
-	for i, word := range words {
-		if days[i], err = strconv.Atoi(word); err != nil {
-			err = fault.InvalidFields(fault.Field{Field: "days", Problem: "must be numbers such as 30 7 1"})
-			break
-		}
-	}
+func (h alertHandlers) setReminders(c *call) error {
+	days, err := readDays(c.PostFormValue("days"))
 	if err == nil {
 		err = h.settings.SetKeyReminders(c.Context(), c.principal, c.origin, days)
 	}
-	if err == nil {
-		return c.redirect(pathAlerts, "remindersSet")
+	if err != nil {
+		return h.refuse(c, err, func(p alertsPage) *forms.Form { return p.Reminders })
 	}
+	return c.redirect(pathAlerts, "remindersSet")
+}
+
+func readDays(text string) ([]int, error) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	days := make([]int, len(words))
+	for i, word := range words {
+		var err error
+		if days[i], err = strconv.Atoi(word); err != nil {
+			return nil, fault.InvalidFields(fault.Field{Field: "days", Problem: "must be numbers such as 30 7 1"})
+		}
+	}
+	return days, nil
+}
+
+// refuse shows the page with the problems of one of its forms. A caller who does not get this form gets the error.
+func (h alertHandlers) refuse(c *call, err error, formOf func(alertsPage) *forms.Form) error {
 	page, pageErr := h.alertsPage(c)
-	if pageErr != nil || page.Reminders == nil {
+	if pageErr != nil || formOf(page) == nil {
 		return err
 	}
-	page.Reminders.Refuse(c, err)
+	formOf(page).Refuse(c, err)
 	return c.showAgain(err, "alerts.html", "Alerts", page)
 }
 
@@ -209,15 +219,10 @@ func (h alertHandlers) mute(c *call) error {
 		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{RegistryUID: c.PostFormValue("registryUid"),
 			Label: c.PostFormValue("label"), From: from, Until: until, Reason: c.PostFormValue("reason")})
 	}
-	if err == nil {
-		return c.redirect(pathAlerts, "muted")
+	if err != nil {
+		return h.refuse(c, err, func(p alertsPage) *forms.Form { return p.Mute })
 	}
-	page, pageErr := h.alertsPage(c)
-	if pageErr != nil || page.Mute == nil {
-		return err
-	}
-	page.Mute.Refuse(c, err)
-	return c.showAgain(err, "alerts.html", "Alerts", page)
+	return c.redirect(pathAlerts, "muted")
 }
 
 type channelPage struct {
