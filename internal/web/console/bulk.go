@@ -104,15 +104,20 @@ func (h bulkHandlers) change(c *call) error {
 	if len(input.UIDs) == 0 && input.Filter == nil {
 		return c.redirect(pathRegistries, "nothingChosen")
 	}
-	if !confirmed {
-		if page.Same = input.Action == bulk.Credentials && len(input.UIDs) == 1; page.Same {
-			input.SameCredentialsAs, input.UIDs = input.UIDs[0], nil
-		}
-		if err := h.ask(c, &page, input); err != nil {
-			return err
-		}
-		return c.show("bulk.html", page.Title(), page)
+	if confirmed {
+		return h.changeConfirmed(c, page, input)
 	}
+	if page.Same = input.Action == bulk.Credentials && len(input.UIDs) == 1; page.Same {
+		input.SameCredentialsAs, input.UIDs = input.UIDs[0], nil
+	}
+	if err := h.ask(c, &page, input); err != nil {
+		return err
+	}
+	return c.show("bulk.html", page.Title(), page)
+}
+
+// changeConfirmed does the action, or asks again with the problems of what the form has.
+func (h bulkHandlers) changeConfirmed(c *call, page bulkPage, input bulk.Input) error {
 	done := input
 	err := readBulk(c, &done)
 	if err == nil {
