@@ -169,8 +169,7 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 		if err != nil {
 			return changeResult{}, err
 		}
-		next := identities.Provider{OrgUID: orgUID, Issuer: input.Issuer, Settings: input.Settings, Secret: input.Secret,
-			ChangedAt: d.now()}
+		next := identities.Provider{OrgUID: orgUID, Issuer: input.Issuer, Settings: input.Settings, ChangedAt: d.now()}
 		if next.Settings.DefaultTeams, err = teamUIDs(ctx, tx, orgUID, input.DefaultTeams); err != nil {
 			return changeResult{}, err
 		}
@@ -181,20 +180,29 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 		if input.UserInfo == nil {
 			next.Settings.UserInfo = stored.Settings.UserInfo
 		}
-		if input.Secret == "" || input.Secret.Reveal() == secret.Mask {
-			problem := ""
-			switch next.Secret = stored.Secret; {
-			case stored.Secret != "" && stored.Issuer != input.Issuer:
-				problem = "is required with another issuer: the stored one is not sent to it"
-			case stored.Secret == "" && input.Secret != "":
-				problem = "is required: none is stored"
-			}
-			if problem != "" {
-				return changeResult{}, fault.InvalidFields(fault.Field{Field: "clientSecret", Problem: problem})
-			}
+		if next.Secret, err = secretOf(input, stored); err != nil {
+			return changeResult{}, err
 		}
 		return changeResult{orgUID: orgUID, uid: input.Issuer}, tx.Identities.PutProvider(ctx, next)
 	})
+}
+
+// secretOf returns the secret of a provider that is set: the stored one for one that is empty or masked.
+func secretOf(input Provider, stored identities.Provider) (secret.String, error) {
+	if input.Secret != "" && input.Secret.Reveal() != secret.Mask {
+		return input.Secret, nil
+	}
+	problem := ""
+	switch {
+	case stored.Secret != "" && stored.Issuer != input.Issuer:
+		problem = "is required with another issuer: the stored one is not sent to it"
+	case stored.Secret == "" && input.Secret != "":
+		problem = "is required: none is stored"
+	}
+	if problem != "" {
+		return "", fault.InvalidFields(fault.Field{Field: "clientSecret", Problem: problem})
+	}
+	return stored.Secret, nil
 }
 
 // teamUIDs returns the uids of teams that are given by uid or name.
