@@ -67,12 +67,21 @@ func (s *SSO) setTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, p
 	if len(wanted) == 0 {
 		wanted = slices.Clone(p.Settings.DefaultTeams)
 	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	if err := s.joinTeams(ctx, tx, origin, user, wanted); err != nil {
+		return err
+	}
+	return s.leaveTeams(ctx, tx, origin, user, wanted)
+}
+
+// joinTeams makes a user a member of teams of its groups, where it is not one already.
+func (s *SSO) joinTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, wanted []string) error {
 	present, err := tx.Teams.OfUser(ctx, user.OrgUID, user.UID)
 	if err != nil {
 		return err
 	}
-	slices.Sort(wanted)
-	for _, team := range slices.Compact(wanted) {
+	for _, team := range wanted {
 		if slices.ContainsFunc(present, func(t teams.Team) bool { return t.UID == team }) {
 			continue
 		}
@@ -86,6 +95,11 @@ func (s *SSO) setTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, p
 			return err
 		}
 	}
+	return nil
+}
+
+// leaveTeams removes a user from the teams in which it is for a group and that are not wanted.
+func (s *SSO) leaveTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, wanted []string) error {
 	byGroup, err := tx.Teams.ByGroup(ctx, user.OrgUID, user.UID)
 	for i := 0; i < len(byGroup) && err == nil; i++ {
 		if slices.Contains(wanted, byGroup[i]) {
