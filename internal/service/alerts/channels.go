@@ -151,22 +151,32 @@ func (s *Channels) Create(ctx context.Context, p auth.Principal, origin audit.Or
 		if err := s.checkCount(ctx, tx, in, len(stored), len(stored)+1, "type"); err != nil {
 			return err
 		}
-		added, problems, err := s.complete(ctx, tx, in, input, store.Channel{})
-		if err != nil || len(problems) > 0 {
-			return invalid(problems, err)
+		added, err := s.ready(ctx, tx, p, in, input, store.Channel{})
+		if err != nil {
+			return err
 		}
 		last := int64(0)
 		for _, c := range stored {
 			last = max(last, c.Position)
-		}
-		if err := s.reserveContacts(ctx, tx, p, in, added); err != nil {
-			return err
 		}
 		added.UID, added.Position = uuid.NewString(), last+1
 		uid = added.UID
 		return s.insert(ctx, tx, in, added, record)
 	})
 	return uid, signing, err
+}
+
+// ready returns a channel of an input that may be stored, in place of an old one if there is one.
+func (s *Channels) ready(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, input Channel, old store.Channel) (
+	store.Channel, error) {
+	c, problems, err := s.complete(ctx, tx, in, input, old)
+	if err == nil && len(problems) > 0 {
+		err = fault.InvalidFields(problems...)
+	}
+	if err == nil {
+		err = s.reserveContacts(ctx, tx, p, in, c)
+	}
+	return c, err
 }
 
 // Update replaces a channel.
@@ -178,49 +188,13 @@ func (s *Channels) Update(ctx context.Context, p auth.Principal, origin audit.Or
 			if old.UID != uid {
 				continue
 			}
-			changed, problems, err := s.complete(ctx, tx, in, input, old)
-			if err != nil || len(problems) > 0 {
-				return invalid(problems, err)
-			}
-			if err := s.reserveContacts(ctx, tx, p, in, changed); err != nil {
+			changed, err := s.ready(ctx, tx, p, in, input, old)
+			if err != nil {
 				return err
 			}
 			return s.update(ctx, tx, old, changed, old.Position, record)
 		}
 		return channelNotFound()
-	})
-}
-
-// Replace replaces the channels of a component by inputs. An input updates the stored channel that has its uid or, without a uid,
-// the same destination. Other inputs are added, and the remaining stored channels deleted.
-//
-// Faults: Invalid, the fields beginning with channels[i]; Forbidden; Limited; NotFound for an unknown component.
-func (s *Channels) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, inputs []Channel) error {
-	return s.change(ctx, p, origin, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
-		if err := s.checkCount(ctx, tx, in, len(stored), len(inputs), "channels"); err != nil {
-			return err
-		}
-		matched, problems := match(inputs, stored)
-		filled := make([]store.Channel, len(inputs))
-		for i, input := range inputs {
-			old := store.Channel{}
-			if matched[i] >= 0 {
-				old = stored[matched[i]]
-			}
-			var wrong []fault.Field
-			var err error
-			if filled[i], wrong, err = s.complete(ctx, tx, in, input, old); err != nil {
-				return err
-			}
-			problems = append(problems, prefixed(fmt.Sprintf("channels[%d].", i), wrong)...)
-		}
-		if len(problems) > 0 {
-			return fault.InvalidFields(problems...)
-		}
-		if err := s.reserveContacts(ctx, tx, p, in, filled...); err != nil {
-			return err
-		}
-		return s.replace(ctx, tx, in, stored, filled, matched, record)
 	})
 }
 
@@ -232,35 +206,6 @@ func (s *Channels) checkCount(ctx context.Context, tx *store.Tx, in Scope, has, 
 	}
 	if next > has && (next > maxChannels || others-int64(has)+int64(next) > maxOrgChannels) {
 		return fault.InvalidFields(fault.Field{Field: field, Problem: tooMany})
-	}
-	return nil
-}
-
-func (s *Channels) replace(ctx context.Context, tx *store.Tx, in Scope, stored, filled []store.Channel, matched []int,
-	record recorder) error {
-	updated := map[int]bool{}
-	for _, index := range matched {
-		updated[index] = true
-	}
-	for i, old := range stored {
-		if updated[i] {
-			continue
-		}
-		if err := s.remove(ctx, tx, old, record); err != nil {
-			return err
-		}
-	}
-	for i, c := range filled {
-		var err error
-		if matched[i] >= 0 {
-			err = s.update(ctx, tx, stored[matched[i]], c, int64(i), record)
-		} else {
-			c.UID, c.Position = uuid.NewString(), int64(i)
-			err = s.insert(ctx, tx, in, c, record)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -367,13 +312,6 @@ func (s *Channels) remove(ctx context.Context, tx *store.Tx, old store.Channel, 
 		return notFound(err)
 	}
 	return record(audit.AlertDelete, old)
-}
-
-func invalid(problems []fault.Field, err error) error {
-	if err != nil {
-		return err
-	}
-	return fault.InvalidFields(problems...)
 }
 
 func notFound(err error) error { return auth.NotFoundAs(err, "Alert channel not found.") }

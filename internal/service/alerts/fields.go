@@ -53,14 +53,6 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, fault.Field{Field: field, Problem: fmt.Sprintf(format, args...)})
 }
 
-// prefixed adds a prefix to the fields of problems.
-func prefixed(prefix string, list []fault.Field) []fault.Field {
-	for i := range list {
-		list[i].Field = prefix + list[i].Field
-	}
-	return list
-}
-
 // fill returns the channel of an input, with masked or missing values taken from the stored one. A stored secret is sent only to the
 // scheme, host and port that it was stored with: otherwise everyone who may change channels could read it.
 func (s *Channels) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
@@ -322,43 +314,4 @@ func masked(stored string) secret.String {
 		return ""
 	}
 	return mask
-}
-
-// match returns the index of the stored channel that each input updates, -1 for none.
-func match(inputs []Channel, stored []store.Channel) ([]int, []fault.Field) {
-	matched, taken, unknown := make([]int, len(inputs)), map[int]bool{}, problems(nil)
-	take := func(i int, fits func(store.Channel) bool) bool {
-		for j, c := range stored {
-			if !taken[j] && fits(c) {
-				matched[i], taken[j] = j, true
-				return true
-			}
-		}
-		return false
-	}
-	for i, input := range inputs {
-		matched[i] = -1
-		if input.UID != "" && !take(i, func(c store.Channel) bool { return c.UID == input.UID }) {
-			unknown.add(fmt.Sprintf("channels[%d].uid", i), "must be the uid of a channel of this component, and must not be repeated")
-		}
-	}
-	for i, input := range inputs {
-		if input.UID == "" {
-			take(i, func(c store.Channel) bool { return sameDestination(input, c) })
-		}
-	}
-	return matched, unknown
-}
-
-// sameDestination reports whether an input without a uid has the destination of a stored channel: public clients send whole lists
-// without uids.
-func sameDestination(input Channel, c store.Channel) bool {
-	if input.Type != c.Type {
-		return false
-	}
-	if input.Type == TypeEmail {
-		return input.AlertAllUsers == c.AlertAllUsers && slices.Equal(input.Identifiers, c.Identifiers)
-	}
-	return input.HTTP != nil && c.HTTP.URL != "" && (input.HTTP.URL.Reveal() == c.HTTP.URL ||
-		input.HTTP.URL.Reveal() == maskURL(c.HTTP.URL))
 }
