@@ -178,31 +178,22 @@ func (raw rawEntry) values(rules Rules, e *Entry) (map[string]string, bool) {
 		e.reject("wrongShape", "is not a JSON object")
 		return nil, false
 	}
-	values := map[string]string{}
+	values, names := map[string]string{}, rules.members()
 	for _, member := range raw.value.Pairs() {
-		known := false
-		for _, name := range rules.members() {
-			if !strings.EqualFold(name, member.Key) {
-				continue
-			}
-			known = true
-			if !isString(member.Value) {
-				e.reject("wrongShape", "has a value of "+name+" that is not a string")
-				return nil, false
-			}
-			if !isNull(member.Value) {
-				values[name] = member.Value.Text()
-			}
-		}
-		if known {
-			continue
-		}
-		if rules == DockerEnv {
+		i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, member.Key) })
+		switch {
+		case i < 0 && rules == DockerEnv:
 			e.reject("wrongShape", "has members other than auth, which docker does not accept in DOCKER_AUTH_CONFIG")
 			return nil, false
-		}
-		if member.Value.Text() != "" && slices.Contains(Docker.members(), member.Key) && member.Key != "serveraddress" {
-			e.Ignored = append(e.Ignored, member.Key)
+		case i < 0:
+			if member.Value.Text() != "" && slices.Contains(Docker.members(), member.Key) && member.Key != "serveraddress" {
+				e.Ignored = append(e.Ignored, member.Key)
+			}
+		case !isString(member.Value):
+			e.reject("wrongShape", "has a value of "+names[i]+" that is not a string")
+			return nil, false
+		case !isNull(member.Value):
+			values[names[i]] = member.Value.Text()
 		}
 	}
 	return values, true
