@@ -52,7 +52,9 @@ func TestLimiterBoundsWorkAndQueue(t *testing.T) {
 		for range 10 {
 			wait.Go(func() {
 				err := do(t.Context(), b, Caller{}, func() error {
-					most.Store(max(most.Load(), running.Add(1)))
+					now := running.Add(1)
+					for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+					}
 					<-release
 					running.Add(-1)
 					return nil
