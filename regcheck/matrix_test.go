@@ -156,6 +156,8 @@ func shortLimits(stage regcheck.Stage) regcheck.Limits {
 		return regcheck.Limits{Connect: 200 * time.Millisecond}
 	case regcheck.StageTLS:
 		return regcheck.Limits{TLS: 400 * time.Millisecond}
+	case regcheck.StageAuth, regcheck.StageContent: // the responses to earlier stages have the same limit
+		return regcheck.Limits{Response: 3 * time.Second}
 	default:
 		return regcheck.Limits{Response: 500 * time.Millisecond}
 	}

@@ -19,19 +19,20 @@ func TestNameServers(t *testing.T) {
 		contains  string
 		field     string
 		retryable bool
+		limit     time.Duration
 	}{
-		"name does not exist": {respondWith(t, nameError), "does not exist", "endpoint", false},
-		"server failure":      {respondWith(t, serverFailure), "the DNS server reported a failure", "endpoint", true},
-		"refused":             {respondWith(t, refused), "the DNS server reported a failure", "endpoint", false},
-		"no server":           {closedPort(t), "no DNS server can be reached", "", true},
-		"silent server":       {respondWith(t, -1), "no DNS server responded in time", "endpoint", true},
+		"name does not exist": {respondWith(t, nameError), "does not exist", "endpoint", false, time.Minute},
+		"server failure":      {respondWith(t, serverFailure), "the DNS server reported a failure", "endpoint", true, time.Minute},
+		"refused":             {respondWith(t, refused), "the DNS server reported a failure", "endpoint", false, time.Minute},
+		"no server":           {closedPort(t), "no DNS server can be reached", "", true, time.Minute},
+		"silent server":       {respondWith(t, -1), "no DNS server responded in time", "endpoint", true, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, row.server)
 			}}
-			c := &regcheck.Checker{Resolver: resolver, Dialer: regchecktest.Start(t, "none"), Limits: regcheck.Limits{Resolve: time.Second}}
+			c := &regcheck.Checker{Resolver: resolver, Dialer: regchecktest.Start(t, "none"), Limits: regcheck.Limits{Resolve: row.limit}}
 			plan := regcheck.MustParse(t, regcheck.Definition{Endpoint: "https://registry.example",
 				Auth: &regcheck.Auth{Type: regcheck.NoAuth}})
 			report, err := c.Check(t.Context(), plan, nil)
