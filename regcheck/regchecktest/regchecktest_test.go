@@ -33,7 +33,7 @@ func client(t *testing.T, g *Registry, config *tls.Config) *http.Client {
 			return g.DialContext(ctx, network, net.JoinHostPort(addresses[0].String(), port))
 		},
 	}
-	return &http.Client{Transport: transport, Timeout: 5 * time.Second,
+	return &http.Client{Transport: transport, Timeout: time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
