@@ -117,11 +117,11 @@ func TestAuditLogNamesWhatChanged(t *testing.T) {
 // The pages of the audit log continue at a position, and have the way back.
 func TestPagesOfAuditRecords(t *testing.T) {
 	w := mustWorld(t, false)
-	cookie, p := w.mustLogin(), w.admin(t)
+	cookie, p, now := w.mustLogin(), w.admin(t), time.Now()
 	err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
 		for i := range 120 {
 			record := p.AuditRecord(audit.Origin{}, audit.RegistryDelete)
-			record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), time.Now().Add(-time.Duration(i)*time.Second),
+			record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), now.Add(-time.Duration(i)*time.Second),
 				fmt.Sprintf("<i>%03d", i), audit.Succeeded
 			if err := tx.Audits.Append(t.Context(), record); err != nil {
 				return err
