@@ -21,7 +21,7 @@ const (
 	otherOrg    = "Crowd"
 	otherEmail  = "admin@crowd.example"
 	unreadConns = 26
-	cutAfter    = 30 * time.Second // 20 to 25 s, and room for a busy machine
+	cutAfter    = writeTime + busy
 	slowPiece   = 1 << 20
 	slowPause   = 4 * time.Second
 )
