@@ -148,23 +148,31 @@ func TestSynchronizationWithoutItsSecret(t *testing.T) {
 	}
 }
 
-// hesitant is a registry behind a line that takes its time for manifests, and counts them.
-func hesitant(t *testing.T, endpoint string, pause time.Duration) (url string, asked func() map[string]int) {
+// holding is a registry behind a line that counts manifests, and does not respond for those of one repository until release is called.
+func holding(t *testing.T, endpoint, held string) (url string, asked func() map[string]int, release func()) {
 	t.Helper()
 	to := mustURL(t, endpoint)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
 	var mu sync.Mutex
-	counts := map[string]int{}
+	counts, gate := map[string]int{}, make(chan struct{})
 	url = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if repository, _, isManifest := strings.Cut(r.URL.Path, "/manifests/"); isManifest {
+			name := strings.TrimPrefix(repository, "/v2/")
 			mu.Lock()
-			counts[strings.TrimPrefix(repository, "/v2/")]++
+			counts[name]++
 			mu.Unlock()
-			time.Sleep(pause)
+			if name == held {
+				select {
+				case <-gate:
+				case <-r.Context().Done():
+				}
+			}
 		}
 		proxy.ServeHTTP(w, r)
 	})
-	return url, func() map[string]int {
+	release = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(release) // before the end of the server, which waits for its requests
+	asked = func() map[string]int {
 		mu.Lock()
 		defer mu.Unlock()
 		out := map[string]int{}
@@ -173,6 +181,7 @@ func hesitant(t *testing.T, endpoint string, pause time.Duration) (url string, a
 		}
 		return out
 	}
+	return url, asked, release
 }
 
 func mustURL(t *testing.T, text string) *url.URL {
@@ -193,7 +202,7 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 			realregistry.Push(t, registry, realregistry.Helm, "charts/"+name, tag)
 		}
 	}
-	endpoint, asked := hesitant(t, registry.Endpoint, 150*time.Millisecond)
+	endpoint, asked, release := holding(t, registry.Endpoint, "charts/d")
 	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make(registriesPath,
@@ -205,6 +214,7 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	})
 	server.Kill()
 	before := asked()
+	release()
 	after := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0s"}})
 	again, _ := loggedIn(t, after, instance.Email, instance.Org, instance.Password)
 	if s = again.synced(uid); s.Message != "5 repositories with 15 tags." {
