@@ -54,7 +54,7 @@ func TestPooler(t *testing.T) {
 			}
 			l.end()
 			for place, replica := range f.replicas {
-				for _, code := range []string{"42P05", "26000", "25006", "panic"} {
+				for _, code := range []string{"SQLSTATE 42P05", "SQLSTATE 26000", "SQLSTATE 25006", "panic"} {
 					if strings.Contains(replica.Log(), code) {
 						t.Errorf("the log of replica %d has %s:\n%.2000s", place, code, replica.Log())
 					}
