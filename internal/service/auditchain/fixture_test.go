@@ -20,7 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-var postgres = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+var postgres = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 func TestMain(m *testing.M) {
 	postgres.Tests = m

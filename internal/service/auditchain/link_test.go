@@ -12,6 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/storage/datamigration"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -167,7 +168,8 @@ func TestChainIsCopiedToPostgres(t *testing.T) {
 	if err := f.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	to := store.Options{DatabaseURL: secret.String(postgres.Server(t).NewDatabase(t)), MasterKeyFile: filepath.Join(f.Dir, "master.key")}
+	to := store.Options{DatabaseURL: secret.String(postgres.Server(t).NewDatabase(t)), MasterKeyFile: filepath.Join(f.Dir, "master.key"),
+		Timeout: storetest.LongTimeout}
 	if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: f.Dir}, to, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // postgres runs PostgreSQL for the tests that need it.
-var postgres = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+var postgres = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 func TestMain(m *testing.M) {
 	postgres.Tests = m

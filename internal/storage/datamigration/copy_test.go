@@ -24,13 +24,14 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // shared runs PostgreSQL for all tests.
-var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 func TestMain(m *testing.M) {
 	shared.Tests = m
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 
 func mustOpen(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
+	o.Timeout = storetest.LongTimeout
 	db, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ var formFields = []string{"org", "emailId", "email", "password", "currentPasswor
 
 func mustHostileWorld(t *testing.T) *world {
 	t.Helper()
-	w := mustWorldOn(t, postgrestest.Start(t, postgrestest.Options{NoSync: true}), false)
+	w := mustWorldOn(t, postgrestest.Start(t, postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}), false)
 	w.configure(func(c *Config) { c.Alerts = alerts.New(w.db, alerts.Config{}) })
 	return w
 }
