@@ -34,7 +34,7 @@ func TestFirstStartWithoutTerminal(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the password file has mode %v, want 0600", info.Mode())
 	}
-	if !strings.Contains(server.Log(), path) {
+	if !server.Logs(path) {
 		t.Errorf("the log does not name the password file:\n%s", server.Log())
 	}
 	password, err := os.ReadFile(path)
