@@ -1,10 +1,8 @@
 package service_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,11 +43,7 @@ func TestAuditVerify(t *testing.T) {
 	wantRefused(t, after, 2, "--newest-hash must be 64 hexadecimal digits", "--newest-hash", "ab")
 	wantRefused(t, after, 2, "--output must be one of text, json, yaml", "--output", "xml")
 
-	db, err := sql.Open("sqlite", filepath.Join(after.DataDir, "regwarden.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openStore(t, after)
 	var changed string
 	const query = `UPDATE audits SET address = '192.0.2.1' WHERE uid = (SELECT MAX(uid) FROM audits WHERE action = 'auth.login' AND ` +
 		`outcome = 'succeeded') RETURNING uid`

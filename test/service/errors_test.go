@@ -251,7 +251,7 @@ func TestInternalError(t *testing.T) {
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries",
 		"registry_watch", "alert_addresses", "device_logins", "identity_providers", "teams", "org_settings", "roles", "key_reminders",
 		"invitations", "second_factors", "pending_logins"} {
-		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
+		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
 	}
@@ -301,10 +301,10 @@ func checkInternalError(t *testing.T, server *instance.Server, response instance
 	}
 }
 
-// openStore looks into the service's store from outside.
+// openStore looks into the service's store from outside. Statements wait while the service writes.
 func openStore(t *testing.T, server *instance.Server) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(server.DataDir, "regwarden.db"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(server.DataDir, "regwarden.db")+"?_busy_timeout=60000")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -381,7 +381,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	broken, whole := admin.make(registriesPath, body("broken", adaPassword)), admin.make(registriesPath, body("whole", adaPassword))
 	gone := admin.make(registriesPath, body("gone", adaPassword))
-	_, err := openStore(t, server).ExecContext(t.Context(), `PRAGMA busy_timeout=5000; UPDATE registry_details SET sealed =
+	_, err := openStore(t, server).ExecContext(t.Context(), `UPDATE registry_details SET sealed =
 		(SELECT d.sealed FROM registry_details d WHERE d.registry_uid = '`+whole+`') WHERE registry_uid IN ('`+broken+`', '`+gone+`')`)
 	if err != nil {
 		t.Fatal(err)

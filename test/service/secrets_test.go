@@ -295,7 +295,7 @@ func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin 
 	t.Helper()
 	for _, table := range []string{"users", "sessions", "api_keys", "registry_details"} {
 		if _, err := openStore(t, server).ExecContext(t.Context(),
-			"PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
+			"PRAGMA foreign_keys=OFF; DROP TABLE "+table); err != nil {
 			t.Fatal(err)
 		}
 	}
