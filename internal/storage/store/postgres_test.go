@@ -48,7 +48,7 @@ func TestOnPostgreSQL(t *testing.T) {
 
 func mustOpenURL(t *testing.T, url string, o Options) *DB {
 	t.Helper()
-	o.DatabaseURL = secret.String(url)
+	o.DatabaseURL, o.Timeout = secret.String(url), time.Minute // a busy machine does not exceed it
 	if o.MasterKey.IsZero() && o.DataDir == "" {
 		o.DataDir = t.TempDir()
 	}
@@ -88,7 +88,7 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 	var wait sync.WaitGroup
 	for range 10 {
 		wait.Go(func() {
-			db, err := Open(t.Context(), Options{DatabaseURL: secret.String(url), MasterKey: key})
+			db, err := Open(t.Context(), Options{DatabaseURL: secret.String(url), MasterKey: key, Timeout: time.Minute})
 			if err != nil {
 				t.Error(err)
 				return
