@@ -33,7 +33,7 @@ const (
 	maxResponse = 2 * time.Second // of a regular client's request
 )
 
-// start starts a service with that limit.
+// start starts a service whose memory goMemory limits.
 func start(t testing.TB, flags ...string) *instance.Server {
 	t.Helper()
 	return instance.Start(t, instance.Options{Flags: flags, Env: []string{goMemory}})
