@@ -69,6 +69,28 @@ func TestConcurrentCreationOfTheLastAPIKey(t *testing.T) {
 	}
 }
 
+// TestAPasswordIsSetWhileOthersGuess: setting a password and counting a guess lock the counts of the account in the same order.
+func TestAPasswordIsSetWhileOthersGuess(t *testing.T) {
+	dir := t.TempDir()
+	mustCreateStore(t, dir)
+	if url := postgrestest.ReadURL(dir); url != "" { // by its index, as a large table is read
+		if err := postgrestest.WriteURL(dir, url+"&enable_seqscan=off&enable_bitmapscan=off"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := mustWorldIn(t, dir, nil)
+	guess := func() error {
+		wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, "wrong"))
+		return nil
+	}
+	set := func() error { w.mustSetPassword(t, w.user, otherPassword); return nil }
+	_ = guess() // so that there are rows to lock
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM login_throttles WHERE source = '*' FOR UPDATE", set, guess)
+	if err := w.tryFrom(t, "192.0.2.1", goodEmail, otherPassword); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAPasswordChangeIsRepeated repeats a change whose response was lost: it succeeds and is not counted as a failure.
 // Later, or with another new password, each password counts as one failed attempt, like a login.
 func TestAPasswordChangeIsRepeated(t *testing.T) {

@@ -37,7 +37,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"EndUserSessions": sqlEndUserSessions,
 		"LastSessionEnd":  sqlLastSessionEnd,
 		"Throttle":        sqlThrottle, "Throttles": sqlThrottles, "DelayAttempts": sqlDelayAttempts, "ReserveAttempt": sqlReserveAttempt,
-		"ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
+		"ForgetFailures": sqlForgetFailures, "ForgivePairs": sqlForgivePairs, "ForgiveShared": sqlForgiveShared,
 		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey,
 		"SetPassword": sqlSetPassword, "ChangePassword": sqlChangePassword, "DisableUser": sqlDisableUser,
 		"ConsumedJTI": sqlConsumedJTI, "DeleteConsumedJTIs": sqlDeleteConsumedJTIs, "DeleteSessions": sqlDeleteSessions,

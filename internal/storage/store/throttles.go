@@ -46,7 +46,9 @@ const (
 		VALUES ($1, $2, 0, 0, $3, $4) ON CONFLICT (account, source) DO UPDATE SET failures = 0, blocked_until = 0, succeeded_at = $3,
 		forget_at = $4`
 	sqlForgetFailures  = `DELETE FROM login_throttles WHERE account = $1 AND source = $2`
-	sqlForgiveAccount  = `UPDATE login_throttles SET failures = 0, blocked_until = 0 WHERE account = $1`
+	forgive            = `UPDATE login_throttles SET failures = 0, blocked_until = 0 WHERE account = $1 AND source `
+	sqlForgivePairs    = forgive + `<> $2`
+	sqlForgiveShared   = forgive + `= $2`
 	sqlDeleteThrottles = `DELETE FROM login_throttles WHERE (account, source) IN (SELECT account, source FROM login_throttles
 		WHERE forget_at < $1 LIMIT $2)`
 	neverBlocked = int64(0)
@@ -132,9 +134,13 @@ func (tx Throttling) Delete(ctx context.Context, account, source []byte) error {
 	return tx.db.ChangeAny(ctx, sqlForgetFailures, account, source)
 }
 
-// ForgiveAccount allows the next attempt for an account at once, from any source.
+// ForgiveAccount allows the next attempt for an account at once, from any source. Like a failure, it locks the row of all sources last.
 func (tx Throttling) ForgiveAccount(ctx context.Context, account []byte) error {
-	return tx.db.ChangeAny(ctx, sqlForgiveAccount, account)
+	every := []byte(Every)
+	if err := tx.db.ChangeAny(ctx, sqlForgivePairs, account, every); err != nil {
+		return err
+	}
+	return tx.db.ChangeAny(ctx, sqlForgiveShared, account, every)
 }
 
 // DeleteBefore deletes at most limit rows that expired before that moment, and returns how many.
