@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -79,6 +80,19 @@ func (terminal Terminal) AwaitPrompt(t testing.TB) {
 	}
 }
 
+// untilClosed reads the master of a terminal until the last writer has closed its other end and everything has been read.
+type untilClosed struct{ master *os.File }
+
+// Read reads once more after the error of the end. The kernel looks first for what was written and then whether the other end is closed:
+// what was written between the two is found only by the next read.
+func (r untilClosed) Read(b []byte) (int, error) {
+	n, err := r.master.Read(b)
+	if errors.Is(err, unix.EIO) {
+		n, err = r.master.Read(b)
+	}
+	return n, err
+}
+
 // OpenTerminal opens one until the test ends.
 func OpenTerminal(t testing.TB) Terminal {
 	t.Helper()
@@ -101,7 +115,7 @@ func OpenTerminal(t testing.TB) Terminal {
 	lines, shown := make(chan string, 1000), &transcript{}
 	go func() {
 		defer close(lines)
-		scanner := bufio.NewScanner(io.TeeReader(master, shown))
+		scanner := bufio.NewScanner(io.TeeReader(untilClosed{master}, shown))
 		for scanner.Scan() {
 			lines <- scanner.Text()
 		}

@@ -14,11 +14,14 @@ func TestActivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = silent.Close() })
+	defer func() { _ = silent.Close() }()
 	instance.Binary(t) // is built before the time of the command begins
 	terminal := instance.OpenTerminal(t)
-	check := instance.StartInTerminal(t, terminal, "check", "http://"+silent.Addr().String(), "--timeout", "4s")
+	check := instance.StartInTerminal(t, terminal, "check", "http://"+silent.Addr().String(), "--timeout", "60s")
 	terminal.AwaitText(t, "… api")
+	if err := silent.Close(); err != nil { // which resets the connection
+		t.Fatal(err)
+	}
 	if err := check.Wait(); check.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, terminal.Shown())
 	}

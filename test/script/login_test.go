@@ -157,7 +157,8 @@ func TestConcurrentCommandsRefreshOnce(t *testing.T) {
 
 // No output of a command shows a credential, whatever happens. The credentials are removed also when the server is away.
 func TestCredentialsAreNeverShown(t *testing.T) {
-	server := instance.Start(t, instance.Options{})
+	// No other program gets the address when this server has ended.
+	server := instance.Start(t, instance.Options{Flags: []string{"--listen", testport.Unused(t)}})
 	u := newAccount(t)
 	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", "marked")
 	var shown strings.Builder

@@ -6,6 +6,7 @@
 package script_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -72,8 +73,8 @@ func TestScripts(t *testing.T) {
 					}
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady,
-					"field": field, "readenv": readenv, "code": code},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "completes": completes,
+					"expand": expand, "steady": steady, "field": field, "readenv": readenv, "code": code},
 			})
 		})
 	}
@@ -253,6 +254,25 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
+// completes prints what a shell is given to complete a word: completes registry list --org ”
+//
+// The program looks for names for as long as a person waits, which on a busy machine may be too short: then it is asked again.
+func completes(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) == 0 {
+		ts.Fatalf("usage: completes args...")
+	}
+	log := ts.MkAbs("completion.log")
+	ts.Setenv("BASH_COMP_DEBUG_FILE", log) // where the library of commands writes why names are missing
+	for range 20 {
+		_ = os.Remove(log) // is there only after a message
+		ts.Check(ts.Exec("regwarden", append([]string{"__complete"}, args...)...))
+		if why, _ := os.ReadFile(log); !strings.Contains(string(why), context.DeadlineExceeded.Error()) {
+			return
+		}
+	}
+	ts.Fatalf("the names are never found in time")
+}
+
 // expand fills ${NAME} in a JSON file from the environment: expand template.json out.json
 func expand(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 2 {
@@ -330,6 +350,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(`[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines, after a byte
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
+	{regexp.MustCompile(`\b\d\.\d MiB`), "N MiB"},                                       // of a store
 	{regexp.MustCompile(`\b(AT|SINCE|LAST) +(ACTION|CHECKS|HEALTH|PROBLEM)`), "$1  $2"}, // above ages
 	{regexp.MustCompile(`\b(unknown) +- {2,}`), "$1  -  "},                              // has no age
 	{regexp.MustCompile(`(?m) +$`), ""},                                                 // columns end where their widest value ends

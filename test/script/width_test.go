@@ -37,9 +37,12 @@ func shownAt(t *testing.T, columns uint16, args ...string) []string {
 	return lines
 }
 
+// unchecked has no scheduled checks, so that the health of registries stays unknown.
+var unchecked = instance.Options{Flags: []string{"--watch-interval", "0s"}}
+
 // What commands print fits the terminal: names stay whole, long values and help are wrapped.
 func TestOutputFitsTheTerminal(t *testing.T) {
-	server := instance.Start(t, instance.Options{})
+	server := instance.Start(t, unchecked)
 	server.Admin(t, "", "registry", "create", "harbor of the platform team", "--endpoint", "https://harbor.platform.example.com:8443",
 		"--org", instance.Org)
 	server.Admin(t, "", "registry", "create", "ghcr.io/acme/platform/controllers/charts/runner-scale-set-controller", "--endpoint",
@@ -73,7 +76,7 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 
 // A list that is watched fits the screen, and says how many rows are not shown.
 func TestWatchFitsTheScreen(t *testing.T) {
-	server := instance.Start(t, instance.Options{})
+	server := instance.Start(t, unchecked)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		server.Admin(t, "", "registry", "create", name, "--endpoint", "https://harbor.example.com", "--org", instance.Org)
 	}
@@ -87,7 +90,10 @@ func TestWatchFitsTheScreen(t *testing.T) {
 	if err := list.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = list.Wait() // with the exit code of a signal
+	_ = list.Wait()            // with the exit code of a signal
+	_ = terminal.Slave.Close() // the last writer gone, the lines end
+	for range terminal.Lines {
+	}
 	screen := terminal.Shown()
 	screen = screen[strings.LastIndex(screen, "\x1b[2J"):]
 	if n := strings.Count(screen, "\n"); n > 7 || !strings.Contains(screen, "\nc ") || strings.Contains(screen, "\nd ") {
