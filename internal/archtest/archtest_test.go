@@ -434,7 +434,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		allowed, known := mayImport[name]
 		if !known {
-			t.Errorf("package %s is not in mayImport; add it and describe it in ARCHITECTURE.md", name)
+			t.Errorf("package %s is not in mayImport; add it and describe it in docs/packages.md", name)
 		}
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "go.opentelemetry.io/") && name != "internal/telemetry" {

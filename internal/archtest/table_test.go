@@ -16,10 +16,10 @@ var (
 	notInTable = regexp.MustCompile(`^(cmd|demo|deploy|test)(/|$)|test$|^internal/(needs|testport)$`)
 )
 
-// TestTableOfPackages compares the table in ARCHITECTURE.md with the packages: it has each of them but those for tests, and next to it
+// TestTableOfPackages compares the table in docs/packages.md with the packages: it has each of them but those for tests, and next to it
 // what it imports, without leaves. The imports of a row that has more than names, such as "its internal", are not compared.
 func TestTableOfPackages(t *testing.T) {
-	source, err := os.ReadFile("../../ARCHITECTURE.md")
+	source, err := os.ReadFile("../../docs/packages.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTableOfPackages(t *testing.T) {
 	}
 	for name := range imports {
 		if !slices.Contains(described, name) && !notInTable.MatchString(name) {
-			t.Errorf("ARCHITECTURE.md does not describe %s", name)
+			t.Errorf("docs/packages.md does not describe %s", name)
 		}
 	}
 	if compared < 80 {
@@ -69,12 +69,12 @@ func compareImports(t *testing.T, packages, listed, actual []string) {
 	is := func(name, imported string) bool { return strings.HasSuffix("/"+imported, "/"+name) }
 	for _, imported := range actual {
 		if !slices.Contains(packages, imported) && !slices.ContainsFunc(listed, func(name string) bool { return is(name, imported) }) {
-			t.Errorf("ARCHITECTURE.md: the row of %s lacks its import %s", packages[0], imported)
+			t.Errorf("docs/packages.md: the row of %s lacks its import %s", packages[0], imported)
 		}
 	}
 	for _, name := range listed {
 		if !slices.ContainsFunc(actual, func(imported string) bool { return is(name, imported) }) {
-			t.Errorf("ARCHITECTURE.md: the row of %s has %s, which is not imported", packages[0], name)
+			t.Errorf("docs/packages.md: the row of %s has %s, which is not imported", packages[0], name)
 		}
 	}
 }
