@@ -19,14 +19,16 @@ const (
 	policyFile   = "usr/sbin/policy-rc.d"
 )
 
-// aptGet installs postgresql-common's configuration, notes what an installation of postgresql finds, and can wait.
+// aptGet installs postgresql-common's configuration, notes what an installation of postgresql finds, and can wait. The note is there whole,
+// and the wait is no process of its own: a shell that gets SIGINT just before it starts one leaves it running.
 const aptGet = `#!/bin/sh
 conf=$INSTALL_ROOT/` + clusterFile + `
 case " $* " in
 *" postgresql-common "*) mkdir -p "${conf%/*}" && printf '%s' "$FIRST_CLUSTER" >"$conf" ;;
 *" postgresql "*)
-	cat "$conf" "$INSTALL_ROOT/` + policyFile + `" >"$INSTALL_ROOT/found"
-	[ -z "$WAITS" ] || sleep 60
+	cat "$conf" "$INSTALL_ROOT/` + policyFile + `" >"$INSTALL_ROOT/note"
+	mv "$INSTALL_ROOT/note" "$INSTALL_ROOT/found"
+	[ -z "$WAITS" ] || exec sleep 60
 	;;
 esac
 `
@@ -183,7 +185,7 @@ func TestInterruptedTestsLeaveNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	note := filepath.Join(dir, "note")
 	cmd := inGroup(t, dir, mustAbs(t, "../in-memory"), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), "NOTE="+note)
-	cmd.Args = append(cmd.Args, "sh", "-c", `echo file >"$TMPDIR/file" && printf %s "$TMPDIR" >"$NOTE" && sleep 60`)
+	cmd.Args = append(cmd.Args, "sh", "-c", `echo file >"$TMPDIR/file" && printf %s "$TMPDIR" >"$NOTE" && exec sleep 60`)
 	interrupt(t, cmd, note)
 	used, err := os.ReadFile(note)
 	if err != nil {

@@ -11,12 +11,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/testca"
 )
 
 func TestMain(m *testing.M) { os.Exit(instance.Main(m)) }
+
+// began is before the first start of a server, of whose data all servers of these tests have a copy.
+var began = time.Now()
 
 // world is a running service that serves TLS, with an administrator's API key.
 type world struct {
