@@ -49,7 +49,7 @@ func isDockerConfig(f *scanner.File) bool {
 	root := f.Root()
 	if root == nil {
 		config, err := dockerauth.Parse(f.Data, false)
-		return err == nil && (len(config.Entries(dockerauth.Docker)) > 0 || len(config.Helpers) > 0 || config.Store != "")
+		return err == nil && (len(config.Entries(dockerauth.Docker)) > 0 || config.HasHelpers())
 	}
 	if root.Get("apiVersion") != nil || root.Get("kind") != nil {
 		return false

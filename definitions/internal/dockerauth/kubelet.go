@@ -10,7 +10,7 @@ import (
 // kubelet tries all matching entries, the most specific first. Keys are patterns: * in each label of the host, and the path is a
 // bare prefix.
 func (l *lookup) kubelet(reference string) {
-	if l.config.Store != "" || len(l.config.Helpers) > 0 {
+	if l.config.HasHelpers() {
 		l.step("kubelet ignores credsStore and credHelpers.")
 	}
 	patterns := l.match(reference)
@@ -45,7 +45,7 @@ func (l *lookup) match(reference string) map[*Entry]string {
 
 // keychain uses only the first pattern that matches; docker.io is index.docker.io.
 func (l *lookup) keychain(reference string) {
-	if l.config.Store != "" || len(l.config.Helpers) > 0 {
+	if l.config.HasHelpers() {
 		l.step("Flux ignores credsStore and credHelpers.")
 	}
 	if rest, ok := strings.CutPrefix(reference, "docker.io"); ok && (rest == "" || rest[0] == '/') {

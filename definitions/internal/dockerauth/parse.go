@@ -63,6 +63,9 @@ func Parse(data []byte, legacy bool) (*Config, error) {
 // Legacy reports whether the file is a .dockercfg, whose root has the entries.
 func (c *Config) Legacy() bool { return c.legacy }
 
+// HasHelpers reports whether programs have credentials that the file does not have itself.
+func (c *Config) HasHelpers() bool { return c.Store != "" || len(c.Helpers) > 0 }
+
 // firstValue returns the first JSON value with the lines before it; some consumers ignore what follows.
 func (c *Config) firstValue(text []byte) ([]byte, error) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -97,15 +97,15 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 	switch {
 	case e.Reason != "":
 	case u.AzureIdentity && !strings.HasPrefix(u.URL, "oci://"):
-		lacks(&e.Registry, gapf(model.UnresolvedCloudIdentity, "Argo CD gets credentials from Azure by the identity of its pod."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedCloudIdentity, "Argo CD gets credentials from Azure by the identity of its pod.")
 	case u.Username != "" && u.Password != "":
 		scanner.SetAuth(&e.Registry, &regcheck.Auth{Username: u.Username, Password: u.Password})
 	case u.Username != "":
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
-			"The repository has a username and no password. No credential template applies to it."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"The repository has a username and no password. No credential template applies to it.")
 	case u.Password != "":
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
-			"The repository has a password and no username. No credential template applies to it."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"The repository has a password and no username. No credential template applies to it.")
 	case u.AzureIdentity || u.GitCredentials:
 		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
 			"Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects "+
@@ -146,9 +146,9 @@ func (u *argoUse) addCA(e *scanner.Entry) {
 	}
 	switch {
 	case count > 1:
-		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous,
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedAmbiguous,
 			"Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a "+
-				"time."))
+				"time.")
 	case count == 1 && tls.CA == "":
 		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,
 			"The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")

@@ -9,7 +9,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // chartField is where a kind of object names charts in chart repositories. repository, chart and version are relative to at; secret, the
@@ -112,14 +111,12 @@ func (f chartField) addCredentials(c *Cluster, o *object, e *scanner.Entry, name
 
 // useLogin sets username and password of a Secret.
 func useLogin(c *Cluster, r *model.Registry, o *object) {
-	username, password := o.secretValue("username"), o.secretValue("password")
-	lacks(r, username.gap)
-	lacks(r, password.gap)
-	if username.text == "" || password.text == "" {
-		lacks(r, gapf(model.UnresolvedIncomplete, "The Secret %s lacks a username or a password.", scanner.Shown(o.name)))
+	login := o.login(r)
+	if login.Username == "" || login.Password == "" {
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The Secret %s lacks a username or a password.", scanner.Shown(o.name))
 		return
 	}
-	scanner.SetAuth(r, &regcheck.Auth{Username: username.text, Password: secret.String(password.text)})
+	scanner.SetAuth(r, login)
 	r.Notices = append(r.Notices, o.plainNotices(c)...)
 }
 
@@ -179,7 +176,7 @@ func (c *Cluster) addRancherRegistry(o *object, at *node.Node, address string, c
 		}
 	}
 	if config.Get("tlsSecretName").Text() != "" {
-		lacks(&e.Registry, gapf(model.UnresolvedConfigFile, "The client certificate of a Secret in tlsSecretName is not read."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The client certificate of a Secret in tlsSecretName is not read.")
 	}
 	e.Add(c.Scanner)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // NewCluster returns a Cluster without objects, which reports to s.
@@ -175,6 +176,14 @@ func (o *object) at(n *node.Node) model.Source {
 func (o *object) place() *model.Source {
 	at := o.at(nil)
 	return &at
+}
+
+// registry returns the registry of a host that the object names at n.
+func (o *object) registry(n *node.Node, consumer model.Consumer, host, path string) model.Registry {
+	r := model.Registry{Sources: []model.Source{o.at(n)}, Format: model.Kubernetes, Consumer: consumer}
+	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: path}
+	scanner.ReachedFrom(&r, host)
+	return r
 }
 
 // groupKind returns group/Kind, and only Kind in the core group.

@@ -199,43 +199,52 @@ func secretNames(n *node.Node) (all []string) {
 	return all
 }
 
-// addWithSecrets adds a registry with the credentials of Secrets: the entry of a docker config, or a username and a password.
+// addWithSecrets adds a registry with the credentials of Secrets: a username and a password, or the entry of a docker config.
 func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, address string, isOCI bool, secrets []string) {
 	host, path := scanner.SplitReference(address)
 	if isOCI {
 		host, path, _ = strings.Cut(scanner.CutTag(address), "/")
 	}
-	r := model.Registry{Sources: []model.Source{o.at(at)}, Format: model.Kubernetes, Consumer: f.consumer}
-	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: strings.Trim(path, "/"), Auth: &regcheck.Auth{}}
-	scanner.ReachedFrom(&r, host)
-	for _, name := range secrets {
-		if found, g := c.secret(o, name); g == nil && dockerKeys[found.secretType()] == "" && found.secretValue("username").at != nil {
-			username, password := found.secretValue("username"), found.secretValue("password")
-			lacks(&r, username.gap)
-			lacks(&r, password.gap)
-			scanner.SetAuth(&r, scanner.BasicAuth(username.text, password.text))
-			r.Secret = found.place()
-			c.Found(r)
-			return
-		}
-	}
-	k, ok := newKeyring(c, o, secrets)
-	if !ok {
+	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
+	r.Definition.Auth = &regcheck.Auth{}
+	if found := c.firstLogin(o, secrets); found != nil {
+		r.Definition.Auth, r.Secret = found.login(&r), found.place()
+	} else if !c.useKeyring(o, &r, secrets, host+"/"+path) {
 		return
-	}
-	m, ok := k.match(c, r.Sources[0], host+"/"+path)
-	switch {
-	case !ok:
-		return
-	case m.rejected != "":
-		lacks(&r, gapf(model.UnresolvedIncomplete, "%s For this reason the Secret is rejected.", m.rejected))
-	case m.first != nil:
-		r.Secret = k.only()
-		docker.UseFirst(&r, dockerauth.Kubelet, m.first, m.count)
-	case k.missing != nil:
-		lacks(&r, k.missing)
-	default:
-		k.noMatch(&r, host+"/"+path, o.kind)
 	}
 	c.Found(r)
+}
+
+// firstLogin returns the first of the Secrets that has a username and is no pull Secret, nil if there is none.
+func (c *Cluster) firstLogin(o *object, secrets []string) *object {
+	for _, name := range secrets {
+		found, g := c.secret(o, name)
+		if g == nil && dockerKeys[found.secretType()] == "" && found.secretValue("username").at != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// useKeyring uses the entry of pull Secrets for a reference. It returns false if they are too many.
+func (c *Cluster) useKeyring(o *object, r *model.Registry, secrets []string, reference string) bool {
+	k, ok := newKeyring(c, o, secrets)
+	if !ok {
+		return false
+	}
+	m, ok := k.match(c, r.Sources[0], reference)
+	switch {
+	case !ok:
+		return false
+	case m.rejected != "":
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "%s For this reason the Secret is rejected.", m.rejected)
+	case m.first != nil:
+		r.Secret = k.only()
+		docker.UseFirst(r, dockerauth.Kubelet, m.first, m.count)
+	case k.missing != nil:
+		lacks(r, k.missing)
+	default:
+		k.noMatch(r, reference, o.kind)
+	}
+	return true
 }

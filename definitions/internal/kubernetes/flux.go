@@ -39,8 +39,8 @@ func newFluxSource(c *Cluster, o *object, at *node.Node, address string) *fluxSo
 	}
 	f := &fluxSource{c: c, o: o, spec: o.node.Get("spec")}
 	f.host, f.path, _ = strings.Cut(strings.TrimRight(address, "/"), "/")
-	f.r = model.Registry{Sources: []model.Source{o.at(at)}, Format: model.Kubernetes, Consumer: model.Flux}
-	f.r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(f.host), BaseContentPath: f.path, Auth: &regcheck.Auth{}}
+	f.r = o.registry(at, model.Flux, f.host, f.path)
+	f.r.Definition.Auth = &regcheck.Auth{}
 	switch {
 	case f.host == "":
 		c.Problem(o.at(at), model.ProblemNoHost, "The address has no host.")
@@ -53,7 +53,6 @@ func newFluxSource(c *Cluster, o *object, at *node.Node, address string) *fluxSo
 		c.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(address))
 		return nil
 	}
-	scanner.ReachedFrom(&f.r, f.host)
 	f.suspended(o)
 	if c.named[objectName{o.groupKind(), o.namespace, o.name, o.file.Name}].count > 1 {
 		scanner.AddNotice(&f.r, model.NoticeConflictingEntries,

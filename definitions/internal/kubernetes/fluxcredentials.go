@@ -42,8 +42,8 @@ func (f *fluxSource) provider() string {
 func (f *fluxSource) addProvider() bool {
 	provider := f.provider()
 	if provider != "" {
-		lacks(&f.r, gapf(model.UnresolvedCloudIdentity, "Flux gets credentials from the identity of its pod at the cloud provider %q.",
-			dockerauth.Show(provider)))
+		scanner.SetUnresolved(&f.r, model.UnresolvedCloudIdentity,
+			"Flux gets credentials from the identity of its pod at the cloud provider %q.", dockerauth.Show(provider))
 	}
 	return provider != ""
 }
@@ -73,10 +73,10 @@ func (f *fluxSource) useBasic(o *object) {
 		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials,
 			"The Secret %q has neither username and password%s: Flux connects without credentials.", dockerauth.Show(o.name), or)
 	case username.text == "" || password.text == "":
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.",
-			dockerauth.Show(o.name)))
+		scanner.SetUnresolved(&f.r, model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.",
+			dockerauth.Show(o.name))
 	default:
-		scanner.SetAuth(&f.r, &regcheck.Auth{Username: username.text, Password: secret.String(password.text)})
+		scanner.SetAuth(&f.r, scanner.BasicAuth(username.text, password.text))
 		f.r.Notices = append(f.r.Notices, o.plainNotices(f.c)...)
 	}
 }
@@ -91,24 +91,24 @@ func (f *fluxSource) useDockerConfig(o *object) {
 	}
 	hosts := d.byHost()
 	if rejected := hosts.Rejected(dockerauth.Docker); rejected != nil {
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message,
-			dockerauth.Show(o.name)))
+		scanner.SetUnresolved(&f.r, model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message,
+			dockerauth.Show(o.name))
 		return
 	}
 	entries := hosts.entries(f.host)
 	switch {
 	case f.usesHelper(hosts):
 	case len(entries) == 0 && scanner.EndpointOf(f.host) == scanner.DockerHub:
-		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry,
+		scanner.SetUnresolved(&f.r, model.UnresolvedNoMatchingEntry,
 			"The Secret %q has no entry for %s, and Flux fails. The key %s, which kubectl writes, is only for oci://index.docker.io.",
-			dockerauth.Show(o.name), f.host, dockerauth.HubKey))
+			dockerauth.Show(o.name), f.host, dockerauth.HubKey)
 	case len(entries) == 0:
-		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails.", dockerauth.Show(o.name),
-			f.host))
+		scanner.SetUnresolved(&f.r, model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails.",
+			dockerauth.Show(o.name), f.host)
 	case len(entries) > 1:
-		lacks(&f.r, gapf(model.UnresolvedAmbiguous,
+		scanner.SetUnresolved(&f.r, model.UnresolvedAmbiguous,
 			"The Secret %q has %d entries for %s. Flux uses any one of them, by chance. Remove all but one.", dockerauth.Show(o.name),
-			len(entries), f.host))
+			len(entries), f.host)
 	case entries[0].Credential.Password == "":
 		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials,
 			"The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.",
@@ -159,9 +159,9 @@ func (f *fluxSource) usesHelper(hosts *dockerHosts) bool {
 		helper, reason = own, model.UnresolvedCredentialHelper
 	}
 	if helper != "" {
-		lacks(&f.r, gapf(reason,
+		scanner.SetUnresolved(&f.r, reason,
 			"The credentials are in docker-credential-%s, which Flux does not have. Create the Secret with kubectl create secret "+
-				"docker-registry.", dockerauth.Show(helper)))
+				"docker-registry.", dockerauth.Show(helper))
 	}
 	return helper != ""
 }
@@ -219,11 +219,11 @@ func (f *fluxSource) addKeyring() bool {
 		found, ambiguous := f.c.near(f.o, "ServiceAccount", f.o.namespace, account)
 		switch {
 		case found == nil:
-			lacks(&f.r, gapf(model.UnresolvedReferenceMissing, "The ServiceAccount %q was not read.", dockerauth.Show(account)))
+			scanner.SetUnresolved(&f.r, model.UnresolvedReferenceMissing, "The ServiceAccount %q was not read.", dockerauth.Show(account))
 			return true
 		case ambiguous:
-			lacks(&f.r, gapf(model.UnresolvedAmbiguous, "Several files have the ServiceAccount %q. Scan one environment at a time.",
-				dockerauth.Show(account)))
+			scanner.SetUnresolved(&f.r, model.UnresolvedAmbiguous,
+				"Several files have the ServiceAccount %q. Scan one environment at a time.", dockerauth.Show(account))
 			return true
 		}
 		all = append(all, found.pullSecrets()...)
@@ -248,7 +248,7 @@ func (f *fluxSource) useFirst(k keyring) {
 	switch {
 	case !ok: // which is a problem of the result
 	case m.rejected != "":
-		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret.", m.rejected))
+		scanner.SetUnresolved(&f.r, model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret.", m.rejected)
 	case m.first == nil:
 		k.noMatch(&f.r, reference, "Flux")
 	default:

@@ -167,8 +167,8 @@ func (u *updater) addTrust(e *scanner.Entry, n *node.Node) {
 	if tls.InsecureSkipVerify = slices.Contains(yamlTrue, n.Get("insecure").Text()); !tls.InsecureSkipVerify {
 		switch {
 		case n.Get("ca_file").Text() != "":
-			lacks(&e.Registry, gapf(model.UnresolvedConfigFile,
-				"The CA certificates are in the file of ca_file, in the container of Image Updater. Set ca_data instead."))
+			scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile,
+				"The CA certificates are in the file of ca_file, in the container of Image Updater. Set ca_data instead.")
 		case u.o.kind == "ConfigMap":
 			use := argoUse{argoCD: u.Cluster.argoCD(), o: u.o, Repository: argorepo.Repository{URL: e.Address}}
 			use.addCA(e)
@@ -194,19 +194,19 @@ func (u *updater) addCredentials(e *scanner.Entry, source, apiURL string) {
 		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials,
 			"The registry has no credentials: Argo CD Image Updater connects without any, unless an image has its own.")
 	case scanner.IsTemplate(source):
-		lacks(&e.Registry, gapf(model.UnresolvedTemplate, "The source of the credentials is a template."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedTemplate, "The source of the credentials is a template.")
 	case kind == "env":
-		lacks(&e.Registry, gapf(model.UnresolvedConfigFile, "The credentials are in the environment variable %s of Argo CD Image Updater.",
-			dockerauth.Show(name)))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile,
+			"The credentials are in the environment variable %s of Argo CD Image Updater.", dockerauth.Show(name))
 	case kind == "ext" && strings.HasPrefix(name, "/"):
-		lacks(&e.Registry, gapf(model.UnresolvedCredentialHelper, "The credentials are the output of %s, which was not started.",
-			dockerauth.Show(name)))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedCredentialHelper, "The credentials are the output of %s, which was not started.",
+			dockerauth.Show(name))
 	case kind == "pullsecret" || kind == "secret":
 		u.addSecret(e, kind, name, apiURL)
 	default:
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
 			"Argo CD Image Updater cannot read credentials: it must be pullsecret:NAMESPACE/NAME, secret:NAMESPACE/NAME#KEY, env:NAME or "+
-				"ext:/PATH."))
+				"ext:/PATH.")
 	}
 }
 
@@ -230,8 +230,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 	}
 	namespace, name, found := strings.Cut(path, "/")
 	if !found || namespace == "" || name == "" || key == "" || strings.ContainsAny(name+key, "/#") {
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
-			"Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:.")
 		return
 	}
 	o, g := u.Cluster.secret(&object{file: u.o.file, kind: "credentials", namespace: namespace}, name)
@@ -242,8 +242,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 	v := o.secretValue(key)
 	switch {
 	case v.at == nil:
-		lacks(&e.Registry, gapf(model.UnresolvedReferenceMissing, "The Secret %q does not have the key %s.", dockerauth.Show(name),
-			dockerauth.Show(key)))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedReferenceMissing, "The Secret %q does not have the key %s.",
+			dockerauth.Show(name), dockerauth.Show(key))
 	case v.gap != nil:
 		lacks(&e.Registry, v.gap)
 	case kind == "pullsecret":
@@ -257,8 +257,8 @@ func (u *updater) addSecret(e *scanner.Entry, kind, name, apiURL string) {
 func useUserPassword(e *scanner.Entry, text string) {
 	username, password, _ := strings.Cut(text, ":")
 	if username == "" || password == "" {
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
-			"Argo CD Image Updater cannot use the value of the Secret: it must be USER:PASSWORD."))
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot use the value of the Secret: it must be USER:PASSWORD.")
 		return
 	}
 	scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
@@ -279,22 +279,40 @@ func (o *object) updaterAuths() *updaterAuths {
 	return of.auths
 }
 
-// usePullSecret uses an entry whose key begins with the URL or its host, as no other consumer does. Of several it uses any one. It reads
-// only "auth".
+// usePullSecret uses an entry whose key begins with the URL or its host, as no other consumer does. Of several it uses any one.
 func (u *updater) usePullSecret(e *scanner.Entry, o *object, apiURL string) {
 	auths := o.updaterAuths()
-	switch {
-	case auths.err != nil:
-		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "The pull Secret is not valid JSON."))
+	if auths.err != nil {
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete, "The pull Secret is not valid JSON.")
 		return
-	case !u.Afford(e.At, len(auths.entries)):
+	}
+	if !u.Afford(e.At, len(auths.entries)) {
 		return
 	}
 	apiURL = strings.TrimSuffix(apiURL, "/")
 	_, host, _ := strings.Cut(apiURL, "://")
-	var matches []string
-	other := false
-	for _, p := range auths.entries {
+	values, ofOtherHost := auths.matching(apiURL, host)
+	switch shown := dockerauth.Show(host); {
+	case len(values) == 0:
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedNoMatchingEntry,
+			"No entry of the pull Secret begins with %s, as Argo CD Image Updater requires: it does not use other names of a registry.",
+			shown)
+	case len(values) > 1:
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedAmbiguous,
+			"Several entries of the pull Secret begin with %s. Argo CD Image Updater uses any one of them, by chance.", shown)
+	case ofOtherHost:
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedNoMatchingEntry,
+			"The entry of the pull Secret is for another host, and is not sent to this one. Argo CD Image Updater sends it, because its "+
+				"key begins with %s.", shown)
+	default:
+		useAuthMember(e, values[0])
+	}
+}
+
+// matching returns "auth" of the entries whose key begins with a URL or its host, at most two different ones, and whether one of the keys
+// is that of another host.
+func (a *updaterAuths) matching(apiURL, host string) (values []string, ofOtherHost bool) {
+	for _, p := range a.entries {
 		rest, found := strings.CutPrefix(p.Key, apiURL)
 		if !found {
 			rest, found = strings.CutPrefix(p.Key, host)
@@ -302,32 +320,22 @@ func (u *updater) usePullSecret(e *scanner.Entry, o *object, apiURL string) {
 		if !found {
 			continue
 		}
-		other = other || rest != "" && rest[0] != '/' // the key of another host
-		if auth := p.Value.Get("auth").Text(); len(matches) < 2 && !slices.Contains(matches, auth) {
-			matches = append(matches, auth)
+		ofOtherHost = ofOtherHost || rest != "" && rest[0] != '/'
+		if auth := p.Value.Get("auth").Text(); len(values) < 2 && !slices.Contains(values, auth) {
+			values = append(values, auth)
 		}
 	}
-	switch {
-	case len(matches) == 0:
-		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry,
-			"No entry of the pull Secret begins with %s, as Argo CD Image Updater requires: it does not use other names of a registry.",
-			dockerauth.Show(host)))
-	case len(matches) > 1:
-		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous,
-			"Several entries of the pull Secret begin with %s. Argo CD Image Updater uses any one of them, by chance.",
-			dockerauth.Show(host)))
-	case other:
-		lacks(&e.Registry, gapf(model.UnresolvedNoMatchingEntry,
-			"The entry of the pull Secret is for another host, and is not sent to this one. Argo CD Image Updater sends it, because its "+
-				"key begins with %s.", dockerauth.Show(host)))
-	default:
-		decoded, err := base64.StdEncoding.DecodeString(matches[0])
-		if err != nil || matches[0] == "" {
-			lacks(&e.Registry, gapf(model.UnresolvedIncomplete,
-				"Argo CD Image Updater cannot use the entry of the pull Secret: it must have auth in base64, and ignores username and "+
-					"password."))
-			return
-		}
-		useUserPassword(e, string(decoded))
+	return values, ofOtherHost
+}
+
+// useAuthMember uses "auth" of an entry, the only member that Image Updater reads.
+func useAuthMember(e *scanner.Entry, auth string) {
+	decoded, err := base64.StdEncoding.DecodeString(auth)
+	if err != nil || auth == "" {
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete,
+			"Argo CD Image Updater cannot use the entry of the pull Secret: it must have auth in base64, and ignores username and "+
+				"password.")
+		return
 	}
+	useUserPassword(e, string(decoded))
 }

@@ -58,12 +58,9 @@ func addTektonLogin(c *Cluster, o *object) {
 		if !strings.HasPrefix(annotation.Key, "tekton.dev/docker-") {
 			continue
 		}
-		username, password := o.secretValue("username"), o.secretValue("password")
 		e := scanner.Entry{At: o.at(annotation.Value), Address: annotation.Value.Text(), Path: scanner.PathIgnored}
 		e.Format, e.Consumer, e.Notices = model.Kubernetes, model.Docker, o.plainNotices(c)
-		lacks(&e.Registry, username.gap)
-		lacks(&e.Registry, password.gap)
-		e.Definition.Auth = scanner.BasicAuth(username.text, password.text)
+		e.Definition.Auth = o.login(&e.Registry)
 		e.Add(c.Scanner)
 	}
 }
@@ -87,46 +84,56 @@ func reportWrongType(c *Cluster, o *object) {
 }
 
 func addPullSecret(c *Cluster, o *object) {
-	key := dockerKeys[o.secretType()]
 	d := o.readDockerFile()
-	config, v := d.config, d.value
-	switch {
-	case v.at == nil:
-		c.Problem(o.at(nil), model.ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
-		return
-	case v.gap != nil && v.gap.reason == model.UnresolvedTemplate:
-		c.Skip(o.at(v.at), model.SkipTemplate, "The value %s is a placeholder. %s", key, readInstead)
-		return
-	case v.gap != nil && v.gap.reason == model.UnresolvedEncrypted:
-		c.Skip(o.at(v.at), model.SkipEncrypted, "%s", v.gap.detail)
-		return
-	case v.gap != nil && v.gap.reason == model.UnresolvedConfigFile:
-		c.Skip(o.at(v.at), model.SkipTemplate, "%s", v.gap.detail)
-		return
-	case v.gap != nil:
-		c.Problem(o.at(v.at), model.ProblemInvalidBase64,
-			"Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
-		return
-	case d.err != nil:
-		c.Problem(o.at(v.at), model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
+	if reportUnreadable(c, o, d) {
 		return
 	}
-	if hint := shapeHint(o.secretType(), v.text, config); hint != "" {
-		c.Problem(o.at(v.at), model.ProblemWrongShape, "%s", hint)
+	at := o.at(d.value.at)
+	if hint := shapeHint(o.secretType(), d.value.text, d.config); hint != "" {
+		c.Problem(at, model.ProblemWrongShape, "%s", hint)
 		return
 	}
 	consumer := c.Consumer(model.Kubelet)
 	rules := docker.RulesOf(consumer, model.Kubernetes)
-	docker.CredentialFile{Config: config, Reader: model.Kubernetes, Consumer: consumer, Rules: rules, Cluster: true,
-		Notices: o.plainNotices(c),
-		At:      func(int, string) model.Source { return o.at(v.at) }}.Add(c.Scanner)
-	if len(config.Entries(rules)) == 0 && config.Store == "" && len(config.Helpers) == 0 && config.Rejected(rules) == nil {
-		c.Skip(o.at(v.at), model.SkipEmptyEntry, "The Secret has no entries.")
-	}
-	if rules == dockerauth.Kubelet && (config.Store != "" || len(config.Helpers) > 0) && !hasCredentials(config) {
-		c.Problem(o.at(v.at), model.ProblemAuthMissing,
+	docker.CredentialFile{Config: d.config, Reader: model.Kubernetes, Consumer: consumer, Rules: rules, Cluster: true,
+		Notices: o.plainNotices(c), At: func(int, string) model.Source { return at }}.Add(c.Scanner)
+	switch entries := d.config.Entries(rules); {
+	case len(entries) == 0 && !d.config.HasHelpers() && d.config.Rejected(rules) == nil:
+		c.Skip(at, model.SkipEmptyEntry, "The Secret has no entries.")
+	case rules == dockerauth.Kubelet && d.config.HasHelpers() && !hasCredentials(entries):
+		c.Problem(at, model.ProblemAuthMissing,
 			"The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the "+
 				"Secret with kubectl create secret docker-registry.")
+	}
+}
+
+// reportUnreadable reports a pull Secret whose value cannot be read, and returns whether it did.
+func reportUnreadable(c *Cluster, o *object, d *dockerFile) bool {
+	key, v := dockerKeys[o.secretType()], d.value
+	switch {
+	case v.at == nil:
+		c.Problem(o.at(nil), model.ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
+	case v.gap != nil:
+		reportGap(c, o.at(v.at), key, v.gap)
+	case d.err != nil:
+		c.Problem(o.at(v.at), model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
+	default:
+		return false
+	}
+	return true
+}
+
+func reportGap(c *Cluster, at model.Source, key string, g *gap) {
+	switch g.reason {
+	case model.UnresolvedTemplate:
+		c.Skip(at, model.SkipTemplate, "The value %s is a placeholder. %s", key, readInstead)
+	case model.UnresolvedEncrypted:
+		c.Skip(at, model.SkipEncrypted, "%s", g.detail)
+	case model.UnresolvedConfigFile:
+		c.Skip(at, model.SkipTemplate, "%s", g.detail)
+	default:
+		c.Problem(at, model.ProblemInvalidBase64,
+			"Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
 	}
 }
 
@@ -137,10 +144,8 @@ func addMounted(c *Cluster, o *object) bool {
 		if v.at == nil || v.gap != nil {
 			continue
 		}
-		file, err := docker.NewCredentialFile(c.Scanner, []byte(v.text), model.DockerConfig, func(int,
-			string) model.Source {
-			return o.at(v.at)
-		})
+		at := func(int, string) model.Source { return o.at(v.at) }
+		file, err := docker.NewCredentialFile(c.Scanner, []byte(v.text), model.DockerConfig, at)
 		if err != nil {
 			continue
 		}
@@ -162,14 +167,14 @@ func shapeHint(secretType, text string, config *dockerauth.Config) string {
 	case secretType == dockercfgSecret && nested:
 		return "kubelet finds no credentials: with the type " + dockercfgSecret +
 			", the value has its entries without auths. Use the type " + dockerConfigSecret + "."
-	case secretType == dockerConfigSecret && !nested && len(entries) == 0 && config.Store == "" && len(config.Helpers) == 0:
+	case secretType == dockerConfigSecret && !nested && len(entries) == 0 && !config.HasHelpers():
 		return "kubelet finds no credentials: with the type " + dockerConfigSecret + ", the value must have its entries in auths."
 	}
 	return ""
 }
 
-func hasCredentials(config *dockerauth.Config) bool {
-	return slices.ContainsFunc(config.Entries(dockerauth.Kubelet), func(e *dockerauth.Entry) bool { return !e.Empty() })
+func hasCredentials(entries []*dockerauth.Entry) bool {
+	return slices.ContainsFunc(entries, func(e *dockerauth.Entry) bool { return !e.Empty() })
 }
 
 func resolveBitnamiSecret(c *Cluster, o *object) {
@@ -211,10 +216,9 @@ func addZarfState(c *Cluster, o *object) {
 		if login == (dockerauth.Credential{}) {
 			continue
 		}
-		r := model.Registry{Sources: []model.Source{o.at(v.at)}, Format: model.Kubernetes, Consumer: model.Kubelet}
 		host, path, _ := strings.Cut(address, "/")
-		r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: path, ProviderType: regcheck.Zarf}
-		scanner.ReachedFrom(&r, host)
+		r := o.registry(v.at, model.Kubelet, host, path)
+		r.Definition.ProviderType = regcheck.Zarf
 		docker.Use(&r, login, dockerauth.Kubelet)
 		c.Found(r)
 	}

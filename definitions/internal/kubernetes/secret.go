@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // secretData is what a Secret has. It is read once, however many objects refer to it.
@@ -112,6 +113,14 @@ func (o *object) readValue(key string) secretValue {
 	}
 	return secretValue{"", n, gapf(model.UnresolvedIncomplete,
 		"The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
+}
+
+// login returns username and password of a Secret. r lacks those that cannot be read.
+func (o *object) login(r *model.Registry) *regcheck.Auth {
+	username, password := o.secretValue("username"), o.secretValue("password")
+	lacks(r, username.gap)
+	lacks(r, password.gap)
+	return scanner.BasicAuth(username.text, password.text)
 }
 
 // plainNotices returns the notice for a Secret with a password that is in plain text under version control.

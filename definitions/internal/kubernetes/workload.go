@@ -9,7 +9,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
-	"github.com/regwarden/regwarden/regcheck"
 )
 
 // podSpecs has where the objects that start pods have their specification.
@@ -222,14 +221,12 @@ func addImage(c *Cluster, o *object, image *node.Node, k keyring) bool {
 		return true
 	}
 	host, content := scanner.SplitReference(image.Text())
-	r := model.Registry{Sources: []model.Source{o.at(image)}, Format: model.Kubernetes, Consumer: model.Kubelet}
-	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: content}
+	r := o.registry(image, model.Kubelet, host, content)
 	if r.Definition.Registry() == "" {
 		c.Problem(o.at(image), model.ProblemNoHost, "The image %q does not name a registry that kubelet can connect to.",
 			dockerauth.Show(image.Text()))
 		return true
 	}
-	scanner.ReachedFrom(&r, host)
 	m, ok := k.match(c, r.Sources[0], host+"/"+content)
 	switch {
 	case !ok:
