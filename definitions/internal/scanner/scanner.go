@@ -102,24 +102,31 @@ func (s *Scanner) Found(r model.Registry) {
 		r.Definition.Auth = &regcheck.Auth{}
 	}
 	r.Definition.Auth.Type = r.Definition.Auth.Kind()
-	if !s.affordDefinition(&r) {
-		return
+	if s.affordDefinition(&r) {
+		s.complete(&r)
+		s.addOnce(&r)
 	}
+}
+
+// complete sets what all formats have in common.
+func (s *Scanner) complete(r *model.Registry) {
+	r.Resolution = model.Unresolved
 	if r.Reason == "" {
-		s.noteCredentials(&r)
+		r.Resolution = model.Resolved
+		s.noteCredentials(r)
 	}
-	noteHost(&r)
+	noteHost(r)
 	if !s.Options.Explain {
 		r.Steps = nil // hostile files have many
 	}
 	if r.Notices == nil {
 		r.Notices = []model.Notice{}
 	}
-	r.Resolution = model.Resolved
-	if r.Reason != "" {
-		r.Resolution = model.Unresolved
-	}
-	key := identityOf(r)
+}
+
+// addOnce adds a definition, or only its place if the same definition is known from another one.
+func (s *Scanner) addOnce(r *model.Registry) {
+	key := identityOf(*r)
 	if i, ok := s.known[key]; ok {
 		if known := s.found[i]; !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
 			known.Sources = append(known.Sources, r.Sources...)
@@ -130,7 +137,7 @@ func (s *Scanner) Found(r model.Registry) {
 		return
 	}
 	s.known[key] = int32(len(s.found)) // #nosec G115 -- at most maxEntries
-	s.found = append(s.found, &r)
+	s.found = append(s.found, r)
 }
 
 // Consumer returns by whose rules credentials are chosen: own are those of the format.
