@@ -183,9 +183,8 @@ func (s *Sessions) exchange(ctx context.Context, origin audit.Origin, token secr
 	}
 	var consumed store.ConsumedJTI
 	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken,
-		func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
-			session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
-			return session, decision, err
+		func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
+			return s.consumeJTI(ctx, tx, c, expired, now, &consumed)
 		})
 	if err != nil {
 		return Tokens{}, err
@@ -193,52 +192,73 @@ func (s *Sessions) exchange(ctx context.Context, origin audit.Origin, token secr
 	return s.exchanged(session, consumed)
 }
 
-// consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
-// only returns what it returned before.
-func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (
-	store.Session, store.ConsumedJTI, refreshDecision, error) {
-	none := store.ConsumedJTI{}
-	session, err := tx.Sessions.Get(ctx, c.Session)
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Session{}, none, ReasonUnknown, nil
+// consumeJTI records the exchange of a token, or finds the recorded one, and sets consumed to it. A token that expired within the grace
+// period only returns what it returned before.
+func (s *Sessions) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time, consumed *store.ConsumedJTI) (
+	store.Session, refreshDecision, error) {
+	session, decision, err := decideSession(ctx, tx, c.Session, now)
+	if err != nil || decision != advance {
+		return session, decision, err
 	}
-	if err != nil {
-		return store.Session{}, none, "", err
-	}
-	if refused := checkSession(session, now); refused != "" {
-		return session, none, refused, nil
-	}
-	if needsRecheck(session, now) {
-		return session, none, recheck, nil
-	}
-	first := store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(),
-		NextKID: s.keys.keySet().signing.kid, ExpiresAt: c.expiresAt()}
 	if !expired {
-		isFirst, err := tx.Sessions.ConsumeJTI(ctx, first)
+		*consumed = store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(),
+			NextKID: s.keys.keySet().signing.kid, ExpiresAt: c.expiresAt()}
+		isFirst, err := tx.Sessions.ConsumeJTI(ctx, *consumed)
 		if err != nil {
-			return session, none, "", err
+			return session, "", err
 		}
 		if isFirst {
-			live, err := tx.Sessions.Use(ctx, c.Session, now, now.Add(s.config.SessionIdle))
-			if err != nil || !live { // a concurrent transaction has ended it
-				return session, first, ReasonRevoked, err
-			}
-			session, err = tx.Sessions.Get(ctx, c.Session) // as it is in the locked row
-			return session, first, advance, err
+			return s.prolong(ctx, tx, session, now)
 		}
 	}
-	consumed, err := tx.Sessions.ConsumedJTI(ctx, c.ID)
+	*consumed, decision, err = s.decideRepeated(ctx, tx, c.ID, now)
+	return session, decision, err
+}
+
+// decideSession reads a session, and decides whether it accepts tokens at all.
+func decideSession(ctx context.Context, tx *store.Tx, uid string, now time.Time) (store.Session, refreshDecision, error) {
+	session, err := tx.Sessions.Get(ctx, uid)
 	if errors.Is(err, store.ErrNotFound) {
-		return session, none, ReasonExpired, nil
+		return store.Session{}, ReasonUnknown, nil
 	}
 	if err != nil {
-		return session, none, "", err
+		return store.Session{}, "", err
+	}
+	if refused := checkSession(session, now); refused != "" {
+		return session, refused, nil
+	}
+	if needsRecheck(session, now) {
+		return session, recheck, nil
+	}
+	return session, advance, nil
+}
+
+// prolong moves the end of a session of which a token is exchanged for the first time.
+func (s *Sessions) prolong(ctx context.Context, tx *store.Tx, session store.Session, now time.Time) (
+	store.Session, refreshDecision, error) {
+	live, err := tx.Sessions.Use(ctx, session.UID, now, now.Add(s.config.SessionIdle))
+	if err != nil || !live { // a concurrent transaction has ended it
+		return session, ReasonRevoked, err
+	}
+	session, err = tx.Sessions.Get(ctx, session.UID) // as it is in the locked row
+	return session, advance, err
+}
+
+// decideRepeated decides about a token by what is recorded of its exchange.
+func (s *Sessions) decideRepeated(ctx context.Context, tx *store.Tx, jti string, now time.Time) (
+	store.ConsumedJTI, refreshDecision, error) {
+	consumed, err := tx.Sessions.ConsumedJTI(ctx, jti)
+	if errors.Is(err, store.ErrNotFound) {
+		return consumed, ReasonExpired, nil
+	}
+	if err != nil {
+		return consumed, "", err
 	}
 	_, err = tx.Sessions.ConsumedJTI(ctx, consumed.NextJTI)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return session, none, "", err
+		return consumed, "", err
 	}
-	return session, consumed, decideExchange(consumed, err == nil, now, s.config.RefreshGrace), nil
+	return consumed, decideExchange(consumed, err == nil, now, s.config.RefreshGrace), nil
 }
 
 // exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones, also from a server that
