@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -17,19 +18,19 @@ func (s subject) api(ctx context.Context, c connection, o *opening) (exchange, o
 		o = s.open(ctx, c)
 	}
 	if o.err != nil {
-		return exchange{}, failed(s.diagnoseRequest(o.err))
+		return exchange{}, codes.Failed(s.diagnoseRequest(o.err))
 	}
 	if o.bare.Hops > 0 {
 		s = s.moved(o.bare)
 	}
 	if f := certs.ExplainResponse(o.bare); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
-		return exchange{}, failed(f)
+		return exchange{}, codes.Failed(f)
 	}
 	x := exchange{s, o}
 	if f := (apiCheck{x}).check(ctx); f != nil {
-		return exchange{}, failed(f)
+		return exchange{}, codes.Failed(f)
 	}
-	return x, passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(o.offers.Describe(o.bare.Status)))
+	return x, codes.Passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(o.offers.Describe(o.bare.Status)))
 }
 
 // apiCheck is the api stage with the first response.

@@ -67,16 +67,16 @@ func (c *contentCheck) referenced(ctx context.Context, ref oci.Reference) outcom
 		return c.examinedAs("%s is %s", found, shown, found.Words())
 	case f.Damage != "":
 		damaged := fail(CodeContentDamaged, f.Damage, "%s: %s%s.", shown, f.Text, found.Others()).Retry(f.Retryable)
-		return failed(damaged.Hinting("%s", cmp.Or(f.Hint, damaged.Hint)))
+		return codes.Failed(damaged.Hinting("%s", cmp.Or(f.Hint, damaged.Hint)))
 	case f.Platform:
 		missing := fail(CodeContentNotFound, "", "%s: %s.", shown, f.Text)
-		return failed(missing.At("").Hinting("Choose one of the platforms that its index has."))
+		return codes.Failed(missing.At("").Hinting("Choose one of the platforms that its index has."))
 	case found.Manifest != nil:
 		if f := c.noManifest(ctx, ref, found.Manifest.Reading); f != nil {
-			return failed(f)
+			return codes.Failed(f)
 		}
 	case f.Retryable:
-		return failed(fail(CodeUnavailable, "", "%s: %s%s.", shown, f.Text, found.Others()))
+		return codes.Failed(fail(CodeUnavailable, "", "%s: %s%s.", shown, f.Text, found.Others()))
 	}
 	return c.warnDamaged(shown, found)
 }
@@ -136,9 +136,9 @@ func (c *contentCheck) checkKind(k oci.Kind, name string) {
 // examinedAs is the outcome of an artifact without a fault.
 func (c *contentCheck) examinedAs(format string, found artifact.Result, args ...any) outcome {
 	if found.Whole() {
-		return passed(format, args...)
+		return codes.Passed(format, args...)
 	}
-	return unknown(format, args...)
+	return codes.Unknown(format, args...)
 }
 
 // warnDamaged warns of an artifact that is damaged or could not be read, with the hint of the damage.
@@ -152,7 +152,7 @@ func (c *contentCheck) warnDamaged(name string, r artifact.Result) outcome {
 		hint := cmp.Or(f.Hint, codes.Lookup(CodeContentDamaged, f.Damage).Hint)
 		c.addWarning(warning{e.Warning, e.Field, message.Of("%s %s %s", e.Sentence, what, hint)})
 	}
-	return unknown("%s: %s%s", name, f.Text, r.Others())
+	return codes.Unknown("%s: %s%s", name, f.Text, r.Others())
 }
 
 // checkPullQuota warns when less than 20 % of the pulls are left that a registry allows in a period (Docker Hub, "76;w=21600").

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -40,18 +41,18 @@ func (s authCheck) auth(ctx context.Context) (grant, outcome) {
 		v = s.checkAnonymous(ctx)
 	}
 	if v.failure != nil {
-		return grant{}, failed(v.failure)
+		return grant{}, codes.Failed(v.failure)
 	}
 	if v.unverified {
 		s.checkByContent(ctx, &v)
 		if v.failure != nil {
-			return grant{}, failed(v.failure)
+			return grant{}, codes.Failed(v.failure)
 		}
 	}
 	if v.unverified {
 		s.warn(WarnCredentialsNotChecked, "%s", v.why)
 	}
-	return grant{v.access, v.unverified}, passed("%s", strings.Join(v.tried, "; "))
+	return grant{v.access, v.unverified}, codes.Passed("%s", strings.Join(v.tried, "; "))
 }
 
 // authResult is the outcome of one authentication attempt.

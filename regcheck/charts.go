@@ -27,34 +27,24 @@ func (r *run) checkCharts(ctx context.Context, conn connection, first *opening, 
 		var anonymous *wire.Response
 		if first != nil {
 			if first.err != nil {
-				return failed(r.explainChart("GET "+r.Base.URL("index.yaml").String(), nil, first.err))
+				return codes.Failed(r.explainChart("GET "+r.Base.URL("index.yaml").String(), nil, first.err))
 			}
 			anonymous = first.bare
 		}
 		conn.awaitSpare()
 		var f *failure
 		if check, f = repository.Begin(ctx, anonymous); f != nil {
-			return failed(f)
+			return codes.Failed(f)
 		}
-		return ofChart(check.Index(ctx))
+		return check.Index(ctx)
 	})
 	r.stage(StageAuth, func() outcome {
 		r.warnOfCredentials()
-		return ofChart(check.Auth(ctx)).withHintOf(got)
+		return withHintOf(got, check.Auth(ctx))
 	})
 	r.report.References = notExamined(r.plan)
 	r.stage(StageContent, func() outcome { return r.chartContent(ctx, check) })
 	return &Reader{s: r.subject, charts: check}
-}
-
-func ofChart(o chartrepo.Outcome) outcome {
-	switch {
-	case o.Failure != nil:
-		return failed(o.Failure)
-	case o.Unknown:
-		return outcome{status: Unknown, detail: o.Detail}
-	}
-	return outcome{status: OK, detail: o.Detail}
 }
 
 // warnOfCredentials warns of what can be known of credentials without sending them.
@@ -76,13 +66,13 @@ func (r *run) chartContent(ctx context.Context, check *chartrepo.Check) outcome 
 	charts := len(check.Charts) - len(r.plan.references)
 	switch {
 	case charts > 0:
-		path = ofChart(check.Chart(ctx, 0, "baseContentPath"))
+		path = check.Chart(ctx, 0, "baseContentPath")
 	case len(r.plan.references) == 0:
-		return ofChart(check.AnyChart(ctx))
+		return check.AnyChart(ctx)
 	}
 	c := &contentCheck{exchange: exchange{subject: r.subject}, references: r.report.References}
 	return c.concludeReferences(path, func(i int) outcome {
-		return ofChart(check.Chart(ctx, charts+i, referenceField(i)))
+		return check.Chart(ctx, charts+i, referenceField(i))
 	})
 }
 
@@ -184,8 +174,8 @@ func (c *contentCheck) concludeReferences(path outcome, examine func(i int) outc
 	for i := range c.references {
 		failures[i] = c.noteReference(i, examine(i))
 	}
-	if path.detail == "" && path.failure == nil {
-		path = passed("")
+	if path.Detail == "" && path.Failure == nil {
+		path = codes.Passed("")
 	}
 	return c.conclusion(path, failures)
 }

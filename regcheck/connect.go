@@ -3,6 +3,7 @@ package regcheck
 import (
 	"context"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -11,7 +12,7 @@ import (
 func (s subject) connect(ctx context.Context) (c connection, out outcome) {
 	p, err := s.Wire.Reach(ctx, s.Home)
 	if err != nil {
-		return c, failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
+		return c, codes.Failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	if s.plan.login.Type != NoAuth && p.Scheme == "https" {
 		c.spare = s.Wire.OpenSpare(ctx, p)
@@ -19,16 +20,16 @@ func (s subject) connect(ctx context.Context) (c connection, out outcome) {
 	first, at, err := s.Wire.Dial(ctx, p)
 	if err != nil {
 		c.spare.Drop()
-		return c, failed(s.diagnoseDial(p, err))
+		return c, codes.Failed(s.diagnoseDial(p, err))
 	}
 	c.first = first
 	if s.plan.base.Scheme == "http" {
 		s.Wire.Keep(first)
 	}
 	if proxy := p.Proxied(); proxy != "" {
-		return c, passed("through the proxy %s", wire.CleanText(proxy))
+		return c, codes.Passed("through the proxy %s", wire.CleanText(proxy))
 	}
-	return c, passed("%s", at)
+	return c, codes.Passed("%s", at)
 }
 
 // connection is what is open to the endpoint.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/spelling"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -30,7 +31,7 @@ func (c *contentCheck) content(ctx context.Context) outcome {
 // checkContentPath reports whether the content path, or what is below it, can be read.
 func (c *contentCheck) checkContentPath(ctx context.Context) outcome {
 	if c.plan.contentPath == "" {
-		return skipped("no repository is given")
+		return codes.Skipped("no repository is given")
 	}
 	if c.plan.reference.Repository != "" {
 		return c.referenced(ctx, c.plan.reference)
@@ -45,7 +46,7 @@ func (c *contentCheck) checkContentPath(ctx context.Context) outcome {
 func (c *contentCheck) surveyed(ctx context.Context) outcome {
 	asked, f := c.requestContent(ctx)
 	if f != nil {
-		return failed(f)
+		return codes.Failed(f)
 	}
 	return asked.conclude(ctx, asked.Facts.Decide())
 }
@@ -105,22 +106,22 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 		return c.prefixFound(ctx)
 	case content.BelowReadable:
 		c.listedBelow() // for its warning
-		return passed("repositories below %s may be read", shown)
+		return codes.Passed("repositories below %s may be read", shown)
 	case content.BelowGranted:
 		return c.grantedBelow(ctx)
 	case content.PrefixEmpty:
 		c.warn(WarnEmptyContent, "%s has no repositories.", shown)
-		return passed("%s exists and has no repositories: an unknown repository below it is missing, "+
+		return codes.Passed("%s exists and has no repositories: an unknown repository below it is missing, "+
 			"and one below a sibling is refused", shown)
 	case content.PathMissing:
-		return failed(c.missing())
+		return codes.Failed(c.missing())
 	case content.PathDenied:
 		if !c.Path.Denied() { // Harbor's 400 for the name of a project
-			return failed(c.denied(c.Below))
+			return codes.Failed(c.denied(c.Below))
 		}
-		return failed(c.denied(c.Path))
+		return codes.Failed(c.denied(c.Path))
 	case content.PathInvalid:
-		return failed(c.invalid())
+		return codes.Failed(c.invalid())
 	default:
 		return c.unclear()
 	}
@@ -131,15 +132,15 @@ func (c *contentCheck) unclear() outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch {
 	case c.Facts.Path == content.NotFound:
-		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s. "+
+		return codes.Unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s. "+
 			"If the chart's name is missing at the end of {baseContentPath}, append it to have the chart checked", shown, c.Catalog.Gap())
 	case c.Facts.Path == content.NoTags:
-		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s",
+		return codes.Unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s",
 			shown, c.Catalog.Gap())
 	case c.Path.Response != nil && c.Path.Response.Status == 200:
-		return unknown("GET %s returned 200 with a body that is not a list of tags", c.Path.Response.ShowURL())
+		return codes.Unknown("GET %s returned 200 with a body that is not a list of tags", c.Path.Response.ShowURL())
 	}
-	return unknown("%s: the registry allows no conclusion", c.Path.Why())
+	return codes.Unknown("%s: the registry allows no conclusion", c.Path.Why())
 }
 
 const cacheHint = "If this is a pull-through cache, pull the content once: it lists only pulled content."
@@ -200,7 +201,7 @@ func (c *contentCheck) invalid() *failure {
 func (c *contentCheck) contentEmpty(repository string) outcome {
 	shown := c.Wire.Name(repository)
 	c.warn(WarnEmptyContent, "%s has no tags.", shown)
-	return passed("%s exists and has no tags", shown)
+	return codes.Passed("%s exists and has no tags", shown)
 }
 
 // contentFound reads the manifest of the newest tag.
@@ -222,9 +223,9 @@ const maxBelow = 5
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.listedBelow()
 	out := c.best(ctx, c.readFirst(ctx, below))
-	if out.failure == nil {
-		out.detail = message.Of("%s below %s; %s", wire.Counted(len(below), "repository", "repositories"),
-			wire.CleanText(c.plan.contentPath), out.detail)
+	if out.Failure == nil {
+		out.Detail = message.Of("%s below %s; %s", wire.Counted(len(below), "repository", "repositories"),
+			wire.CleanText(c.plan.contentPath), out.Detail)
 	}
 	return out
 }
@@ -249,11 +250,11 @@ func (c *contentCheck) readFirst(ctx context.Context, below []string) []content.
 func (c *contentCheck) grantedBelow(ctx context.Context) outcome {
 	for _, r := range c.readFirst(ctx, c.Catalog.Below(c.plan.contentPath)) {
 		if r.State().Readable() {
-			return unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, "+
+			return codes.Unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, "+
 				"so set {baseContentPath} to one of them", c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.Path.Why())
 		}
 	}
-	return failed(c.denied(c.Path))
+	return codes.Failed(c.denied(c.Path))
 }
 
 // best concludes from the reading that shows most.
@@ -261,7 +262,7 @@ func (c *contentCheck) best(ctx context.Context, readings []content.Reading) out
 	found := map[content.State]content.Reading{}
 	for _, r := range readings {
 		if f := c.diagnoseReading(r); f != nil {
-			return failed(f)
+			return codes.Failed(f)
 		}
 		if kind := r.State(); found[kind].Repository == "" {
 			found[kind] = r
@@ -277,9 +278,9 @@ func (c *contentCheck) best(ctx context.Context, readings []content.Reading) out
 		}
 	}
 	if r, ok := found[content.NoAccess]; ok {
-		return failed(c.denied(r))
+		return codes.Failed(c.denied(r))
 	}
-	return unknown("%s", readings[0].Why())
+	return codes.Unknown("%s", readings[0].Why())
 }
 
 // listedBelow returns the repositories below the path of packs, or all below the content path with a warning if there are none.

@@ -72,11 +72,11 @@ func (s exchange) readableAtRoot(ctx context.Context, path string) bool {
 	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.Base.Origin}, "", path
 	root.plan, root.Base, root.transcript = &plan, plan.base, &transcript{}
 	x, out := root.api(ctx, s.opened.connection, nil)
-	if out.failure != nil {
+	if out.Failure != nil {
 		return false
 	}
 	given, out := authCheck{exchange: x}.auth(ctx)
-	return out.failure == nil && (&contentCheck{exchange: x, grant: given}).contentIsReadable(ctx)
+	return out.Failure == nil && (&contentCheck{exchange: x, grant: given}).contentIsReadable(ctx)
 }
 
 // hintPath names the field that has the wrong path.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/provider"
 	"github.com/regwarden/regwarden/regcheck/internal/source"
@@ -42,16 +43,16 @@ func (s *subject) use(got source.Credentials) {
 // obtain is the credentials stage: it gets username and password for the stages of s from the provider unless they are remembered.
 func (r *run) obtain(ctx context.Context, s *subject, got *source.Credentials) outcome {
 	if got.Remembered {
-		return passed("%s", got.Describe())
+		return codes.Passed("%s", got.Describe())
 	}
 	issued, err := s.plan.login.Source.Obtain(ctx, provider.Over(s.Wire), r.now())
 	if err != nil {
-		return failed(s.diagnoseProvider(err))
+		return codes.Failed(s.diagnoseProvider(err))
 	}
 	r.checker.Obtained.Put(s.plan.login.Source, issued, r.now())
 	*got = issued
 	s.use(issued)
-	return passed("%s", got.Describe())
+	return codes.Passed("%s", got.Describe())
 }
 
 // obtainAfter is obtain after the first exchange.
@@ -67,20 +68,20 @@ func (r *run) obtainAfter(ctx context.Context, x *exchange, got *source.Credenti
 // auth is the auth stage. Remembered credentials that the registry rejects may have been revoked, and are obtained once more.
 func (r *run) auth(ctx context.Context, x *exchange, got *source.Credentials) (grant, outcome) {
 	given, out := r.authCheck(*x).auth(ctx)
-	if got.Remembered && out.failure != nil && out.failure.Entry.Code == CodeAuthFailed {
+	if got.Remembered && out.Failure != nil && out.Failure.Entry.Code == CodeAuthFailed {
 		r.checker.Obtained.Forget(x.plan.login.Source)
 		got.Remembered = false
-		if anew := r.obtainAfter(ctx, x, got); anew.failure != nil {
+		if anew := r.obtainAfter(ctx, x, got); anew.Failure != nil {
 			return given, anew
 		}
 		given, out = r.authCheck(*x).auth(ctx)
 	}
-	return given, out.withHintOf(*got)
+	return given, withHintOf(*got, out)
 }
 
 // withHintOf adds what is known of obtained credentials with which the registry does not show the content.
-func (out outcome) withHintOf(got source.Credentials) outcome {
-	if f := out.failure; f != nil && slices.Contains([]Code{CodeAccessDenied, CodeAuthFailed, CodeContentNotFound}, f.Entry.Code) {
+func withHintOf(got source.Credentials, out outcome) outcome {
+	if f := out.Failure; f != nil && slices.Contains([]Code{CodeAccessDenied, CodeAuthFailed, CodeContentNotFound}, f.Entry.Code) {
 		f.Hint = got.Hint(f.Hint, f.Entry.Code == CodeAuthFailed, f.Entry.Code == CodeContentNotFound)
 	}
 	return out

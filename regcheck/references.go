@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -69,24 +70,24 @@ func (c *contentCheck) conclusion(path outcome, failures []*failure) outcome {
 		return path
 	}
 	all := wire.Counted(len(failures), "reference", "references")
-	if path.failure != nil {
+	if path.Failure != nil {
 		return path
 	}
 	if failures = slices.DeleteFunc(failures, func(f *failure) bool { return f == nil }); len(failures) > 0 {
 		if f := failures[0]; len(c.references) > 1 {
 			f.Seen = message.Of("%d of %s cannot be pulled. %s", len(failures), all, f.Seen)
 		}
-		return failed(failures[0])
+		return codes.Failed(failures[0])
 	}
-	path.detail += "; "
+	path.Detail += "; "
 	if c.plan.contentPath == "" {
-		path = passed("")
+		path = codes.Passed("")
 	}
 	partly := slices.DeleteFunc(slices.Clone(c.references), func(r ReferenceResult) bool { return r.Status != Unknown })
 	if len(partly) > 0 {
-		return unknown("%s%d of %s could not be examined completely", path.detail, len(partly), all)
+		return codes.Unknown("%s%d of %s could not be examined completely", path.Detail, len(partly), all)
 	}
-	path.detail += message.Of("%s can be pulled", all)
+	path.Detail += message.Of("%s can be pulled", all)
 	return path
 }
 
@@ -136,15 +137,15 @@ func (c *contentCheck) examineReference(ctx context.Context, i int) *failure {
 func (c *contentCheck) noteReference(i int, out outcome) *failure {
 	field := referenceField(i)
 	r := &c.references[i] // of its own
-	r.Valid, r.Status, r.Message, r.MessageText = out.failure == nil, out.status, c.reader.Show(out.detail), out.detail
-	if f := out.failure; f != nil {
+	r.Valid, r.Status, r.Message, r.MessageText = out.Failure == nil, out.Status, c.reader.Show(out.Detail), out.Detail
+	if f := out.Failure; f != nil {
 		renameField(field, &f.Field, &f.Seen, &f.Hint)
 		var report Report
 		report.setFailure(f, StageContent, c.reader)
 		r.Code, r.Reason, r.Message, r.Hint, r.Retryable = report.Code, report.Reason, report.Message, report.Hint, report.Retryable
 		r.MessageText, r.HintText = report.MessageText, report.HintText
 	}
-	return out.failure
+	return out.Failure
 }
 
 // renameField replaces the field of the content path by that of a reference.

@@ -31,15 +31,15 @@ func UsualStages() []Stage {
 }
 
 // Status is the result of a stage.
-type Status string
+type Status = codes.Status
 
 // A stage is skipped if it does not apply or an earlier one failed, and unknown if the responses of the registry allow no
 // conclusion.
 const (
-	OK      Status = "ok"
-	Failed  Status = "failed"
-	Skipped Status = "skipped"
-	Unknown Status = "unknown"
+	OK      = codes.StatusOK
+	Failed  = codes.StatusFailed
+	Skipped = codes.StatusSkipped
+	Unknown = codes.StatusUnknown
 )
 
 // Report is the result of a check. Its JSON is a contract: values that do not apply are null. It contains no secret, and text

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -20,14 +21,14 @@ func (s subject) resolve(ctx context.Context) (found addresses, out outcome) {
 	o := s.Home
 	all, err := s.Wire.Lookup(ctx, o)
 	if err != nil {
-		return found, failed(s.diagnoseLookup(o, err))
+		return found, codes.Failed(s.diagnoseLookup(o, err))
 	}
 	found = addresses{all, o.Host}
 	if len(all) == 0 {
-		return found, unknown("%s does not resolve here; the proxy resolves it", o.Host)
+		return found, codes.Unknown("%s does not resolve here; the proxy resolves it", o.Host)
 	}
 	if _, ok := o.Address(); ok {
-		return found, passed("%s is an address", o.Host)
+		return found, codes.Passed("%s is an address", o.Host)
 	}
 	var shown []string
 	for _, a := range all[:min(len(all), 3)] {
@@ -37,5 +38,5 @@ func (s subject) resolve(ctx context.Context) (found addresses, out outcome) {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	found.words = strings.Join(shown, ", ")
-	return found, passed("%s has %s", o.Host, wire.Counted(len(all), "address", "addresses"))
+	return found, codes.Passed("%s has %s", o.Host, wire.Counted(len(all), "address", "addresses"))
 }

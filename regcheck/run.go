@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
-	"github.com/regwarden/regwarden/regcheck/internal/message"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/source"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -26,23 +26,7 @@ type run struct {
 }
 
 // outcome is the result of a stage: a failure, or a status with what was seen.
-type outcome struct {
-	status  Status
-	detail  message.Text
-	failure *failure
-}
-
-func passed(format string, args ...any) outcome {
-	return outcome{status: OK, detail: message.Of(format, args...)}
-}
-
-func skipped(detail message.Text) outcome { return outcome{status: Skipped, detail: detail} }
-
-func unknown(format string, args ...any) outcome {
-	return outcome{status: Unknown, detail: message.Of(format, args...)}
-}
-
-func failed(f *failure) outcome { return outcome{status: Failed, detail: f.Seen, failure: f} }
+type outcome = codes.Outcome
 
 // check runs the stages in order. Each gets what the stages before it found. The first failure decides, and the stages after it are
 // skipped. The Reader is nil unless the report is valid.
@@ -83,7 +67,7 @@ func (r *run) checkRegistry(ctx context.Context, conn connection, first *opening
 	r.report.References = notExamined(r.plan)
 	r.stage(StageContent, func() outcome {
 		c := contentCheck{exchange: x, grant: given, examination: r.examination(), references: r.report.References}
-		return c.content(ctx).withHintOf(got)
+		return withHintOf(got, c.content(ctx))
 	})
 	return &Reader{s: x.subject, access: given.access}
 }
@@ -105,15 +89,15 @@ func (r *run) stage(name Stage, do func() outcome) {
 		if r.err = r.gone(); r.err != nil {
 			return
 		}
-		result.Status, result.Detail, result.DetailText = out.status, r.reader.Show(out.detail), out.detail
+		result.Status, result.Detail, result.DetailText = out.Status, r.reader.Show(out.Detail), out.Detail
 		result.Duration = time.Since(begin)
 		result.DurationMS = result.Duration.Milliseconds()
 		result.RoundTrips = r.rounds.Count() - before
 		for _, origin := range r.Wire.TakeHops() {
 			result.Hops = append(result.Hops, r.Wire.Text(origin.String()))
 		}
-		if out.failure != nil {
-			r.report.setFailure(out.failure, name, r.reader)
+		if out.Failure != nil {
+			r.report.setFailure(out.Failure, name, r.reader)
 		}
 	}
 	r.report.Stages = append(r.report.Stages, result)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -13,11 +14,11 @@ import (
 // requests are part of this stage.
 func (s subject) handshake(ctx context.Context, c connection) (first *opening, out outcome) {
 	if s.plan.base.Scheme == "http" {
-		return nil, skipped("the endpoint uses plain HTTP")
+		return nil, codes.Skipped("the endpoint uses plain HTTP")
 	}
 	if err := c.first.Handshake(ctx); err != nil {
 		c.spare.Drop()
-		return nil, failed(certs.Explain(c.first.Seen(), err))
+		return nil, codes.Failed(certs.Explain(c.first.Seen(), err))
 	}
 	s.Wire.Keep(c.first)
 	if c.first.H2() {
@@ -27,13 +28,13 @@ func (s subject) handshake(ctx context.Context, c connection) (first *opening, o
 	if c.first.CertificateRequested {
 		first = s.open(ctx, c)
 		if f := s.certificateRejected(first); f != nil {
-			return first, failed(f)
+			return first, codes.Failed(f)
 		}
 	}
 	if text := certs.ClientExpiresSoon(s.plan.tls.Client, s.now()); text != "" {
 		s.warn(WarnClientCertificateExpiresSoon, "%s", text)
 	}
-	return first, passed("%s", certs.DescribeConnection(c.first))
+	return first, codes.Passed("%s", certs.DescribeConnection(c.first))
 }
 
 // certificateRejected returns the failure if the first requests show that the server rejects our certificate.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
+	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -48,9 +49,10 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 	case newest != "":
 		return c.referenced(ctx, oci.Reference{Repository: c.plan.contentPath, Tag: newest})
 	case rest != "":
-		return unknown("the first %s of %s are not in the range %s, and there are more", wire.Counted(count, "tag", "tags"), shown, of)
+		return codes.Unknown("the first %s of %s are not in the range %s, and there are more", wire.Counted(count, "tag", "tags"), shown,
+			of)
 	}
-	return failed(fail(CodeContentNotFound, ReasonVersionUnknown, "%s has %s, and none in the range %s.", shown,
+	return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "%s has %s, and none in the range %s.", shown,
 		wire.Counted(count, "tag", "tags"), of))
 }
 

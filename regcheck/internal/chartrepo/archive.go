@@ -26,19 +26,19 @@ const shownVersions = 3
 
 // Chart is the outcome of the chart at a place of Repository.Charts: the index has it, and its archive can be read. field is the one
 // that names the chart.
-func (c *Check) Chart(ctx context.Context, place int, field string) Outcome {
+func (c *Check) Chart(ctx context.Context, place int, field string) codes.Outcome {
 	want, match := c.Charts[place], c.own.index.Found[place]
 	if match.Version != nil {
 		return c.archive(ctx, *match.Version, field)
 	}
 	shown := wire.CleanText(want.String())
 	if unread := c.own.index.Unread; unread != "" {
-		return unknown("%s is not in the part of index.yaml that was examined: %s", shown, c.Wire.Text(unread))
+		return codes.Unknown("%s is not in the part of index.yaml that was examined: %s", shown, c.Wire.Text(unread))
 	}
 	if !match.Chart {
 		f := codes.Fail(codes.CodeContentNotFound, codes.ReasonChartUnknown, "index.yaml has %s, and not %s.",
 			wire.Counted(c.own.index.Charts, "chart", "charts"), wire.CleanText(want.Name)).At(field)
-		return failed(c.hintSimilar(f, spelling.Prefixes(want.Name, c.own.index.Names), ""))
+		return codes.Failed(c.hintSimilar(f, spelling.Prefixes(want.Name, c.own.index.Names), ""))
 	}
 	seen := "index.yaml has %s of %s, and not %s."
 	if chartindex.IsRange(want.Version) {
@@ -48,11 +48,11 @@ func (c *Check) Chart(ctx context.Context, place int, field string) Outcome {
 		wire.Counted(len(match.Versions), "version", "versions"), wire.CleanText(want.Name), wire.CleanText(want.Version)).At(field)
 	switch {
 	case chartindex.IsRange(want.Version):
-		return failed(c.hintSimilar(f, match.Versions[:min(len(match.Versions), shownVersions)], want.Name+":"))
+		return codes.Failed(c.hintSimilar(f, match.Versions[:min(len(match.Versions), shownVersions)], want.Name+":"))
 	case !chartindex.IsExact(want.Version):
-		return failed(f.Hinting("Name one version, such as 1.2.3, or a range, such as ^1.2."))
+		return codes.Failed(f.Hinting("Name one version, such as 1.2.3, or a range, such as ^1.2."))
 	}
-	return failed(c.hintSimilar(f, spelling.Prefixes(want.Version, match.Versions), want.Name+":"))
+	return codes.Failed(c.hintSimilar(f, spelling.Prefixes(want.Version, match.Versions), want.Name+":"))
 }
 
 func (c *Check) hintSimilar(f *codes.Failure, names []string, prefix string) *codes.Failure {
@@ -66,8 +66,8 @@ func (c *Check) hintSimilar(f *codes.Failure, names []string, prefix string) *co
 }
 
 // AnyChart is the outcome of a repository of which no chart is named: the archive of one of the charts that changed last can be read.
-func (c *Check) AnyChart(ctx context.Context) Outcome {
-	var first Outcome
+func (c *Check) AnyChart(ctx context.Context) codes.Outcome {
+	var first codes.Outcome
 	for i, v := range c.own.index.Newest {
 		out := c.archive(ctx, v, "")
 		if i == 0 {
@@ -81,26 +81,26 @@ func (c *Check) AnyChart(ctx context.Context) Outcome {
 		}
 	}
 	if len(c.own.index.Newest) == 0 {
-		return Outcome{Unknown: true, Detail: "index.yaml has no chart that could be read"}
+		return codes.Unknown("index.yaml has no chart that could be read")
 	}
 	return first
 }
 
 // archive requests the archive of a version of a chart.
-func (c *Check) archive(ctx context.Context, v chartindex.Version, field string) Outcome {
+func (c *Check) archive(ctx context.Context, v chartindex.Version, field string) codes.Outcome {
 	shown := c.Wire.Name(v.String())
 	u, err := c.resolve(v.URL)
 	switch {
 	case v.URL == "":
-		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has no URL in index.yaml.", shown))
+		return codes.Failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has no URL in index.yaml.", shown))
 	case err != nil:
-		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has a URL that cannot be read.", shown))
+		return codes.Failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, "%s has a URL that cannot be read.", shown))
 	case u.Scheme == "oci":
-		return unknown("%s is in an OCI registry, %s, which is checked with a definition of its own", shown, wire.ShowURL(u))
+		return codes.Unknown("%s is in an OCI registry, %s, which is checked with a definition of its own", shown, wire.ShowURL(u))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return unknown("%s has a URL that needs a plugin of Helm: %s", shown, wire.ShowURL(u))
+		return codes.Unknown("%s has a URL that needs a plugin of Helm: %s", shown, wire.ShowURL(u))
 	case u.User != nil:
-		return unknown("%s has credentials in its URL, which are not used: %s", shown, wire.ShowURL(u))
+		return codes.Unknown("%s has credentials in its URL, which are not used: %s", shown, wire.ShowURL(u))
 	}
 	d := download{c, shown, u, field, sha256.New(), nil, 0}
 	return d.run(ctx, v)
@@ -130,7 +130,7 @@ func (d *download) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (d *download) run(ctx context.Context, v chartindex.Version) Outcome {
+func (d *download) run(ctx context.Context, v chartindex.Version) codes.Outcome {
 	a, err := d.request(ctx)
 	if err != nil {
 		f := d.NoResponse("GET "+wire.ShowURL(d.url), d.url, err)
@@ -143,14 +143,14 @@ func (d *download) run(ctx context.Context, v chartindex.Version) Outcome {
 				"contact the repository operator: index.yaml names a wrong address."
 		default: // the hint of the reason
 		}
-		return failed(unreachable)
+		return codes.Failed(unreachable)
 	}
 	if f := d.refused(a); f != nil {
-		return failed(f)
+		return codes.Failed(f)
 	}
 	if !bytes.HasPrefix(d.head, []byte{0x1f, 0x8b}) {
 		a.Body = d.head
-		return failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned %s, which is not gzip.",
+		return codes.Failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned %s, which is not gzip.",
 			d.shown, a.ShowURL(), a.Summary()))
 	}
 	return d.digest(a, v)
@@ -200,16 +200,16 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 }
 
 // digest compares the digest of an archive that was downloaded whole. Helm does not: a difference is a warning.
-func (d *download) digest(a *wire.Response, v chartindex.Version) Outcome {
+func (d *download) digest(a *wire.Response, v chartindex.Version) codes.Outcome {
 	want := strings.TrimPrefix(strings.ToLower(v.Digest), "sha256:")
 	switch {
 	case a.Cut != nil || a.Over:
-		return passed("%s can be downloaded", d.shown)
+		return codes.Passed("%s can be downloaded", d.shown)
 	case len(want) != hex.EncodedLen(sha256.Size):
-		return passed("%s was downloaded, %d bytes; index.yaml has no digest of it", d.shown, d.size)
+		return codes.Passed("%s was downloaded, %d bytes; index.yaml has no digest of it", d.shown, d.size)
 	case hex.EncodeToString(d.hash.Sum(nil)) != want:
 		d.Warn(codes.WarnChartDigestMismatch, "", "%s: %s.", d.shown, a.ShowURL())
-		return passed("%s was downloaded, %d bytes; its digest differs from that of index.yaml", d.shown, d.size)
+		return codes.Passed("%s was downloaded, %d bytes; its digest differs from that of index.yaml", d.shown, d.size)
 	}
-	return passed("%s was downloaded, %d bytes, with the digest of index.yaml", d.shown, d.size)
+	return codes.Passed("%s was downloaded, %d bytes, with the digest of index.yaml", d.shown, d.size)
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // Auth is the auth stage: the credentials, or anonymous access, open the index.
-func (c *Check) Auth(ctx context.Context) Outcome {
+func (c *Check) Auth(ctx context.Context) codes.Outcome {
 	if len(c.Login.Headers) == 0 {
 		return c.anonymously()
 	}
 	if c.own.denied() {
-		return failed(c.rejected())
+		return codes.Failed(c.rejected())
 	}
 	if !open(c.anonymous) {
-		return passed("%s accepted; checked: without credentials the status is %d", c.scheme(), c.anonymous.Status)
+		return codes.Passed("%s accepted; checked: without credentials the status is %d", c.scheme(), c.anonymous.Status)
 	}
 	if c.Login.Control == "" {
 		return c.unverified("The control request with random credentials is disabled")
@@ -47,31 +47,31 @@ func (c *Check) scheme() string {
 }
 
 // controlled is the outcome of credentials of a repository that anonymous users can read.
-func (c *Check) controlled(anyCredentials bool, why string) Outcome {
+func (c *Check) controlled(anyCredentials bool, why string) codes.Outcome {
 	if anyCredentials {
 		return c.unverified("Without credentials and with random ones, index.yaml can be read as well")
 	}
-	return passed("%s accepted; %s; without credentials, index.yaml can be read as well", c.scheme(), why)
+	return codes.Passed("%s accepted; %s; without credentials, index.yaml can be read as well", c.scheme(), why)
 }
 
 // unverified warns that nothing shows whether the credentials are correct.
-func (c *Check) unverified(why string) Outcome {
+func (c *Check) unverified(why string) codes.Outcome {
 	c.Warn(codes.WarnCredentialsNotChecked, "auth.type", "%s.", why)
-	return passed("%s accepted; not checked by the repository", c.scheme())
+	return codes.Passed("%s accepted; not checked by the repository", c.scheme())
 }
 
-func (c *Check) anonymously() Outcome {
+func (c *Check) anonymously() codes.Outcome {
 	a := c.own.response
 	what := "GET " + a.ShowURL()
 	switch {
 	case a.Status == http.StatusUnauthorized:
-		return failed(codes.Fail(codes.CodeAuthRequired, "", "%s without credentials returned %s%s.", what, a.Summary(), offer(a)))
+		return codes.Failed(codes.Fail(codes.CodeAuthRequired, "", "%s without credentials returned %s%s.", what, a.Summary(), offer(a)))
 	case a.Status == http.StatusForbidden:
-		return failed(codes.Fail(codes.CodeAccessDenied, "", "%s returned %s.", what, a.Summary()).At("auth.type").
+		return codes.Failed(codes.Fail(codes.CodeAccessDenied, "", "%s returned %s.", what, a.Summary()).At("auth.type").
 			Hinting("Set {auth.username} and {auth.password}. If this is a bucket of a cloud, correct the path in {endpoint}: some " +
 				"return 403 for a file that does not exist."))
 	}
-	return passed("index.yaml can be read without credentials")
+	return codes.Passed("index.yaml can be read without credentials")
 }
 
 // offer returns which credentials a response requires.

@@ -10,7 +10,6 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
-	"github.com/regwarden/regwarden/regcheck/internal/message"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -45,21 +44,6 @@ type Explainer struct {
 	KnownControl  func() (open, known bool) // of an earlier check
 	RecordControl func(open bool)
 }
-
-// Outcome is the outcome of a stage, or of one chart.
-type Outcome struct {
-	Unknown bool
-	Detail  message.Text
-	Failure *codes.Failure
-}
-
-func passed(format string, args ...any) Outcome { return Outcome{Detail: message.Of(format, args...)} }
-
-func unknown(format string, args ...any) Outcome {
-	return Outcome{Unknown: true, Detail: message.Of(format, args...)}
-}
-
-func failed(f *codes.Failure) Outcome { return Outcome{Detail: f.Seen, Failure: f} }
 
 // Check is the check of a repository. Its methods are the stages, in their order.
 type Check struct {

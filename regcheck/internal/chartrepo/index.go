@@ -77,13 +77,13 @@ func (r *Repository) fetch(ctx context.Context, authorization string) (f fetched
 }
 
 // Index is the api stage: there is an index, or a server that requires other credentials for it.
-func (c *Check) Index(ctx context.Context) Outcome {
+func (c *Check) Index(ctx context.Context) codes.Outcome {
 	a := c.own.response
 	if f := c.notIndex(ctx, c.own); f != nil {
-		return failed(f)
+		return codes.Failed(f)
 	}
 	if c.own.index == nil {
-		return passed("GET %s: %d", a.ShowURL(), a.Status)
+		return codes.Passed("GET %s: %d", a.ShowURL(), a.Status)
 	}
 	c.noteRedirect(a)
 	i := c.own.index
@@ -92,9 +92,9 @@ func (c *Check) Index(ctx context.Context) Outcome {
 		c.Warn(codes.WarnEmptyContent, "", "%s has no charts.", a.ShowURL())
 	}
 	if i.Unread != "" {
-		return unknown("GET %s: %s; the rest was not examined: %s", a.ShowURL(), size, c.Wire.Text(i.Unread))
+		return codes.Unknown("GET %s: %s; the rest was not examined: %s", a.ShowURL(), size, c.Wire.Text(i.Unread))
 	}
-	return passed("GET %s: %s", a.ShowURL(), size)
+	return codes.Passed("GET %s: %s", a.ShowURL(), size)
 }
 
 // noteRedirect warns of a repository that has moved. A redirect to a storage is none.

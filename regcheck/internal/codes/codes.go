@@ -1,5 +1,5 @@
-// Package codes has what can be wrong with a registry: codes, reasons and warnings with their sentences and hints, and the failure of
-// a stage, which is one of them with what was seen.
+// Package codes has what can be wrong with a registry: codes, reasons and warnings with their sentences and hints, and the outcome of
+// a stage: if it fails, one of them with what was seen.
 package codes
 
 import (
