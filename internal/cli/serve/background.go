@@ -9,16 +9,17 @@ import (
 
 	"github.com/regwarden/regwarden/internal/loop"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/sweep"
 )
 
 // background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
 // processes, deleting old records, and more.
-func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger,
+func background(ctx context.Context, a *auth.Service, sweeper sweep.Sweeper, auditRetention time.Duration, log *slog.Logger,
 	more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { a.PollChanges(ctx) })
-	running.Go(func() { sweepHourly(ctx, a, auditRetention, log) })
+	running.Go(func() { sweepHourly(ctx, sweeper, auditRetention, log) })
 	for _, work := range more {
 		running.Go(func() { work(ctx) })
 	}
@@ -29,11 +30,11 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 }
 
 // sweepHourly deletes old sessions, and audit records older than the retention time.
-func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
+func sweepHourly(ctx context.Context, s sweep.Sweeper, auditRetention time.Duration, log *slog.Logger) {
 	loop.Retry(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error {
-		err := errors.Join(a.Sweeper.Sweep(ctx), a.Sweeper.DivideAudits(ctx))
+		err := errors.Join(s.Sweep(ctx), s.DivideAudits(ctx))
 		if auditRetention > 0 {
-			err = errors.Join(err, a.Sweeper.SweepAudits(ctx, time.Now().Add(-auditRetention)))
+			err = errors.Join(err, s.SweepAudits(ctx, time.Now().Add(-auditRetention)))
 		}
 		return err
 	})

@@ -25,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/clockmonitor"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/federation"
+	"github.com/regwarden/regwarden/internal/service/sweep"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/telemetry"
@@ -205,7 +206,8 @@ func (p *process) start(ctx context.Context) error {
 	printURL(p.out, "Metrics", at.metrics, "/metrics")
 	printURL(p.out, "Profiles", at.debug, auxiliary.PathProfiles)
 	fmt.Fprintf(p.out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", p.version, at.address)
-	p.atEnd(background(ctx, p.auth, c.AuditRetention, p.log, p.tasks()...))
+	sweeper := sweep.Sweeper{DB: p.db, Now: p.clocks.Clock.Now, WaitNow: clock.New(clockmonitor.WaitHold).Now}
+	p.atEnd(background(ctx, p.auth, sweeper, c.AuditRetention, p.log, p.tasks()...))
 	p.atEnd(auxiliary.Serve(at.metrics, "metrics", probe.Handler(p.server.Metrics.Handler(p.log), p.server.Watch.Probe, c.WatchInterval,
 		p.log), p.log))
 	if at.debug != nil {

@@ -74,7 +74,7 @@ func TestWaitSurvivesSettingTheClock(t *testing.T) {
 		if wait := wantWait(t, fail()); (wait - before).Abs() > time.Second {
 			t.Errorf("a wait of %v became %v when the clock was set by %v", before, wait, set)
 		}
-		if err := w.Sweeper.Sweep(t.Context()); err != nil {
+		if err := w.sweeper().Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/auth/passwordhash"
 	"github.com/regwarden/regwarden/internal/service/fairqueue"
+	"github.com/regwarden/regwarden/internal/service/sweep"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
@@ -129,6 +130,10 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)
 	return w
+}
+
+func (w *world) sweeper() sweep.Sweeper {
+	return sweep.Sweeper{DB: w.db, Now: w.Logins.now, WaitNow: w.Logins.waitNow}
 }
 
 func (w *world) mustWrite(t *testing.T, fn func(*store.Tx) error) {

@@ -218,7 +218,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{SessionMax: time.Hour}, {LoginWorkers: -1}, {LoginQueue: -1}, {LoginWait: -1}, {RefreshGrace: 15*time.Minute + 1},
 		{LoginFreeFailures: -1}, {LoginFreeFailures: 101}, {LoginMaxWait: time.Millisecond}, {LoginMaxWait: 25 * time.Hour},
 	} {
-		if _, err := config.withDefaults(); err == nil {
+		if config.withDefaults().validate() == nil {
 			t.Errorf("%+v is taken", config)
 		}
 	}
@@ -227,11 +227,12 @@ func TestSettingsAreChecked(t *testing.T) {
 		{SessionIdle: time.Minute, SessionMax: time.Minute}, {LoginWorkers: 1, LoginQueue: 1, LoginWait: 1},
 		{LoginFreeFailures: 1}, {LoginFreeFailures: 100}, {LoginMaxWait: time.Second}, {LoginMaxWait: 24 * time.Hour},
 	} {
-		if _, err := config.withDefaults(); err != nil {
+		if err := config.withDefaults().validate(); err != nil {
 			t.Errorf("%+v: %v", config, err)
 		}
 	}
-	config, err := Config{}.withDefaults()
+	config := Config{}.withDefaults()
+	err := config.validate()
 	if err != nil || config.TokenLifetime != 15*time.Minute || config.RefreshGrace != 30*time.Second || config.LoginQueue != 64 {
 		t.Errorf("%+v, %v", config, err)
 	}

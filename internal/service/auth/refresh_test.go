@@ -282,7 +282,7 @@ func TestSweepDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 	w.clock.move(defaultSessionMax + 23*time.Hour)
 	live := w.mustLogin(t)
 	for _, want := range []error{nil, store.ErrNotFound} {
-		if err := w.Sweeper.Sweep(t.Context()); err != nil {
+		if err := w.sweeper().Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		err := w.db.View(t.Context(), func(tx *store.Tx) error {

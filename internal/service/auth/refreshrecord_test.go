@@ -62,8 +62,8 @@ func TestRefreshesOfAnHourShareARecord(t *testing.T) {
 func TestRecordsCountEveryRefresh(t *testing.T) {
 	for end, delete := range map[string]func(*world, *testing.T){
 		"sessions are deleted": func(w *world, t *testing.T) {
-			w.clock.move(defaultSessionMax + 2*sweepAfter)
-			if err := w.Sweeper.Sweep(t.Context()); err != nil {
+			w.clock.move(defaultSessionMax + 48*time.Hour)
+			if err := w.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -72,8 +72,8 @@ type Config struct {
 	hashCost passwordhash.Cost // passwordhash.DefaultCost; only for tests of this package, to hash fast
 }
 
-// withDefaults fills zero values and returns all problems of the others.
-func (c Config) withDefaults() (Config, error) {
+// withDefaults fills zero values.
+func (c Config) withDefaults() Config {
 	c.Issuer = cmp.Or(c.Issuer, defaultIssuer)
 	c.TokenLifetime = cmp.Or(c.TokenLifetime, maxTokenLifetime)
 	c.RefreshGrace = cmp.Or(c.RefreshGrace, defaultRefreshGrace)
@@ -94,6 +94,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.WaitNow == nil {
 		c.WaitNow = c.Now
 	}
+	return c
+}
+
+// validate returns all problems of a configuration with defaults.
+func (c Config) validate() error {
 	var problems []error
 	for _, rule := range []struct {
 		broken  bool
@@ -111,7 +116,7 @@ func (c Config) withDefaults() (Config, error) {
 			problems = append(problems, errors.New(rule.problem))
 		}
 	}
-	return c, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 // Service has the parts of this package, which work on one store.
@@ -122,7 +127,6 @@ type Service struct {
 	APIKeys       *APIKeys
 	Keys          *Keys
 	Passwords     *Passwords // for packages that create users
-	Sweeper       *Sweeper
 
 	changes    *changePoller
 	identities *identityCheck
@@ -157,8 +161,8 @@ func (s *Service) AskProvider(ask func(ctx context.Context, session string) erro
 
 // New returns the service of an open store, and generates its keys at the first start.
 func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
-	config, err := config.withDefaults()
-	if err != nil {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("settings of login and sessions: %w", err)
 	}
 	now, waitNow, cache, passwords := config.Now, config.WaitNow, newCredentialCache(), newPasswords(config)
@@ -175,7 +179,6 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 		APIKeys:   &APIKeys{db: db, now: now, waitNow: waitNow, revocations: perminute.New(revocationsPerMinute)},
 		Keys:      keys,
 		Passwords: passwords,
-		Sweeper:   &Sweeper{db: db, now: now, waitNow: waitNow},
 		changes:   changes, identities: identities,
 	}
 	if err := s.begin(ctx); err != nil {

@@ -189,7 +189,7 @@ func TestThrottleStateIsStoredSharedAndSwept(t *testing.T) {
 	}
 	wantWrong(t, w.tryFrom(t, "192.0.2.9", "my password by mistake", "x"))
 	w.clock.move(3 * time.Hour)
-	if err := w.Sweeper.Sweep(t.Context()); err != nil {
+	if err := w.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
@@ -230,7 +230,7 @@ func TestAllowancesInUseAreNotSwept(t *testing.T) {
 			return err
 		})
 		w.clock.move(time.Hour)
-		if err := w.Sweeper.Sweep(t.Context()); err != nil {
+		if err := w.sweeper().Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
