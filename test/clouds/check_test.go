@@ -461,21 +461,20 @@ func TestRememberedCredentialsCostNoRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, password, _ := strings.Cut(string(pair), ":")
-	fewest := func(auth regcheck.Auth) int { // requests that overlap on an idle machine need not on a busy one
-		least := math.MaxInt
-		for range 8 {
-			report := w.check(t, private, auth)
-			if !report.Valid {
-				t.Fatalf("%s: %s", report.Code, report.Message)
-			}
-			least = min(least, report.RoundTrips)
+	trips := func(auth regcheck.Auth) int {
+		report := w.check(t, private, auth)
+		if !report.Valid {
+			t.Fatalf("%s: %s", report.Code, report.Message)
 		}
-		return least
+		return report.RoundTrips
 	}
-	basic := fewest(regcheck.Auth{Type: regcheck.Basic, Username: user, Password: secret.String(password)})
+	given := regcheck.Auth{Type: regcheck.Basic, Username: user, Password: secret.String(password)}
 	obtained := awsAuth("AKIAREADER", "reader-secret-of-aws")
 	first := w.check(t, private, obtained)
-	remembered := fewest(obtained)
+	basic, remembered := math.MaxInt, math.MaxInt
+	for n := 0; n < 8 || n < 100 && basic != remembered; n++ { // requests that overlap on an idle machine need not on a busy one
+		basic, remembered = min(basic, trips(given)), min(remembered, trips(obtained))
+	}
 	t.Logf("round trips: %d with the password, %d with remembered credentials, %d when they are obtained", basic, remembered,
 		first.RoundTrips)
 	if remembered != basic {
