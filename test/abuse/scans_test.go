@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,32 +176,29 @@ func anonymousKiB(server *instance.Server) (sum int) {
 	return sum
 }
 
-// TestScanEndsWithItsClient has a client leave while its file is read. The child process that reads it ends, and uses little of the
-// processor time that the file needs. The log does not call that an internal error.
+// TestScanEndsWithItsClient has a client leave while its file is read. The child process that reads it is killed: it is stopped, so that it
+// would not end by itself. The log does not call that an internal error, nor that the process did not respond.
 func TestScanEndsWithItsClient(t *testing.T) {
 	server := start(t, append([]string{"--log-level", "info"}, forScans...)...)
-	key, file := tenantKeys(t, server)[0], manyPullSecrets(3<<20)
-	if outcome := sendScan(t.Context(), server, attacker, key, file, time.Minute); outcome != "200" {
-		t.Fatal(outcome)
+	key, file, pid := tenantKeys(t, server)[0], manyPullSecrets(3<<20), 0
+	for outcome := ""; outcome != "left"; { // a busy machine may stop the process when it has read the file
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan string, 1)
+		go func() { left <- sendScan(ctx, server, attacker, key, file, time.Minute) }()
+		instance.Await(t, "a process that reads the file", func() bool {
+			pid = fileReader(server)
+			return pid > 0 && syscall.Kill(pid, syscall.SIGSTOP) == nil || len(left) > 0
+		})
+		leave()
+		outcome = <-left
 	}
-	instance.Await(t, "the end of the process that read a large file", func() bool { return fileReader(server) == 0 })
-	full := endedChildrenTime(t, server)
-	ctx, leave := context.WithCancel(t.Context())
-	left := make(chan string)
-	go func() { left <- sendScan(ctx, server, attacker, key, file, time.Minute) }()
-	instance.Await(t, "a process that reads the file", func() bool { return fileReader(server) > 0 })
-	pid := fileReader(server)
-	leave()
-	<-left
 	instance.Await(t, "the end of the process of the client that left", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 		return os.IsNotExist(err)
 	})
 	instance.Await(t, "the request of that client in the log", func() bool { return server.Logs("status=499") })
-	used := endedChildrenTime(t, server) - full
-	t.Logf("processor time of the whole file: %v, until the client left: %v", full, used)
-	if full < 200*time.Millisecond || used > full/2 {
-		t.Errorf("the file takes %v of processor time; after the client left, %v", full, used)
+	if strings.Contains(server.Log(), "file reading process failed") {
+		t.Error("the process ended for another reason")
 	}
 }
 
@@ -213,23 +211,4 @@ func fileReader(server *instance.Server) int {
 		}
 	}
 	return 0
-}
-
-// endedChildrenTime is the processor time of the child processes that have ended (proc_pid_stat(5)).
-func endedChildrenTime(t *testing.T, server *instance.Server) time.Duration {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", server.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // after the name, which may contain spaces
-	ticks := 0
-	for _, field := range strings.Fields(rest)[13:15] {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
 }

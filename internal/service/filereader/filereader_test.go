@@ -18,6 +18,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/process/childprocess"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -42,7 +43,19 @@ func changed(change func(*limits)) limits {
 	return l
 }
 
+// held is a child process that reads small files, and large ones until it is ended.
+const held = "held"
+
 func TestMain(m *testing.M) {
+	if os.Args[len(os.Args)-1] == held {
+		childprocess.Serve(os.Stdin, os.Stdout, childprocess.Limits{CPU: defaultLimits.killTime}, func(f File) response {
+			if len(f.Data) > large {
+				select {}
+			}
+			return defaultLimits.read(f)
+		})
+		return
+	}
 	if l, ok := children[os.Args[len(os.Args)-1]]; ok {
 		l.serve(os.Stdin, os.Stdout)
 		return
@@ -158,7 +171,7 @@ func TestBusyMachine(t *testing.T) {
 
 // A caller that leaves ends its process only. Others that wait are served.
 func TestCanceledReading(t *testing.T) {
-	r, log := newTestReader(t, "service")
+	r, log := newTestReader(t, held)
 	const callers = 6
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -169,7 +182,7 @@ func TestCanceledReading(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // for some to be read
 	cancel()
 	all.Wait()
 	if result, err := r.Read(t.Context(), largeFile(3)); err != nil || result.Summary.Found != 3 {

@@ -126,12 +126,19 @@ func (w *world) wrongCode(t *testing.T, of Enrollment) secret.String {
 	return "000003"
 }
 
-// mustEnroll gives the user a second factor, and moves the clock until another code is accepted.
+// mustEnroll gives the user a second factor, and moves the clock until another code is accepted. The codes of its time steps differ.
 func (w *world) mustEnroll(t *testing.T) (Enrollment, []secret.String) {
 	t.Helper()
-	e, err := w.Enroll(t.Context(), w.user, origin, password)
-	if err != nil {
-		t.Fatal(err)
+	var e Enrollment
+	var err error
+	for codes := map[secret.String]bool{}; len(codes) < 8; {
+		if e, err = w.Enroll(t.Context(), w.user, origin, password); err != nil {
+			t.Fatal(err)
+		}
+		clear(codes) // in 28 of a million cases two are equal
+		for step := range 8 {
+			codes[w.code(t, e, step)] = true
+		}
 	}
 	codes, err := w.Confirm(t.Context(), w.user, origin, w.code(t, e, 0))
 	if err != nil || len(codes) != recoveryCodes {

@@ -281,28 +281,26 @@ func TestDropDelaysNoOther(t *testing.T) {
 	w.mustDivide(t, now.AddDate(0, 3, 0))
 	w.mustExec(t, "BEGIN")
 	w.mustExec(t, "LOCK TABLE audits IN ACCESS SHARE MODE")
-	stop, longest := make(chan struct{}), make(chan time.Duration)
+	ctx, stop := context.WithCancel(t.Context())
+	longest := make(chan time.Duration, 1)
 	go func() {
 		var slowest time.Duration
-		for {
+		defer func() { longest <- slowest }()
+		for more := true; more; more = ctx.Err() == nil {
 			began := time.Now()
 			if err := w.InTx(t.Context(), func(tx *store.Tx) error {
 				return tx.Audits.Append(t.Context(), record(now.AddDate(0, 3, 0)))
 			}); err != nil {
 				t.Error(err)
+				return
 			}
 			slowest = max(slowest, time.Since(began))
-			select {
-			case <-stop:
-				longest <- slowest
-				return
-			default:
-			}
 		}
 	}()
+	end := sync.OnceValue(func() time.Duration { stop(); return <-longest })
+	defer end()
 	w.mustDrop(t, now.AddDate(1, 0, 0), now.AddDate(0, 3, 0))
-	close(stop)
-	if slowest := <-longest; slowest > 10*time.Second { // 200 ms on an idle machine; a busy one stops for seconds
+	if slowest := end(); slowest > 10*time.Second { // 200 ms on an idle machine; a busy one stops for seconds
 		t.Errorf("a record waited for %v", slowest)
 	}
 	if parts := w.parts(t); parts != "audits_2027_02 audits_2027_03 audits_2027_04 audits_default audits_first" {
