@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/settings"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -34,7 +36,6 @@ type checkFlags struct {
 
 	from    string // the format of a file of another program
 	sources sourceFlags
-	explain bool
 
 	settings *settings.Settings
 }
@@ -100,7 +101,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flagvalue.OneOf(flags, &f.from, "from", "", fromFormats,
 		"format of a file of credentials: "+strings.Join(fromFormats, ", "))
 	f.sources.addConsumer(flags)
-	flags.BoolVar(&f.explain, "explain", false, "show how the entry of --from is chosen")
+	flags.BoolVar(&f.sources.explain, "explain", false, "show how the entry of --from is chosen")
 	f.settings.AddTo(flags, settings.StoreFlags...)
 	return cmd
 }
@@ -110,18 +111,15 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if checker.Ambient, err = f.identity(); err != nil {
-		return err
-	}
 	show := command.ReportOutput{Cmd: cmd, Format: f.output, NoColor: f.engine.noColor, FailOn: f.failOn,
 		Activity: command.ActivityOn(os.Stderr)}
-	if err = f.depth.apply(checker, show.Activity); err != nil {
+	if err := f.adjust(checker, show.Activity); err != nil {
 		return err
 	}
 	if f.from != "" {
 		return f.runFrom(show, checker, args)
 	}
-	if f.explain || f.sources.as != "" || len(f.sources.helpers.Allowed) > 0 {
+	if f.sources.explain || f.sources.as != "" || len(f.sources.helpers.Allowed) > 0 {
 		return command.AsUsage(errors.New("--explain, --as and --allow-exec require --from"))
 	}
 	if f.registry != "" {
@@ -131,6 +129,14 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return command.AsUsage(errors.New("--org requires --registry"))
 	}
 	return f.runGiven(show, checker, args)
+}
+
+// adjust sets what the flags say about the depth of the check, and about what the definition may use of the process.
+func (f *checkFlags) adjust(checker *regcheck.Checker, activity *command.Activity) (err error) {
+	if checker.Ambient, err = f.identity(); err != nil {
+		return err
+	}
+	return f.depth.apply(checker, activity)
 }
 
 // identity returns what the definition may use of the process: what the user asks for with flags.
@@ -153,34 +159,14 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		return command.AsUsage(errors.New("--registry takes no reference and no file, and " +
 			"standard input can be only one of: the password, the token, another secret"))
 	}
-	server, err := manage.ChosenServer(serve.Local(f.settings, currentVersion().Version))
-	if err != nil {
-		return err
-	}
-	if server != "" {
-		return command.AsUsage(fmt.Errorf("--registry checks without a server, but %s is chosen; "+
-			"use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
-	}
 	ctx := show.Cmd.Context()
-	if err := f.settings.Load(os.Getenv); err != nil {
-		return err
-	}
-	db, err := f.settings.OpenExisting(ctx)
+	db, err := f.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	checker, err := serve.NewChecker(&f.settings.Config)
+	checker, err := f.serverChecker(show.Activity)
 	if err != nil {
-		return err
-	}
-	if err := f.engine.apply(checker); err != nil {
-		return err
-	}
-	if err := f.depth.apply(checker, show.Activity); err != nil {
-		return err
-	}
-	if checker.Ambient, err = f.identity(); err != nil {
 		return err
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)
@@ -196,4 +182,32 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		report, _, err := checks.New(db, stored, checker, checks.Limits{}, time.Now).Validate(ctx, operator, audit.CommandLine, request)
 		return report, err
 	})
+}
+
+// openStore opens the store of this machine, unless commands go to a server.
+func (f *checkFlags) openStore(ctx context.Context) (*store.DB, error) {
+	server, err := manage.ChosenServer(serve.Local(f.settings, currentVersion().Version))
+	if err != nil {
+		return nil, err
+	}
+	if server != "" {
+		return nil, command.AsUsage(fmt.Errorf("--registry checks without a server, but %s is chosen; "+
+			"use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
+	}
+	if err := f.settings.Load(os.Getenv); err != nil {
+		return nil, err
+	}
+	return f.settings.OpenExisting(ctx)
+}
+
+// serverChecker returns the engine with the settings of the server, and with those of the flags.
+func (f *checkFlags) serverChecker(activity *command.Activity) (*regcheck.Checker, error) {
+	checker, err := serve.NewChecker(&f.settings.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.engine.apply(checker); err != nil {
+		return nil, err
+	}
+	return checker, f.adjust(checker, activity)
 }

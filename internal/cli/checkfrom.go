@@ -38,7 +38,7 @@ func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checke
 	if command.IsStructured(show.Format) {
 		notes = show.Cmd.ErrOrStderr()
 	}
-	if !f.explain {
+	if !f.sources.explain {
 		steps = nil
 	}
 	for _, n := range found.Notices {

@@ -25,7 +25,7 @@ type scanFlags struct {
 	artifact                     depthFlags
 	list, showSecrets, showUsers bool
 	references, ambient          bool
-	explain, summary, verbose    bool
+	summary, verbose             bool
 	ca                           string
 	output                       string
 	failOn                       command.FailOn
@@ -83,7 +83,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.StringArrayVar(&f.reports, "report", nil,
 		"write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+kinds)
 	flagvalue.Number(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
-	flags.BoolVar(&f.explain, "explain", false, "show how the consumer chooses the credentials")
+	flags.BoolVar(&f.sources.explain, "explain", false, "show how the consumer chooses the credentials")
 	flags.BoolVar(&f.showUsers, "show-users", false, "show usernames")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON and YAML of --list, for conversion")
 	flags.StringVar(&f.ca, "ca", "", "file of CA certificates (PEM) to trust in addition for all definitions")
@@ -95,43 +95,21 @@ checked, 130 interrupted, 143 terminated.`,
 
 func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	structured := command.IsStructured(f.output)
-	if f.showSecrets && !(f.list && structured) {
-		return command.AsUsage(errors.New("--show-secrets requires --list, and --output json or yaml"))
-	}
-	if (f.explain || f.summary || f.verbose) && structured {
-		return command.AsUsage(fmt.Errorf("--explain, --summary and --verbose cannot be combined with --output %s", f.output))
-	}
-	reports, err := scan.ParseReports(f.reports, structured)
+	reports, err := f.readFlags(structured)
 	if err != nil {
-		return command.AsUsage(fmt.Errorf("--report %w", err))
-	}
-	if err := f.past.read(); err != nil {
 		return command.AsUsage(err)
 	}
-	checker, err := f.engine.checker()
+	checker, err := f.checker()
 	if err != nil {
-		return err
-	}
-	if err := f.artifact.apply(checker, nil); err != nil {
 		return err
 	}
 	ca, err := readCA(f.ca)
 	if err != nil {
 		return err
 	}
-	f.sources.explain = f.explain
-	result, err := f.sources.Read(cmd, args)
+	result, err := f.find(cmd, args)
 	if err != nil {
 		return err
-	}
-	if f.ambient {
-		checker.Ambient = command.ProcessIdentity(true)
-		scan.Ambient(&result, command.UseAmbient)
-	} else {
-		scan.Ambient(&result, nil)
-	}
-	if f.references {
-		scan.CheckReferences(&result)
 	}
 	if !f.list {
 		f.check(cmd.Context(), checker, ca, &result)
@@ -147,6 +125,47 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return scanError(cmd.Context(), f.failOn, result)
+}
+
+// readFlags refuses flags that cannot be combined, and reads the baseline.
+func (f *scanFlags) readFlags(structured bool) ([]scan.Report, error) {
+	if f.showSecrets && !(f.list && structured) {
+		return nil, errors.New("--show-secrets requires --list, and --output json or yaml")
+	}
+	if (f.sources.explain || f.summary || f.verbose) && structured {
+		return nil, fmt.Errorf("--explain, --summary and --verbose cannot be combined with --output %s", f.output)
+	}
+	reports, err := scan.ParseReports(f.reports, structured)
+	if err != nil {
+		return nil, fmt.Errorf("--report %w", err)
+	}
+	return reports, f.past.read()
+}
+
+func (f *scanFlags) checker() (*regcheck.Checker, error) {
+	checker, err := f.engine.checker()
+	if err != nil {
+		return nil, err
+	}
+	checker.Ambient = command.ProcessIdentity(f.ambient)
+	return checker, f.artifact.apply(checker, nil)
+}
+
+// find reads the files. Flags make more of what they have definitions to check.
+func (f *scanFlags) find(cmd *cobra.Command, args []string) (model.Result, error) {
+	result, err := f.sources.Read(cmd, args)
+	if err != nil {
+		return result, err
+	}
+	var use func(*regcheck.Definition) error
+	if f.ambient {
+		use = command.UseAmbient
+	}
+	scan.Ambient(&result, use)
+	if f.references {
+		scan.CheckReferences(&result)
+	}
+	return result, nil
 }
 
 // check checks what was found, with the progress on a terminal.
@@ -174,7 +193,7 @@ func (f *scanFlags) show(cmd *cobra.Command, structured bool, result model.Resul
 	}
 	out := cmd.OutOrStdout()
 	terminal := command.PrinterTo(out, f.engine.noColor)
-	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers, Steps: f.explain,
+	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers, Steps: f.sources.explain,
 		Summary: f.summary, Verbose: f.verbose}.Write(out, result)
 }
 

@@ -33,9 +33,12 @@ type exporter struct {
 	client   *http.Client
 }
 
-// newExporter returns nil if traces are off. Variables for traces precede those for all signals.
+// variables reads a variable for traces, or else that for all signals, and returns which of them it read.
+type variables func(name string) (text, variable string)
+
+// newExporter returns nil if traces are off.
 func newExporter(getenv func(string) string) (*exporter, error) {
-	get := func(name string) (text, variable string) {
+	var get variables = func(name string) (text, variable string) {
 		variable = "OTEL_EXPORTER_OTLP_TRACES_" + name
 		if text = getenv(variable); text == "" {
 			variable = "OTEL_EXPORTER_OTLP_" + name
@@ -43,8 +46,7 @@ func newExporter(getenv func(string) string) (*exporter, error) {
 		}
 		return text, variable
 	}
-	endpoint, variable := get("ENDPOINT")
-	if endpoint == "" || isOff(getenv) {
+	if endpoint, _ := get("ENDPOINT"); endpoint == "" || isOff(getenv) {
 		return nil, nil
 	}
 	if kind := getenv("OTEL_TRACES_EXPORTER"); kind != "" && kind != "otlp" {
@@ -53,17 +55,32 @@ func newExporter(getenv func(string) string) (*exporter, error) {
 	if p, name := get("PROTOCOL"); p != "" && p != protocol && p != "http/protobuf" { // collectors receive both at the same address
 		return nil, fmt.Errorf("%s: must be %s", name, protocol)
 	}
-	target, err := url.Parse(endpoint)
+	e := &exporter{header: http.Header{"Content-Type": {"application/json"}}}
+	var err error
+	if e.endpoint, err = get.endpoint(); err != nil {
+		return nil, err
+	}
+	if err := e.addHeaders(get("HEADERS")); err != nil {
+		return nil, err
+	}
+	e.client, err = get.client()
+	return e, err
+}
+
+func (get variables) endpoint() (*url.URL, error) {
+	text, variable := get("ENDPOINT")
+	target, err := url.Parse(text)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
 		return nil, fmt.Errorf("%s: must be a URL, such as http://127.0.0.1:4318", variable) // the value may have a password
 	}
 	if variable == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		target = target.JoinPath("v1", "traces")
 	}
-	e := &exporter{endpoint: target, header: http.Header{"Content-Type": {"application/json"}}}
-	if err := e.addHeaders(get("HEADERS")); err != nil {
-		return nil, err
-	}
+	return target, nil
+}
+
+// client returns a client without redirects: one could take the headers to another host.
+func (get variables) client() (*http.Client, error) {
 	timeout := defaultTimeout
 	if text, name := get("TIMEOUT"); text != "" {
 		milliseconds, err := strconv.ParseUint(text, 10, 31)
@@ -72,14 +89,14 @@ func newExporter(getenv func(string) string) (*exporter, error) {
 		}
 		timeout = time.Duration(milliseconds) * time.Millisecond
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if transport.TLSClientConfig, err = tlsConfig(get); err != nil {
+	config, err := get.tls()
+	if err != nil {
 		return nil, err
 	}
-	// A redirect could take the headers to another host.
-	e.client = &http.Client{Transport: transport, Timeout: timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return e, nil
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
+	return &http.Client{Transport: transport, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }
 
 // addHeaders reads name=value,name=value, with escaped values. An error does not repeat them: they are credentials.
@@ -98,7 +115,7 @@ func (e *exporter) addHeaders(text, variable string) error {
 	return nil
 }
 
-func tlsConfig(get func(string) (text, variable string)) (*tls.Config, error) {
+func (get variables) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file, name := get("CERTIFICATE"); file != "" {
 		roots, err := os.ReadFile(file)

@@ -74,17 +74,8 @@ func (l *login) run(url string) error {
 	if err == nil && !l.insecureHTTP && !logins.InsecureHTTP() && server != earlier.Server {
 		err = logins.CheckEncrypted(server, "--insecure-http")
 	}
-	if err == nil && l.keyStdin && (l.email != "" || l.passwordStdin) {
-		err = command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
-	}
-	if err == nil && l.codeStdin && !l.passwordStdin {
-		err = command.AsUsage(errors.New("--code-stdin requires --password-stdin"))
-	}
-	if err == nil && l.web && (l.keyStdin || l.email != "" || l.passwordStdin || l.org != "" || l.workload.sources() > 0) {
-		err = command.AsUsage(errors.New("--web cannot be combined with other credentials, --email and --org"))
-	}
 	if err == nil {
-		err = l.workload.check(l)
+		err = l.checkFlags()
 	}
 	if err == nil && earlier.Name != "" && (earlier.Server != server || l.email != "" && !strings.EqualFold(l.email, earlier.Email)) {
 		err = earlier.Taken()
@@ -106,6 +97,19 @@ func (l *login) run(url string) error {
 	}
 	to.Org, to.Email = info.OrgName, info.Email
 	return l.store(to, info)
+}
+
+// checkFlags refuses flags that cannot be combined.
+func (l *login) checkFlags() error {
+	switch {
+	case l.keyStdin && (l.email != "" || l.passwordStdin):
+		return command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
+	case l.codeStdin && !l.passwordStdin:
+		return command.AsUsage(errors.New("--code-stdin requires --password-stdin"))
+	case l.web && (l.keyStdin || l.email != "" || l.passwordStdin || l.org != "" || l.workload.sources() > 0):
+		return command.AsUsage(errors.New("--web cannot be combined with other credentials, --email and --org"))
+	}
+	return l.workload.check(l)
 }
 
 // trust says what to do about a certificate that is not trusted.
@@ -163,18 +167,32 @@ func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
 		return l.workload.logIn(l, to, config)
 	}
 	if l.keyStdin {
-		config.APIKey, err = command.ReadSecret(l.Cmd.InOrStdin(), "API key: ")
-		to.APIKey = config.APIKey.Reveal()
-	} else {
-		err = l.password(&config)
-		config.SecondFactor = l.askForCode()
-		config.OnRecoveryCodes = func(codes []string) { _ = printCodes(l.Cmd, codes) }
-		config.OnRefresh = func(token, refreshToken secret.String) {
-			to.Token, to.RefreshToken = token.Reveal(), refreshToken.Reveal()
-		}
+		return l.logInByKey(to, config)
 	}
-	if err != nil {
+	return l.logInByPassword(to, config)
+}
+
+func (l *login) logInByKey(to *logins.Context, config client.Config) (info *api.UserInfo, err error) {
+	if config.APIKey, err = command.ReadSecret(l.Cmd.InOrStdin(), "API key: "); err != nil {
 		return nil, err
+	}
+	to.APIKey = config.APIKey.Reveal()
+	info, err = l.whoami(to.Server, config)
+	if err == nil && l.org != "" && !strings.EqualFold(strings.TrimSpace(l.org), info.OrgName) {
+		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", output.Shown(info.OrgName)))
+	}
+	return info, err
+}
+
+// logInByPassword asks for what else the server requires: the organization, or a new password.
+func (l *login) logInByPassword(to *logins.Context, config client.Config) (*api.UserInfo, error) {
+	if err := l.password(&config); err != nil {
+		return nil, err
+	}
+	config.SecondFactor = l.askForCode()
+	config.OnRecoveryCodes = func(codes []string) { _ = printCodes(l.Cmd, codes) }
+	config.OnRefresh = func(token, refreshToken secret.String) {
+		to.Token, to.RefreshToken = token.Reveal(), refreshToken.Reveal()
 	}
 	info, err := l.whoami(to.Server, config)
 	if l.needsOrg(err) {
@@ -187,9 +205,6 @@ func (l *login) logIn(to *logins.Context) (*api.UserInfo, error) {
 		if config.NewPassword, err = command.PromptPassword(l.Cmd.InOrStdin(), "New password: ", l.rules); err == nil {
 			info, err = l.whoami(to.Server, config)
 		}
-	}
-	if err == nil && l.org != "" && l.keyStdin && !strings.EqualFold(strings.TrimSpace(l.org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", output.Shown(info.OrgName)))
 	}
 	return info, err
 }

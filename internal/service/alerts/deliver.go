@@ -136,15 +136,7 @@ func (s *Deliverer) deliver(ctx context.Context, claimed store.ClaimedChannel) {
 
 // attempt makes one attempt and stores its outcome. A failure of the receiver is not an error.
 func (s *Deliverer) attempt(ctx context.Context, claimed store.ClaimedChannel) error {
-	var channel store.Channel
-	var pending store.Delivery
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if channel, err = tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID); err != nil {
-			return err
-		}
-		pending, err = tx.Outbox.Next(ctx, claimed.UID, s.now())
-		return err
-	})
+	channel, pending, err := s.nextDelivery(ctx, claimed)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !channel.Active {
 		return s.endIdle(ctx, claimed, channel)
 	}
@@ -162,13 +154,32 @@ func (s *Deliverer) attempt(ctx context.Context, claimed store.ClaimedChannel) e
 	if ctx.Err() != nil && !sent.ok {
 		return ctx.Err() // the service ends, which is not a failure of the receiver
 	}
+	return s.endAttempt(ctx, claimed, channel, pending, sent)
+}
+
+// nextDelivery reads a channel, and what is to be sent to it next.
+func (s *Deliverer) nextDelivery(ctx context.Context, claimed store.ClaimedChannel) (
+	channel store.Channel, pending store.Delivery, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if channel, err = tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID); err != nil {
+			return err
+		}
+		pending, err = tx.Outbox.Next(ctx, claimed.UID, s.now())
+		return err
+	})
+	return channel, pending, err
+}
+
+// endAttempt stores the outcome of an attempt, and releases the channel.
+func (s *Deliverer) endAttempt(ctx context.Context, claimed store.ClaimedChannel, channel store.Channel, pending store.Delivery,
+	sent result) error {
 	now := s.now()
 	after, failures, notBefore := next(pending, channel.Failures, sent, now)
 	status := store.ChannelStatus{OK: sent.ok || sent.more && sent.pause == 0 && after.EndedAt.IsZero(), Message: sent.message, At: now}
 	if !sent.ok && !after.EndedAt.IsZero() {
 		status.Message = "given up after three days: " + status.Message
 	}
-	err = storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
+	err := storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Outbox.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
 			return err
 		}

@@ -72,21 +72,8 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 	key, hash := randomkey.New(prefixOf(input.Limit.Scope))
 	var created store.APIKey
 	err := k.db.InTx(ctx, func(tx *store.Tx) error {
-		user, err := k.keyOwner(ctx, tx, p, input)
-		if err == nil && user.Workload { // a key would outlive the trust in its issuer
-			err = &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: "apiKey.create",
-				Message: "A workload has no API keys: it exchanges a token of its issuer."}
-		}
+		user, err := k.lockOwner(ctx, tx, p, input)
 		if err != nil {
-			return err
-		}
-		if err := keyProject(ctx, tx, p, user, input.Limit.Project); err != nil {
-			return err
-		}
-		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else concurrent calls could exceed the limit
-			return err
-		}
-		if err := mayAddKey(ctx, tx, user, input.Limit.Scope); err != nil {
 			return err
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
@@ -127,6 +114,25 @@ func (k *APIKeys) Problems(p Principal, input NewAPIKey) []fault.Field {
 		problems = append(problems, fault.Field{Field: "user", Problem: "is required"})
 	}
 	return problems
+}
+
+// lockOwner returns the user that the new key belongs to, if it may have one. Without a lock, concurrent calls could exceed the limit.
+func (k *APIKeys) lockOwner(ctx context.Context, tx *store.Tx, p Principal, input NewAPIKey) (store.User, error) {
+	user, err := k.keyOwner(ctx, tx, p, input)
+	if err == nil && user.Workload { // a key would outlive the trust in its issuer
+		err = &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: "apiKey.create",
+			Message: "A workload has no API keys: it exchanges a token of its issuer."}
+	}
+	if err == nil {
+		err = keyProject(ctx, tx, p, user, input.Limit.Project)
+	}
+	if err == nil {
+		err = tx.Users.Lock(ctx, user.OrgUID, user.UID)
+	}
+	if err == nil {
+		err = mayAddKey(ctx, tx, user, input.Limit.Scope)
+	}
+	return user, err
 }
 
 // mayAddKey returns a fault if the user has as many keys as it may have.

@@ -138,34 +138,14 @@ func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []stri
 	if err != nil {
 		return err
 	}
-	leaving := map[string]bool{}
+	leaving := map[string]bool{} // by uid; false for members who stay or join
 	for _, member := range present {
 		leaving[member.UserUID] = true
 	}
-	var joining []store.User
-	var problems []fault.Field
-	for i, named := range given {
-		if leaving[named] {
-			leaving[named] = false
-			continue
-		}
-		_, user, err := auth.Principal{OrgUID: team.OrgUID, Role: auth.RoleOperator}.FindUser(ctx, tx, "", named)
-		switch _, is := leaving[user.UID]; {
-		case fault.KindOf(err) == fault.NotFound:
-			problems = append(problems, fault.Field{Field: fmt.Sprintf("users[%d]", i), Problem: "does not exist in your organization"})
-		case err != nil:
-			return err
-		case is:
-			leaving[user.UID] = false
-		default:
-			leaving[user.UID] = false
-			joining = append(joining, user)
-		}
+	joining, err := findJoining(ctx, tx, team.OrgUID, given, leaving)
+	if err != nil {
+		return err
 	}
-	if len(problems) > 0 {
-		return fault.InvalidFields(problems...)
-	}
-	slices.SortFunc(joining, func(a, b store.User) int { return strings.Compare(a.UID, b.UID) }) // a fixed order of locks
 	for _, user := range joining {
 		if err := auth.UserNotFound(membership.Join(ctx, tx, user, team.UID, false)); err != nil { // deleted concurrently
 			return err
@@ -179,6 +159,36 @@ func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []stri
 		}
 	}
 	return nil
+}
+
+// findJoining returns the users of a list who are not members yet, in a fixed order of locks. It sets leaving to false for all users of
+// the list.
+func findJoining(ctx context.Context, tx *store.Tx, orgUID string, given []string, leaving map[string]bool) ([]store.User, error) {
+	var joining []store.User
+	var problems []fault.Field
+	for i, named := range given {
+		if leaving[named] {
+			leaving[named] = false
+			continue
+		}
+		_, user, err := auth.Principal{OrgUID: orgUID, Role: auth.RoleOperator}.FindUser(ctx, tx, "", named)
+		if fault.KindOf(err) == fault.NotFound {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("users[%d]", i), Problem: "does not exist in your organization"})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, known := leaving[user.UID]; !known {
+			joining = append(joining, user)
+		}
+		leaving[user.UID] = false
+	}
+	if len(problems) > 0 {
+		return nil, fault.InvalidFields(problems...)
+	}
+	slices.SortFunc(joining, func(a, b store.User) int { return strings.Compare(a.UID, b.UID) })
+	return joining, nil
 }
 
 // setTeamProjects gives a team roles in exactly these projects, each of which is named once.

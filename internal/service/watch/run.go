@@ -287,12 +287,18 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 		return Dropped, nil
 	case err != nil:
 		return Failed, fmt.Errorf("store the result of a check: %w", err)
-	case !d.counted:
-		return Unconfirmed, nil
-	case c.result.Valid:
-		return Valid, nil
-	case c.result.Undecided():
-		return Unknown, nil
 	}
-	return NotValid, nil
+	return outcomeOf(d, c.result), nil
+}
+
+func outcomeOf(d decision, r result) Outcome {
+	switch {
+	case !d.counted:
+		return Unconfirmed
+	case r.Valid:
+		return Valid
+	case r.Undecided():
+		return Unknown
+	}
+	return NotValid
 }

@@ -62,44 +62,54 @@ func patched(document any, operations []patchOperation, to any) error {
 
 var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
-// apply returns the changed value. Its parents are changed in place.
+// apply returns the changed value, and false if there is nothing to change. Its parents are changed in place.
 func (o patchOperation) apply(value any, names []string) (any, bool) {
 	name := unescaped.Replace(names[0])
 	switch in := value.(type) {
 	case map[string]any:
-		child, there := in[name]
-		if len(names) > 1 {
-			child, there = o.apply(child, names[1:])
-			in[name] = child
-			return in, there
+		if len(names) == 1 {
+			return o.applyToObject(in, name)
 		}
-		changed := maps.Clone(in)
-		switch o.Op {
-		case "remove":
-			delete(changed, name)
-		case "test":
-			return in, there && reflect.DeepEqual(child, o.Value)
-		default:
-			changed[name] = o.Value
-		}
-		return changed, there || o.Op == "add"
+		child, there := o.apply(in[name], names[1:])
+		in[name] = child
+		return in, there
 	case []any:
-		at, err := strconv.Atoi(name)
-		if name == "-" && o.Op == "add" {
-			at, err = len(in), nil
+		if len(names) == 1 {
+			return o.applyToArray(in, name)
 		}
-		if err != nil || at < 0 || at > len(in) || at == len(in) && o.Op != "add" || len(names) > 1 {
-			return value, false
-		}
-		switch o.Op {
-		case "add":
-			return slices.Insert(slices.Clone(in), at, o.Value), true
-		case "remove":
-			return slices.Delete(slices.Clone(in), at, at+1), true
-		case "replace":
-			in[at] = o.Value
-		}
-		return in, o.Op == "replace" || reflect.DeepEqual(in[at], o.Value)
 	}
 	return value, false
+}
+
+func (o patchOperation) applyToObject(in map[string]any, name string) (any, bool) {
+	child, there := in[name]
+	changed := maps.Clone(in)
+	switch o.Op {
+	case "remove":
+		delete(changed, name)
+	case "test":
+		return in, there && reflect.DeepEqual(child, o.Value)
+	default:
+		changed[name] = o.Value
+	}
+	return changed, there || o.Op == "add"
+}
+
+func (o patchOperation) applyToArray(in []any, name string) (any, bool) {
+	at, err := strconv.Atoi(name)
+	if name == "-" && o.Op == "add" {
+		at, err = len(in), nil
+	}
+	if err != nil || at < 0 || at > len(in) || at == len(in) && o.Op != "add" {
+		return in, false
+	}
+	switch o.Op {
+	case "add":
+		return slices.Insert(slices.Clone(in), at, o.Value), true
+	case "remove":
+		return slices.Delete(slices.Clone(in), at, at+1), true
+	case "replace":
+		in[at] = o.Value
+	}
+	return in, o.Op == "replace" || reflect.DeepEqual(in[at], o.Value)
 }
