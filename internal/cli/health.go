@@ -30,7 +30,9 @@ func newHealth() *cobra.Command {
 			if err := s.Load(os.Getenv); err != nil {
 				return err
 			}
-			status, err := health(cmd.Context(), &s.Config, ready)
+			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
+			defer cancel()
+			status, err := health(ctx, &s.Config, ready)
 			if err != nil {
 				return err
 			}
@@ -52,8 +54,6 @@ func health(ctx context.Context, c *settings.Config, ready bool) (string, error)
 	if ready {
 		path = api.PathReady
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
 	// A request to an unspecified address, such as 0.0.0.0, goes to this machine.
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+c.Listen+path, nil)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
 )
 
 // slowFile accepts the first bytes at once and the others when it is opened, so that pg_dump keeps its transaction until then.
@@ -61,6 +62,7 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	before := registry.count("a")
 	f.start(2)
 	count, longest = refresh()
+	instance.Await(t, "a check of a registry during pg_dump", func() bool { return registry.count("a") > before || len(dumped) > 0 })
 	checks := registry.count("a") - before
 	t.Logf("during pg_dump: %d refreshes, the longest %v; %d checks of a registry", count, longest, checks)
 	if len(dumped) > 0 {
@@ -69,9 +71,6 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	open()
 	if err := <-dumped; err != nil {
 		t.Error(err)
-	}
-	if checks == 0 {
-		t.Error("no registry was checked during pg_dump")
 	}
 	for _, replica := range f.replicas {
 		if strings.Contains(replica.Log(), "level=ERROR") {

@@ -53,7 +53,7 @@ func TestLoginSaysThatItWaits(t *testing.T) {
 		status := http.StatusUnauthorized
 		if r.Method == http.MethodPost {
 			status = http.StatusTooManyRequests
-			w.Header().Set("Retry-After", "25")
+			w.Header().Set("Retry-After", "20")
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(`{"code":"TooManyRequests","message":"Too many failed logins."}`))
@@ -66,7 +66,7 @@ func TestLoginSaysThatItWaits(t *testing.T) {
 	cmd.SetErr(writer(func(text []byte) { said += string(text); interrupt() }))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(ctx)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(said, "in 25s; Ctrl-C ends this.\n") || time.Since(began) > 10*time.Second {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(said, "in 20s; Ctrl-C ends this.\n") || time.Since(began) > 10*time.Second {
 		t.Errorf("after %v: %q, %v", time.Since(began), said, err)
 	}
 }
