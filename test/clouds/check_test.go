@@ -102,6 +102,10 @@ func (r refuses) DialContext(ctx context.Context, kind, address string) (net.Con
 	return r.network.DialContext(ctx, kind, address)
 }
 
+// patient are limits that a busy machine does not reach.
+var patient = regcheck.Limits{Total: 10 * time.Minute, Resolve: time.Minute, Connect: time.Minute, TLS: time.Minute,
+	Response: 5 * time.Minute}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	registry := realregistry.Distribution(t, realregistry.Options{})
@@ -190,7 +194,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(machine.Close)
 	n := network{server.Listener.Addr().String(), machine.Listener.Addr().String()}
 	w.network, w.ca = n, ca.PEM()
-	w.checker = &regcheck.Checker{Resolver: n, Dialer: n, Roots: ca.Pool(), Obtained: new(regcheck.CredentialCache)}
+	w.checker = &regcheck.Checker{Resolver: n, Dialer: n, Roots: ca.Pool(), Obtained: new(regcheck.CredentialCache), Limits: patient}
 	return w
 }
 

@@ -64,12 +64,17 @@ func local(w *wire.Client, o egress.Origin) (*wire.Client, error) {
 		return nil, err
 	}
 	c := wire.Config{Guard: &egress.Guard{Policy: policy, Dialer: w.Guard.Dialer}, Limits: w.Limits, Now: w.Now, Header: w.Header}
-	c.Limits.Connect, c.Limits.Response = min(c.Limits.Connect, localTime), min(c.Limits.Response, localTime)
+	most := max(localTime, c.Limits.Response/localShare)
+	c.Limits.Connect, c.Limits.Response = min(c.Limits.Connect, most), min(c.Limits.Response, most)
 	return wire.New(c), nil
 }
 
-// localTime is how long a service of the machine may take. On other machines no packet comes back from its address.
-const localTime = 2 * time.Second
+// A service of the machine may take localTime, or where a check has more time than others, this share of that of a response. On other
+// machines no packet comes back from its address.
+const (
+	localTime  = 2 * time.Second
+	localShare = 5
+)
 
 // explain returns why a provider sent no response.
 func explain(host string, err error) error {
