@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, texts } from "../harness.mjs";
 
 accessible("the list of alert channels", "admin", "/console/alerts");
 accessible("the list of alert channels", "member", "/console/alerts");
@@ -104,7 +104,7 @@ test("each destination has only its fields", async (t) => {
     await page.goto("/console/alerts");
     await page.getByRole("link", { name: `New channel in Default: ${destination}` }).click();
     await page.getByRole("heading", { name: `New channel: ${destination}` }).waitFor();
-    return (await page.locator("main label").allTextContents()).join(", ");
+    return (await texts(page.locator("main label"))).join(", ");
   };
   assert.equal(await labels("Microsoft Teams"), "Alerts about, Name, URL, Alert after minutes, Repeat every hours, Send alerts");
   assert.equal(await labels("PagerDuty"), "Alerts about, Name, URL, Integration key of PagerDuty, Alert after minutes, Repeat every hours, Send alerts");
@@ -206,11 +206,11 @@ test("an administrator mutes the alerts of a label, and ends it", async (t) => {
   const member = await as(t, "member");
   await member.goto("/console/alerts");
   await member.getByRole("row", { name: "label team=mute" }).waitFor();
-  assert.equal(await member.getByText("Mute alerts").count(), 0);
+  assert.equal(await count(member.getByText("Mute alerts")), 0);
   const forged = await member.request.post("/console/alerts/mute", { form: { until: tomorrow } });
   assert.equal(forged.status(), 403);
 
   await page.getByRole("button", { name: "End the mute of label team=mute" }).click();
   await page.getByText("The alerts are sent again.").waitFor();
-  assert.equal(await row.count(), 0);
+  assert.equal(await count(row), 0);
 });

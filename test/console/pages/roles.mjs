@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, count, service, texts } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const roles = "/console/roles";
@@ -141,4 +141,4 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-const entries = (page) => page.getByRole("navigation", { name: "Main" }).locator("a:not(.badge)").allTextContents();
+const entries = (page) => texts(page.getByRole("navigation", { name: "Main" }).locator("a:not(.badge)"));
