@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/scan"
 	"github.com/regwarden/regwarden/internal/cli/serve"
 	"github.com/regwarden/regwarden/internal/cli/settings"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/checks"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -169,8 +170,12 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 	if err != nil {
 		return err
 	}
+	of, err := auth.OperatorOf(ctx, db, f.org)
+	if err != nil {
+		return err
+	}
 	stored := registries.New(db, registries.Limits{}, time.Now)
-	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
+	opened, err := stored.Open(ctx, of, f.registry, func(d *regcheck.Definition) error {
 		return command.AsUsage(f.Overlay(d, show.Cmd.InOrStdin()))
 	})
 	if err != nil {

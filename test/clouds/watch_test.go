@@ -68,7 +68,7 @@ func startWatch(t *testing.T, auth regcheck.Auth) *watched {
 func (w *watched) next(t *testing.T) watch.HealthStatus {
 	t.Helper()
 	read := func() watch.HealthStatus {
-		s, _, err := w.History(t.Context(), w.Admin, "", w.uid, 0, watch.HistoryEntry{})
+		s, _, err := w.History(t.Context(), w.Admin, w.uid, 0, watch.HistoryEntry{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,11 +64,11 @@ func (s *Settings) Open(ctx context.Context, db *store.DB, stored *registries.Se
 	if err != nil {
 		return nil, err
 	}
-	org, err := store.Read(ctx, db, func(tx *store.Tx) (store.Org, error) { return auth.Operator().Org(ctx, tx, s.organization) })
+	of, err := auth.OperatorOf(ctx, db, s.organization)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes-organization: %w", err)
 	}
-	reader := cluster.New(db, stored, source, cluster.Config{Cluster: s.name, OrgUID: org.UID, Interval: interval,
+	reader := cluster.New(db, stored, source, cluster.Config{Cluster: s.name, OrgUID: of.OrgUID, Interval: interval,
 		Words: func(found model.Registry, report *regcheck.Report) *regcheck.Report {
 			return fixes.Report(found, report, wording.Engine())
 		}, Log: log}, time.Now)

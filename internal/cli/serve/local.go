@@ -95,14 +95,8 @@ func (l localService) connect(ctx context.Context, db *store.DB, org string, any
 
 // localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.
 func localPrincipal(ctx context.Context, db *store.DB, name string, anyOrg bool) (auth.Principal, error) {
-	p := auth.Operator()
 	if name == "" && anyOrg {
-		return p, nil
+		return auth.Operator(), nil
 	}
-	err := db.View(ctx, func(tx *store.Tx) error {
-		org, err := p.Org(ctx, tx, name)
-		p.OrgUID, p.OrgName = org.UID, org.Name
-		return err
-	})
-	return p, err
+	return auth.OperatorOf(ctx, db, name)
 }

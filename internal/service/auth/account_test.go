@@ -344,7 +344,7 @@ func TestDeletedUser(t *testing.T) {
 	_, _, err = w.APIKeys.Create(t.Context(), p, origin, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
 	wantFault(t, err, fault.CodeResourceNotFound, "")
 	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is available again, and the new user inherits nothing
-	if keys, _, err := w.APIKeys.List(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {
+	if keys, _, err := w.APIKeys.List(t.Context(), asPrincipal(w.org, again), APIKey{}); len(keys) != 0 || err != nil {
 		t.Errorf("inherited %+v, %v", keys, err)
 	}
 	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)

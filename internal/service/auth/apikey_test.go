@@ -31,6 +31,15 @@ func (w *world) deactivateKey(t *testing.T, p Principal, uid string) error {
 	return err
 }
 
+func (w *world) operatorOf(t *testing.T, org string) Principal {
+	t.Helper()
+	p, err := OperatorOf(t.Context(), w.db, org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func (w *world) mustKey(t *testing.T, p Principal, input NewAPIKey) (APIKey, secret.String) {
 	t.Helper()
 	created, key, err := w.APIKeys.Create(t.Context(), p, origin, input)
@@ -61,7 +70,7 @@ func TestAPIKeyLife(t *testing.T) {
 			p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
-		list, _, err := w.APIKeys.List(t.Context(), me, "", APIKey{})
+		list, _, err := w.APIKeys.List(t.Context(), me, APIKey{})
 		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
 			t.Errorf("after %v: %+v, %v", step.wait, list, err)
 		}
@@ -87,7 +96,7 @@ func TestTheLastUseIsStoredOnce(t *testing.T) {
 		if _, err := step.by.Authenticate(t.Context(), Presented{APIKey: key}); err != nil {
 			t.Fatal(err)
 		}
-		list, _, err := w.APIKeys.List(t.Context(), me, "", APIKey{})
+		list, _, err := w.APIKeys.List(t.Context(), me, APIKey{})
 		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
 			t.Errorf("%v later: %+v, %v", step.wait, list, err)
 		}
@@ -204,7 +213,7 @@ func TestBothCredentials(t *testing.T) {
 	me := w.principal(t)
 	created, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	w.mustUser(t, w.org, "other@example.com", RoleMember)
-	_, foreign := w.mustKey(t, Operator(), NewAPIKey{Org: goodOrg, User: "Other@Example.com", Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	_, foreign := w.mustKey(t, w.operatorOf(t, goodOrg), NewAPIKey{User: "Other@Example.com", Name: "CI", ExpiresAt: start.Add(time.Hour)})
 
 	p, err := w.Authenticate(t.Context(), Presented{Authorization: token, APIKey: key})
 	if err != nil || p.APIKeyUID != created.UID || p.SessionUID == "" {
@@ -255,20 +264,16 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 		{"member for itself", member, NewAPIKey{Name: "a", ExpiresAt: later}, ""},
 		{"member for itself by uid", member, NewAPIKey{Name: "b", User: member.UserUID, ExpiresAt: later}, ""},
 		{"member for itself by name, in its organization", member,
-			NewAPIKey{Name: "c", User: goodEmail, Org: goodOrg, ExpiresAt: later}, ""},
+			NewAPIKey{Name: "c", User: goodEmail, ExpiresAt: later}, ""},
 		{"member, name taken", member, NewAPIKey{Name: "A", ExpiresAt: later}, "ApiKeyAlreadyExists"},
 		{"member for a colleague", member, NewAPIKey{Name: "d", User: colleague.UID, ExpiresAt: later}, fault.CodeOperationForbidden},
 		{"member for an unknown user", member, NewAPIKey{Name: "d", User: "unknown", ExpiresAt: later}, fault.CodeOperationForbidden},
-		{"member, another organization", member, NewAPIKey{Name: "d", Org: "Other", ExpiresAt: later}, fault.CodeResourceNotFound},
-		{"member, unknown organization", member, NewAPIKey{Name: "d", Org: "unknown", ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"admin for a colleague", admin, NewAPIKey{Name: "a", User: "COLLEAGUE@example.com", ExpiresAt: later}, ""},
 		{"admin for a foreigner", admin, NewAPIKey{Name: "a", User: foreigner.UID, ExpiresAt: later}, fault.CodeResourceNotFound},
-		{"operator", Operator(), NewAPIKey{Name: "z", Org: "other", User: foreigner.Email, ExpiresAt: later}, ""},
+		{"operator", w.operatorOf(t, "other"), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later}, ""},
 		{"operator without organization", Operator(), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later},
 			fault.CodeInvalidRequest},
-		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later},
-			fault.CodeResourceNotFound},
-		{"operator for a workload", Operator(), NewAPIKey{Name: "z", Org: goodOrg, User: workload.UID, ExpiresAt: later},
+		{"operator for a workload", w.operatorOf(t, goodOrg), NewAPIKey{Name: "z", User: workload.UID, ExpiresAt: later},
 			fault.CodeOperationForbidden},
 		{"who may create keys, for an administrator", keeper, NewAPIKey{Name: "z", User: boss.UID, ExpiresAt: later},
 			fault.CodeOperationForbidden},
@@ -287,8 +292,8 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
-	own, _, errO := w.APIKeys.List(t.Context(), member, "", APIKey{})
-	all, _, errA := w.APIKeys.List(t.Context(), admin, "", APIKey{})
+	own, _, errO := w.APIKeys.List(t.Context(), member, APIKey{})
+	all, _, errA := w.APIKeys.List(t.Context(), admin, APIKey{})
 	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
 		t.Errorf("a member sees %d, an administrator %d: %v, %v", len(own), len(all), errO, errA)
 	}

@@ -49,7 +49,6 @@ type APIKeys struct {
 
 // NewAPIKey is the input of APIKeys.Create.
 type NewAPIKey struct {
-	Org       string    // required for an operator; empty for others
 	User      string    // uid or email; empty for the caller
 	Name      string    // unique among the user's keys
 	ExpiresAt time.Time // required
@@ -153,7 +152,7 @@ func mayAddKey(ctx context.Context, tx *store.Tx, user store.User, scope access.
 
 // keyOwner returns the user that the new key belongs to.
 func (k *APIKeys) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input NewAPIKey) (store.User, error) {
-	org, err := p.Org(ctx, tx, input.Org)
+	org, err := p.Org(ctx, tx)
 	if err != nil {
 		return store.User{}, err
 	}
@@ -189,11 +188,10 @@ func keyProject(ctx context.Context, tx *store.Tx, p Principal, owner store.User
 }
 
 // List lists the caller's keys. For administrators it returns the page of the organization's keys that follows
-// the given key, and whether there may be more. The zero value starts at the first page. Only an operator has to name
-// the organization.
-func (k *APIKeys) List(ctx context.Context, p Principal, org string, after APIKey) (list []APIKey, more bool, err error) {
+// the given key, and whether there may be more. The zero value starts at the first page.
+func (k *APIKeys) List(ctx context.Context, p Principal, after APIKey) (list []APIKey, more bool, err error) {
 	err = k.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

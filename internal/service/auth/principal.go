@@ -179,25 +179,31 @@ func (p Principal) succeeded(origin audit.Origin, action audit.Action, object st
 	return record
 }
 
-// Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
-// without a name the one that its principal has, or the only one.
-func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
-	canonical := names.Canonical(name)
-	find := func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
-	switch {
-	case p.Role != RoleOperator && canonical != "" && canonical != names.Canonical(p.OrgName):
-		return store.Org{}, OrgNotFound(store.ErrNotFound) // the same response whether it exists or not
-	case p.Role != RoleOperator:
-	case canonical != "":
-		find = func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
-	case p.OrgUID == "":
+// Org returns the organization of the principal, and for an operator without one the only one that exists.
+func (p Principal) Org(ctx context.Context, tx *store.Tx) (store.Org, error) {
+	if p.Role == RoleOperator && p.OrgUID == "" {
 		return onlyOrg(ctx, tx)
 	}
-	org, err := find()
-	if p.Role == RoleOperator && errors.Is(err, store.ErrNotFound) {
-		return store.Org{}, orgNotAmong(ctx, tx)
-	}
+	org, err := tx.Orgs.Get(ctx, p.OrgUID)
 	return org, OrgNotFound(err)
+}
+
+// OperatorOf returns the operator for the named organization, or without a name for the only one.
+func OperatorOf(ctx context.Context, db *store.DB, name string) (Principal, error) {
+	p := Operator()
+	err := db.View(ctx, func(tx *store.Tx) error {
+		find := onlyOrg
+		if canonical := names.Canonical(name); canonical != "" {
+			find = func(ctx context.Context, tx *store.Tx) (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
+		}
+		org, err := find(ctx, tx)
+		if errors.Is(err, store.ErrNotFound) {
+			return orgNotAmong(ctx, tx)
+		}
+		p.OrgUID, p.OrgName = org.UID, org.Name
+		return err
+	})
+	return p, err
 }
 
 // onlyOrg returns the organization that an operator need not name.
@@ -239,12 +245,12 @@ func orgNames(orgs []store.Org) string {
 	return strings.Join(names, ", ")
 }
 
-// FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.
-func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (string, error) {
-	if name == "" && p.OrgUID != "" {
+// FindOrgUID is Org for callers that need only the uid, and mostly needs no query.
+func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx) (string, error) {
+	if p.OrgUID != "" {
 		return p.OrgUID, nil
 	}
-	org, err := p.Org(ctx, tx, name)
+	org, err := p.Org(ctx, tx)
 	return org.UID, err
 }
 
@@ -253,9 +259,9 @@ func UserNotFound(err error) error {
 	return NotFoundAs(err, "User not found in the organization.")
 }
 
-// FindUser finds a user by uid or email in the caller's organization, or in the one that an operator names.
-func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string) (store.Org, store.User, error) {
-	in, err := p.Org(ctx, tx, org)
+// FindUser finds a user by uid or email in the caller's organization.
+func (p Principal) FindUser(ctx context.Context, tx *store.Tx, user string) (store.Org, store.User, error) {
+	in, err := p.Org(ctx, tx)
 	if err != nil {
 		return store.Org{}, store.User{}, err
 	}

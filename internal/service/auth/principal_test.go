@@ -109,41 +109,44 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestOrgOfACall: a user is in one organization, an operator names one if there are several, and an error lists them.
+// TestOrgOfACall: a principal is in one organization, an operator names one if there are several, and an error lists them.
 func TestOrgOfACall(t *testing.T) {
 	w := mustWorld(t, nil)
-	user := Principal{Role: RoleMember, OrgUID: w.org.UID, OrgName: w.org.Name}
-	within := Operator()
-	within.OrgUID = w.org.UID
-	find := func(p Principal, name string) (string, error) {
-		return store.Read(t.Context(), w.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(t.Context(), tx, name) })
+	named := func(name string) (string, error) {
+		p, err := OperatorOf(t.Context(), w.db, name)
+		return p.OrgUID, err
 	}
-	want := func(when string, p Principal, name, message string) {
+	of := func(p Principal) func(string) (string, error) {
+		return func(string) (string, error) {
+			return store.Read(t.Context(), w.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(t.Context(), tx) })
+		}
+	}
+	want := func(when string, find func(string) (string, error), name, message string) {
 		t.Helper()
-		uid, err := find(p, name)
+		uid, err := find(name)
 		refused := err != nil && strings.Contains(messageOf(err), message)
 		if message == "" && (uid != w.org.UID || err != nil) || message != "" && !refused {
 			t.Errorf("%s, %q: %s, %v, want %q", when, name, uid, err, message)
 		}
 	}
-	want("an operator, one organization", Operator(), "", "")
-	want("an operator", Operator(), "unknown", "Organizations: "+goodOrg+".")
+	want("the only organization", named, "", "")
+	want("an operator, one organization", of(Operator()), "", "")
+	want("an unknown name", named, "unknown", "Organizations: "+goodOrg+".")
 	for i := range maxOrgsNamed + 1 {
 		name := fmt.Sprintf("org %02d", i)
 		org := store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: start}
 		w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), org) })
 		if i == maxOrgsNamed-2 {
-			want("an operator, as many as are named", Operator(), "unknown", "org 18.")
+			want("as many as are named", named, "unknown", "org 18.")
 		}
 	}
-	want("an operator, many organizations", Operator(), "", "is required; organizations: "+goodOrg)
-	want("an operator, more than are named", Operator(), "unknown", ", 2 more.")
-	want("an operator", Operator(), goodOrg, "")
-	want("an operator of an organization", within, "", "")
-	want("a user", user, "", "")
-	want("a user", user, strings.ToUpper(goodOrg), "")
-	want("a user, another organization", user, "org 01", "Organization not found.")
-	want("a user, no organization", user, "unknown", "Organization not found.")
+	for when, find := range map[string]func(string) (string, error){"many organizations": named, "an operator": of(Operator())} {
+		want(when, find, "", "is required; organizations: "+goodOrg)
+	}
+	want("more than are named", named, "unknown", ", 2 more.")
+	want("a name", named, strings.ToUpper(goodOrg), "")
+	want("an operator of an organization", of(w.operatorOf(t, goodOrg)), "", "")
+	want("a user", of(Principal{Role: RoleMember, OrgUID: w.org.UID, OrgName: w.org.Name}), "", "")
 }
 
 func messageOf(err error) string {

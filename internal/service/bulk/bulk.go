@@ -183,7 +183,7 @@ func (s *Service) choose(ctx context.Context, p auth.Principal, i Input) (uids [
 	query := *i.Filter
 	query.Request, query.Sort = paging.Request{Limit: paging.MaxLimit, Uncounted: true}, registries.SortByName
 	for {
-		page, err := s.registries.Search(ctx, p, "", query)
+		page, err := s.registries.Search(ctx, p, query)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +222,7 @@ func (s *Service) one(ctx context.Context, p auth.Principal, origin audit.Origin
 func (s *Service) do(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, i Input) error {
 	switch i.Action {
 	case Check:
-		_, err := s.watch.RequestCheck(ctx, p, origin, "", uid)
+		_, err := s.watch.RequestCheck(ctx, p, origin, uid)
 		return err
 	case Delete:
 		return s.registries.Delete(ctx, p, origin, uid)

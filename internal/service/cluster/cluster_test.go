@@ -127,7 +127,7 @@ func newFixture(f registriestest.Fixture) fixture {
 // list returns the names of all registries of the organization.
 func (k fixture) list(t *testing.T) (names []string) {
 	t.Helper()
-	list, _, err := k.stored.List(t.Context(), k.Admin, "", registries.Summary{}, nil)
+	list, _, err := k.stored.List(t.Context(), k.Admin, registries.Summary{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (k fixture) read(t *testing.T, objects ...Object) resolved {
 
 func (k fixture) find(t *testing.T, name string) registries.Registry {
 	t.Helper()
-	r, err := k.stored.Find(t.Context(), k.Admin, "", name)
+	r, err := k.stored.Find(t.Context(), k.Admin, name)
 	if err != nil {
 		t.Fatal(name, err)
 	}

@@ -173,7 +173,7 @@ func TestSyncAfterCreation(t *testing.T) {
 		t.Errorf("%d repositories, %d tags", status.Repositories, status.Tags)
 	}
 	status.Repositories, status.Tags = 0, 0 // not in lists
-	list, _, err := k.stored.List(t.Context(), k.Member, "", registries.Summary{}, nil)
+	list, _, err := k.stored.List(t.Context(), k.Member, registries.Summary{}, nil)
 	if err != nil || len(list) != 1 || StatusOf(list[0].SyncSupported, list[0].Sync) != status {
 		t.Errorf("%+v %v", list, err)
 	}

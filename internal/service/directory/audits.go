@@ -23,7 +23,6 @@ import (
 // AuditQuery selects records. A zero field matches all.
 type AuditQuery struct {
 	paging.Request
-	Org         string // optional for an operator; empty for others
 	Action      audit.Action
 	Kind        string // of the object, such as "user"
 	Change      string // create, update or delete
@@ -158,10 +157,10 @@ func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid s
 func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (audits.Filter, error) {
 	filter := audits.Filter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(),
 		From: q.From, Until: q.Until}
-	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {
+	if p.Role == auth.RoleOperator && p.OrgUID == "" {
 		return filter, nil
 	}
-	org, err := p.Org(ctx, tx, q.Org)
+	org, err := p.Org(ctx, tx)
 	filter.OrgUID = org.UID
 	return filter, err
 }

@@ -26,8 +26,8 @@ type Bootstrapped struct {
 //
 // Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
 func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
-	input := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
-	problems := append(fault.FieldProblem("org", names.NameProblem(org)), d.UserProblems(auth.Operator(), input)...)
+	input := NewUser{Email: email, Password: password, Role: auth.RoleAdmin}
+	problems := append(fault.FieldProblem("org", names.NameProblem(org)), d.UserProblems(auth.Principal{OrgName: org}, input)...)
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}
@@ -37,18 +37,19 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 	}
 	var result Bootstrapped
 	err = d.db.InTx(ctx, func(tx *store.Tx) error {
-		result, err = d.bootstrap(ctx, tx, origin, input, hash)
+		result, err = d.bootstrap(ctx, tx, origin, org, input, hash)
 		return err
 	})
 	return result, fault.Wrap("create the first organization", err)
 }
 
-func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, input NewUser, hash string) (Bootstrapped, error) {
+func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, name string, input NewUser, hash string) (
+	Bootstrapped, error) {
 	if err := tx.Orgs.First(ctx); err != nil {
 		return Bootstrapped{}, auth.ExistsAs(err, CodeNotEmpty, "The store already has an organization.")
 	}
 	now := d.now()
-	org, project, err := insertOrg(ctx, tx, input.Org, now)
+	org, project, err := insertOrg(ctx, tx, name, now)
 	if err != nil {
 		return Bootstrapped{}, err
 	}

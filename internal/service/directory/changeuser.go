@@ -19,9 +19,6 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// UserRef identifies a user by uid or email, and for an operator also by organization.
-type UserRef struct{ Org, User string }
-
 // UserWithProjects is a user, the projects that it is a member of, and its roles in each by the project's uid.
 type UserWithProjects struct {
 	User
@@ -38,14 +35,14 @@ type ProjectRole struct {
 // User returns a user with its projects: any user of the organization with access.ReadUsers, for others themselves.
 //
 // Faults: Forbidden; NotFound.
-func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
+func (d *Directory) User(ctx context.Context, p auth.Principal, named string) (UserWithProjects, error) {
 	// Checked before the query, so that the response does not reveal whether the user exists.
-	if !p.Can(access.ReadUsers) && ref.User != p.UserUID {
+	if !p.Can(access.ReadUsers) && named != p.UserUID {
 		return UserWithProjects{}, p.May(access.ReadUsers)
 	}
 	var found UserWithProjects
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		_, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+		_, user, err := p.FindUser(ctx, tx, named)
 		if err != nil {
 			return err
 		}
@@ -97,11 +94,11 @@ func (c UserChange) Problems() []fault.Field {
 // UpdateUser changes names and email of a user of the organization.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeUserExists.
-func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, change UserChange) error {
+func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin audit.Origin, named string, change UserChange) error {
 	if problems := change.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, named, access.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
 		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
 			Canonical: names.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
 	})
@@ -111,8 +108,8 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 // retain its uid and email.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeLastAdmin.
-func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	return d.changeUser(ctx, p, origin, ref, access.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
+func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, named string) error {
+	return d.changeUser(ctx, p, origin, named, access.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
 		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
@@ -125,11 +122,11 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 // organization could lose its last administrator by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
-func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
+func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, user string, role auth.Role, named bool) error {
 	if problems := fault.FieldProblem("role", access.Problem(role, access.Assignable())); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, user, access.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
 		if user.UID == p.UserUID {
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(access.ChangeUsers),
 				Message: "You cannot change your own role. Ask another administrator of your organization."}
@@ -164,11 +161,11 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 // SetProjects gives a user roles in exactly these projects.
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
-func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []ProjectRole) error {
+func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, named string, projects []ProjectRole) error {
 	if problems := projectRoleProblems(projects); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, p, origin, ref, access.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, named, access.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
 		if err := mayGive(ctx, tx, p, user.OrgUID, access.None, projects); err != nil {
 			return err
 		}
@@ -209,16 +206,16 @@ func projectRoleProblems(projects []ProjectRole) (problems []fault.Field) {
 //
 // Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
 // many passwords are hashed at once.
-func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
-	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.PasswordSet, object: ref.User, notSelf: true}
+func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, named string, password secret.String) error {
+	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.PasswordSet, object: named, notSelf: true}
 	var hash string
 	if a.refusal() == nil {
 		var err error
-		if hash, err = d.hashFor(ctx, p, ref, password); err != nil {
+		if hash, err = d.hashFor(ctx, p, named, password); err != nil {
 			return err
 		}
 	}
-	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+	return d.changeUserBy(ctx, a, func(tx *store.Tx, user store.User) error {
 		return setPassword(ctx, tx, user, hash, d.now())
 	})
 }
@@ -235,11 +232,11 @@ func setPassword(ctx context.Context, tx *store.Tx, user store.User, hash string
 }
 
 // hashFor checks and hashes a new password before the transaction, which must be short.
-func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, password secret.String) (string, error) {
+func (d *Directory) hashFor(ctx context.Context, p auth.Principal, named string, password secret.String) (string, error) {
 	var org store.Org
 	var user store.User
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		org, user, err = p.FindUser(ctx, tx, ref.Org, ref.User)
+		org, user, err = p.FindUser(ctx, tx, named)
 		return err
 	})
 	if err != nil {
@@ -261,9 +258,9 @@ type Factors struct{ *Directory }
 // code. Sessions and the password stay. Where the organization requires a second factor, the next login adds another one.
 //
 // Faults: Forbidden, also for the principal's own user; NotFound, also for a user without one.
-func (d Factors) Reset(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.FactorReset, object: ref.User, notSelf: true}
-	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+func (d Factors) Reset(ctx context.Context, p auth.Principal, origin audit.Origin, named string) error {
+	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.FactorReset, object: named, notSelf: true}
+	return d.changeUserBy(ctx, a, func(tx *store.Tx, user store.User) error {
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil {
 			return err
 		}
@@ -279,9 +276,9 @@ func (d Factors) Reset(ctx context.Context, p auth.Principal, origin audit.Origi
 // disabled user stays disabled.
 //
 // Faults: Forbidden, also for the principal's own user; NotFound; Conflict with CodeLastAdmin.
-func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserDisable, object: ref.User, notSelf: true}
-	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, named string) error {
+	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserDisable, object: named, notSelf: true}
+	return d.changeUserBy(ctx, a, func(tx *store.Tx, user store.User) error {
 		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
@@ -292,9 +289,9 @@ func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin au
 // EnableUser allows a disabled user to log in again. Its old sessions stay ended.
 //
 // Faults: Forbidden, also for the principal's own user; NotFound.
-func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserEnable, object: ref.User, notSelf: true}
-	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, named string) error {
+	a := attempt{origin: origin, principal: p, permission: access.DisableUsers, action: audit.UserEnable, object: named, notSelf: true}
+	return d.changeUserBy(ctx, a, func(tx *store.Tx, user store.User) error {
 		return unlessDone(tx.Users.Enable(ctx, user.OrgUID, user.UID))
 	})
 }
@@ -329,14 +326,14 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 }
 
 // changeUser finds the user, changes it and records the change.
-func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission access.Permission,
+func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, named string, permission access.Permission,
 	action audit.Action, change func(*store.Tx, store.User) error) error {
-	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
+	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: named}, change)
 }
 
-func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, change func(*store.Tx, store.User) error) error {
+func (d *Directory) changeUserBy(ctx context.Context, a attempt, change func(*store.Tx, store.User) error) error {
 	return d.change(ctx, a, func(tx *store.Tx) (changeResult, error) {
-		_, user, err := a.principal.FindUser(ctx, tx, ref.Org, ref.User)
+		_, user, err := a.principal.FindUser(ctx, tx, a.object)
 		if err == nil {
 			err = a.principal.Covers(ctx, tx, user)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func ref(user string) directory.UserRef { return directory.UserRef{User: user} }
+func ref(user string) string { return user }
 
 func TestRolesAreChangedByOthers(t *testing.T) {
 	w := mustWorld(t)
@@ -42,7 +42,7 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
 	}
 	wantFields(t, w.SetRole(t.Context(), operator, origin, ref(member.UserUID), auth.RoleAdmin, true), "org")
-	if err := w.SetRole(t.Context(), operator, origin, directory.UserRef{Org: "acme", User: admin.UserUID},
+	if err := w.SetRole(t.Context(), w.operatorOf(t, "acme"), origin, admin.UserUID,
 		auth.RoleMember, true); err != nil {
 		t.Error(err)
 	}
@@ -179,7 +179,7 @@ func TestLastAdministratorStays(t *testing.T) {
 			t.Error(done)
 		}
 	}
-	if users, _, err := w.ListUsers(t.Context(), second, "", directory.User{}); err != nil || len(users) != 1 {
+	if users, _, err := w.ListUsers(t.Context(), second, directory.User{}); err != nil || len(users) != 1 {
 		t.Errorf("left are %+v, %v", users, err)
 	}
 }
@@ -193,15 +193,15 @@ func TestAdministrationOfUsers(t *testing.T) {
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
-	for action, do := range map[audit.Action]func(p auth.Principal, org, user string) error{
-		audit.UserDisable: func(p auth.Principal, org, user string) error {
-			return w.DisableUser(t.Context(), p, origin, directory.UserRef{Org: org, User: user})
+	for action, do := range map[audit.Action]func(p auth.Principal, user string) error{
+		audit.UserDisable: func(p auth.Principal, user string) error {
+			return w.DisableUser(t.Context(), p, origin, user)
 		},
-		audit.UserEnable: func(p auth.Principal, org, user string) error {
-			return w.EnableUser(t.Context(), p, origin, directory.UserRef{Org: org, User: user})
+		audit.UserEnable: func(p auth.Principal, user string) error {
+			return w.EnableUser(t.Context(), p, origin, user)
 		},
-		audit.PasswordSet: func(p auth.Principal, org, user string) error {
-			return w.SetPassword(t.Context(), p, origin, directory.UserRef{Org: org, User: user}, otherPassword)
+		audit.PasswordSet: func(p auth.Principal, user string) error {
+			return w.SetPassword(t.Context(), p, origin, user, otherPassword)
 		},
 	} {
 		t.Run(string(action), func(t *testing.T) {
@@ -209,19 +209,18 @@ func TestAdministrationOfUsers(t *testing.T) {
 				by   auth.Principal
 				user string
 			}{{member, admin.UserUID}, {member, member.UserUID}, {admin, admin.UserUID}, {admin, "ADMIN@acme.example"}} {
-				wantCode(t, do(refused.by, "", refused.user), fault.CodeOperationForbidden)
+				wantCode(t, do(refused.by, refused.user), fault.CodeOperationForbidden)
 			}
-			wantCode(t, do(outsider, "", member.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(outsider, "Acme", member.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(admin, "", outsider.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(operator, "Acme", "unknown@example.com"), fault.CodeResourceNotFound)
-			wantFields(t, do(operator, "", member.Email), "org")
+			wantCode(t, do(outsider, member.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(admin, outsider.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(w.operatorOf(t, "Acme"), "unknown@example.com"), fault.CodeResourceNotFound)
+			wantFields(t, do(operator, member.Email), "org")
 			for range 2 { // repeating the change has no effect
-				if err := do(admin, "", " MEMBER@acme.example"); err != nil {
+				if err := do(admin, " MEMBER@acme.example"); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := do(operator, "Acme", member.UserUID); err != nil {
+			if err := do(w.operatorOf(t, "Acme"), member.UserUID); err != nil {
 				t.Error(err)
 			}
 			got := map[string]int{}

@@ -108,8 +108,8 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 		org := w.mustOrg(t, fmt.Sprint("Acme ", deletionFirst))
 		var added, deleted error
 		add := func() error {
-			_, added = w.CreateUser(t.Context(), operator, origin,
-				directory.NewUser{Org: org.Name, Email: "a@acme.example", WithoutPassword: true})
+			_, added = w.CreateUser(t.Context(), w.operatorOf(t, org.Name), origin,
+				directory.NewUser{Email: "a@acme.example", WithoutPassword: true})
 			return nil
 		}
 		remove := func() error { deleted = w.DeleteOrg(t.Context(), operator, origin, org.UID, false); return nil }
@@ -138,7 +138,7 @@ func TestDeletionDuringAPasswordChange(t *testing.T) {
 	w := mustWorld(t)
 	for name, remove := range map[string]func(auth.Principal) error{
 		"User": func(p auth.Principal) error {
-			return w.DeleteUser(t.Context(), operator, origin, directory.UserRef{Org: p.OrgName, User: p.UserUID})
+			return w.DeleteUser(t.Context(), w.operatorOf(t, p.OrgName), origin, p.UserUID)
 		},
 		"Org": func(p auth.Principal) error { return w.DeleteOrg(t.Context(), operator, origin, p.OrgUID, true) },
 	} {
@@ -148,9 +148,10 @@ func TestDeletionDuringAPasswordChange(t *testing.T) {
 			auth.Credentials{Email: member.Email, Org: org.Name, Password: goodPassword}); err != nil {
 			t.Fatal(err)
 		}
+		of := w.operatorOf(t, org.Name)
 		change := func() error {
-			user := directory.UserRef{Org: org.Name, User: member.UserUID}
-			if err := w.SetPassword(t.Context(), operator, origin, user, "a third one, just as long"); fault.KindOf(err) != fault.NotFound {
+			err := w.SetPassword(t.Context(), of, origin, member.UserUID, "a third one, just as long")
+			if fault.KindOf(err) != fault.NotFound {
 				return err
 			}
 			return nil

@@ -227,20 +227,20 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 		return errors.Join(errJ, errK, tx.APIKeys.SetReminders(ctx, org.UID, store.Reminders{30, 0, 0}))
 	})
 	rules := directory.Trusts{Directory: w.Directory}
-	if _, err := rules.Create(t.Context(), operator, origin, directory.NewTrust{Org: org.Name, Name: "pipeline", Audience: "audience",
+	if _, err := rules.Create(t.Context(), w.operatorOf(t, org.Name), origin, directory.NewTrust{Name: "pipeline", Audience: "audience",
 		Issuer: "https://issuer.example.com", Claims: trustrule.Conditions{"sub": "subject"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.mustFillProvider(t, org, member.Email)
 	name, role := "team", auth.Role("viewer")
 	teams := directory.Teams{Directory: w.Directory}
-	if _, err := teams.Create(t.Context(), operator, origin, org.Name, directory.TeamChange{Name: &name, Role: &role,
+	if _, err := teams.Create(t.Context(), w.operatorOf(t, org.Name), origin, directory.TeamChange{Name: &name, Role: &role,
 		Users: &[]string{member.Email}, Projects: &[]directory.ProjectRole{{Project: directory.DefaultProject}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.mustFillProvisioned(t, org, member.UserUID)
 	invited := directory.Invitations{Directory: w.Directory}
-	if _, err := invited.Invite(t.Context(), operator, origin, directory.UserRef{Org: org.Name, User: member.Email}); err != nil {
+	if _, err := invited.Invite(t.Context(), w.operatorOf(t, org.Name), origin, member.Email); err != nil {
 		t.Fatal(err)
 	}
 	w.mustFillRegistry(t, org)
@@ -255,9 +255,10 @@ func (w *world) mustFill(t *testing.T, org directory.Org) auth.Tokens {
 func (w *world) mustFillProvider(t *testing.T, org directory.Org, member string) {
 	t.Helper()
 	providers := directory.Providers{Directory: w.Directory}
-	if err := errors.Join(providers.Set(t.Context(), operator, origin, org.Name, directory.Provider{Issuer: "https://login.example.com",
+	of := w.operatorOf(t, org.Name)
+	if err := errors.Join(providers.Set(t.Context(), of, origin, directory.Provider{Issuer: "https://login.example.com",
 		Settings: identities.Settings{ClientID: "client"}}),
-		providers.Link(t.Context(), operator, origin, directory.UserRef{Org: org.Name, User: member}, "subject")); err != nil {
+		providers.Link(t.Context(), of, origin, member, "subject")); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error {
@@ -339,7 +340,7 @@ func fillIncident(ctx context.Context, tx *store.Tx, org directory.Org, registry
 
 func (w *world) mustFillAlerts(t *testing.T, org directory.Org, member auth.Principal) {
 	t.Helper()
-	projects, _, err := w.ListProjects(t.Context(), member, "", directory.Project{})
+	projects, _, err := w.ListProjects(t.Context(), member, directory.Project{})
 	if err != nil || len(projects) != 1 {
 		t.Fatal(projects, err)
 	}

@@ -35,11 +35,11 @@ type Invitations struct{ *Directory }
 // of no use from then on, nor is the new one after the password was set in another way.
 //
 // Faults: Forbidden, also for the principal's own user; NotFound.
-func (d Invitations) Invite(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) (Invitation, error) {
+func (d Invitations) Invite(ctx context.Context, p auth.Principal, origin audit.Origin, named string) (Invitation, error) {
 	key, hash := randomkey.New(invitationPrefix)
 	var made Invitation
-	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.UserInvite, object: ref.User, notSelf: true}
-	err := d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+	a := attempt{origin: origin, principal: p, permission: access.SetPasswords, action: audit.UserInvite, object: named, notSelf: true}
+	err := d.changeUserBy(ctx, a, func(tx *store.Tx, user store.User) error {
 		org, err := tx.Orgs.Get(ctx, user.OrgUID)
 		if err != nil {
 			return err

@@ -17,9 +17,9 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-// NewProject is the input of CreateProject. Only operators set Org.
+// NewProject is the input of CreateProject.
 type NewProject struct {
-	Org, Name           string
+	Name                string
 	Annotations, Labels map[string]string
 }
 
@@ -32,8 +32,7 @@ func (n NewProject) Problems() []fault.Field {
 
 // CreateProject creates a project.
 //
-// Faults: Invalid with the fields of Problems, and org; Forbidden; NotFound for an operator's organization; Conflict with
-// CodeProjectExists.
+// Faults: Invalid with the fields of Problems, and org; Forbidden; Conflict with CodeProjectExists.
 func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin audit.Origin, input NewProject) (Project, error) {
 	if problems := input.Problems(); len(problems) > 0 {
 		return Project{}, fault.InvalidFields(problems...)
@@ -42,7 +41,7 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateProjects,
 		action: audit.ProjectCreate, object: input.Name},
 		func(tx *store.Tx) (changeResult, error) {
-			org, err := p.Org(ctx, tx, input.Org)
+			org, err := p.Org(ctx, tx)
 			if err != nil {
 				return changeResult{}, err
 			}
@@ -185,10 +184,10 @@ func listed(names []string) string {
 
 // ListProjects returns the page of the organization's projects, by name, that follows the given project, and whether
 // there may be more. Members get only their own projects and those of their teams. The zero value starts at the first
-// page. Only operators name an organization.
-func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string, after Project) (list []Project, more bool, err error) {
+// page.
+func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, after Project) (list []Project, more bool, err error) {
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

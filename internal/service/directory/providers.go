@@ -132,13 +132,13 @@ func claimsProblem(claims map[string]string) string {
 
 // Provider returns the identity provider of the caller's organization, without an issuer if there is none. It requires access.ReadTrusts.
 //
-// Faults: Forbidden; NotFound for an operator's organization.
-func (d Providers) Provider(ctx context.Context, p auth.Principal, org string) (Provider, error) {
+// Faults: Forbidden.
+func (d Providers) Provider(ctx context.Context, p auth.Principal) (Provider, error) {
 	if err := p.May(access.ReadTrusts); err != nil {
 		return Provider{}, err
 	}
 	found, err := store.Read(ctx, d.db, func(tx *store.Tx) (identities.Provider, error) {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return identities.Provider{}, err
 		}
@@ -154,15 +154,15 @@ func (d Providers) Provider(ctx context.Context, p auth.Principal, org string) (
 // Set replaces the identity provider of the caller's organization. A secret that is empty or masked is the stored one, if the issuer stays:
 // it is never sent to another. UserInfo that is nil is the stored one too.
 //
-// Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
-func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origin, org string, input Provider) error {
+// Faults: Invalid with the fields of Problems; Forbidden.
+func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origin, input Provider) error {
 	input.EmailDomains = canonicals(input.EmailDomains)
 	if problems := d.Problems(input); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.ProviderUpdate,
 		object: input.Issuer}, func(tx *store.Tx) (changeResult, error) {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err == nil { // the provider decides who logs in, also as an administrator
 			err = roles.MayGive(ctx, tx, p, orgUID, "issuer", auth.RoleAdmin, "")
 		}
@@ -234,10 +234,10 @@ func canonicals(given []string) (list []string) {
 // Delete deletes the identity provider. Sessions that began there end at their next check.
 //
 // Faults: Forbidden; NotFound.
-func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, org string) error {
+func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Origin) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.DeleteTrusts, action: audit.ProviderDelete},
 		func(tx *store.Tx) (changeResult, error) {
-			orgUID, err := p.FindOrgUID(ctx, tx, org)
+			orgUID, err := p.FindOrgUID(ctx, tx)
 			if err == nil {
 				err = providerNotFound(tx.Identities.DeleteProvider(ctx, orgUID))
 			}
@@ -249,15 +249,15 @@ func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Or
 // existing user, who may have a password, gets to log in there.
 //
 // Faults: Invalid with field subject; Forbidden; NotFound for the user or the provider.
-func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, subject string) error {
+func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, named string, subject string) error {
 	if subject != "" {
 		if problem := textProblem(subject, 255); problem != "" {
 			return fault.InvalidFields(fault.Field{Field: "subject", Problem: problem})
 		}
 	}
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.ChangeUsers, action: audit.UserLink, object: ref.User},
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.ChangeUsers, action: audit.UserLink, object: named},
 		func(tx *store.Tx) (changeResult, error) {
-			org, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+			org, user, err := p.FindUser(ctx, tx, named)
 			if err == nil {
 				err = p.Covers(ctx, tx, user)
 			}
@@ -285,12 +285,12 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 // for others themselves.
 //
 // Faults: Forbidden; NotFound.
-func (d Providers) Identity(ctx context.Context, p auth.Principal, ref UserRef) (issuer, subject string, err error) {
-	if !p.Can(access.ReadUsers) && ref.User != p.UserUID {
+func (d Providers) Identity(ctx context.Context, p auth.Principal, named string) (issuer, subject string, err error) {
+	if !p.Can(access.ReadUsers) && named != p.UserUID {
 		return "", "", p.May(access.ReadUsers)
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		org, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
+		org, user, err := p.FindUser(ctx, tx, named)
 		if err != nil {
 			return err
 		}

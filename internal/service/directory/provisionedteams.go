@@ -37,7 +37,7 @@ func (d Provisioning) Teams(ctx context.Context, p auth.Principal, by Lookup, wi
 		return nil, 0, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := own.FindOrgUID(ctx, tx, "")
+		orgUID, err := own.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

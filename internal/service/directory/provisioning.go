@@ -77,7 +77,7 @@ func (d Provisioning) Users(ctx context.Context, p auth.Principal, by Lookup) (l
 		return nil, 0, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := own.FindOrgUID(ctx, tx, "")
+		orgUID, err := own.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (d Provisioning) provision(ctx context.Context, p auth.Principal, origin au
 			if err != nil {
 				return changeResult{}, err
 			}
-			orgUID, err := own.FindOrgUID(ctx, tx, "")
+			orgUID, err := own.FindOrgUID(ctx, tx)
 			if err == nil {
 				err = auth.OrgNotFound(tx.Orgs.Lock(ctx, orgUID))
 			}

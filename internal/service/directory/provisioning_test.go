@@ -170,8 +170,7 @@ func TestProvisionTeam(t *testing.T) {
 	}
 
 	admin := auth.RoleAdmin
-	ref := directory.TeamRef{Org: org.Name, Team: team.UID}
-	if err := (directory.Teams{Directory: w.Directory}).Change(t.Context(), operator, origin, ref,
+	if err := (directory.Teams{Directory: w.Directory}).Change(t.Context(), w.operatorOf(t, org.Name), origin, team.UID,
 		func(directory.Team) (directory.TeamChange, error) { return directory.TeamChange{Role: &admin}, nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -71,16 +71,15 @@ func (d Teams) Problems(c TeamChange) (problems []fault.Field) {
 
 // Create creates a team. Name is required.
 //
-// Faults: Invalid with the fields of Problems, users[i], projects and org; Forbidden; NotFound for an operator's organization; Conflict
-// with CodeTeamExists.
-func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin, org string, input TeamChange) (Team, error) {
+// Faults: Invalid with the fields of Problems, users[i], projects and org; Forbidden; Conflict with CodeTeamExists.
+func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input TeamChange) (Team, error) {
 	if problems := d.Problems(input); len(problems) > 0 {
 		return Team{}, fault.InvalidFields(problems...)
 	}
 	team := teams.Team{UID: uuid.NewString(), Name: teams.Name(*input.Name), CreatedAt: d.now()}
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTeams, action: audit.TeamCreate,
 		object: *input.Name}, func(tx *store.Tx) (changeResult, error) {
-		found, err := p.Org(ctx, tx, org)
+		found, err := p.Org(ctx, tx)
 		if err != nil {
 			return changeResult{}, err
 		}
@@ -171,7 +170,7 @@ func findJoining(ctx context.Context, tx *store.Tx, orgUID string, given []strin
 			leaving[named] = false
 			continue
 		}
-		_, user, err := auth.Principal{OrgUID: orgUID, Role: auth.RoleOperator}.FindUser(ctx, tx, "", named)
+		_, user, err := auth.Principal{OrgUID: orgUID, Role: auth.RoleOperator}.FindUser(ctx, tx, named)
 		if fault.KindOf(err) == fault.NotFound {
 			problems = append(problems, fault.Field{Field: fmt.Sprintf("users[%d]", i), Problem: "does not exist in your organization"})
 			continue
@@ -225,15 +224,12 @@ func setTeamProjects(ctx context.Context, tx *store.Tx, team teams.Team, given [
 	return err
 }
 
-// TeamRef identifies a team by uid or name, and for an operator also by organization.
-type TeamRef struct{ Org, Team string }
-
 // Change changes a team. change gets what is stored, with members and projects, and returns what to set.
 //
 // Faults: as of Create, and those of change.
-func (d Teams) Change(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef,
+func (d Teams) Change(ctx context.Context, p auth.Principal, origin audit.Origin, named string,
 	change func(stored Team) (TeamChange, error)) error {
-	return d.changeTeam(ctx, p, origin, ref, access.ChangeTeams, audit.TeamUpdate, func(tx *store.Tx, team teams.Team) error {
+	return d.changeTeam(ctx, p, origin, named, access.ChangeTeams, audit.TeamUpdate, func(tx *store.Tx, team teams.Team) error {
 		stored, err := fullTeam(ctx, tx, team)
 		if err != nil {
 			return err
@@ -253,26 +249,26 @@ func (d Teams) Change(ctx context.Context, p auth.Principal, origin audit.Origin
 // Delete deletes a team. Its members stay users, without its roles.
 //
 // Faults: Forbidden; NotFound.
-func (d Teams) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef) error {
-	return d.changeTeam(ctx, p, origin, ref, access.DeleteTeams, audit.TeamDelete, func(tx *store.Tx, team teams.Team) error {
+func (d Teams) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, named string) error {
+	return d.changeTeam(ctx, p, origin, named, access.DeleteTeams, audit.TeamDelete, func(tx *store.Tx, team teams.Team) error {
 		return tx.Teams.Delete(ctx, team.OrgUID, team.UID)
 	})
 }
 
 // changeTeam changes a team while no other team of the organization is changed. The change counts for every credential in the organization
 // from then on: there is one note for all members.
-func (d Teams) changeTeam(ctx context.Context, p auth.Principal, origin audit.Origin, ref TeamRef, permission access.Permission,
+func (d Teams) changeTeam(ctx context.Context, p auth.Principal, origin audit.Origin, named string, permission access.Permission,
 	action audit.Action, change func(*store.Tx, teams.Team) error) error {
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.Team},
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: named},
 		func(tx *store.Tx) (changeResult, error) {
-			org, err := p.Org(ctx, tx, ref.Org)
+			org, err := p.Org(ctx, tx)
 			if err != nil {
 				return changeResult{}, err
 			}
 			if err := tx.Orgs.Lock(ctx, org.UID); err != nil {
 				return changeResult{}, auth.OrgNotFound(err)
 			}
-			team, err := findTeam(ctx, tx, org.UID, ref.Team)
+			team, err := findTeam(ctx, tx, org.UID, named)
 			if err == nil {
 				err = mayManage(ctx, tx, p, team)
 			}
@@ -317,9 +313,9 @@ func teamExists(err error) error {
 }
 
 // List returns the page of the organization's teams, by name, that follows a name, and whether there may be more. Projects are left out.
-// It requires access.ReadTeams. Only operators name an organization.
-func (d Teams) List(ctx context.Context, p auth.Principal, org, after string) (list []Team, more bool, err error) {
-	err = d.readTeams(ctx, p, org, func(tx *store.Tx, orgUID string) error {
+// It requires access.ReadTeams.
+func (d Teams) List(ctx context.Context, p auth.Principal, after string) (list []Team, more bool, err error) {
+	err = d.readTeams(ctx, p, func(tx *store.Tx, orgUID string) error {
 		page, further, err := tx.Teams.List(ctx, orgUID, after)
 		list, more = nil, further
 		for i := 0; i < len(page) && err == nil; i++ {
@@ -335,9 +331,9 @@ func (d Teams) List(ctx context.Context, p auth.Principal, org, after string) (l
 // Get returns a team with members and projects. It requires access.ReadTeams.
 //
 // Faults: Forbidden; NotFound.
-func (d Teams) Get(ctx context.Context, p auth.Principal, ref TeamRef) (found Team, err error) {
-	err = d.readTeams(ctx, p, ref.Org, func(tx *store.Tx, orgUID string) error {
-		team, err := findTeam(ctx, tx, orgUID, ref.Team)
+func (d Teams) Get(ctx context.Context, p auth.Principal, named string) (found Team, err error) {
+	err = d.readTeams(ctx, p, func(tx *store.Tx, orgUID string) error {
+		team, err := findTeam(ctx, tx, orgUID, named)
 		if err == nil {
 			found, err = fullTeam(ctx, tx, team)
 		}
@@ -346,12 +342,12 @@ func (d Teams) Get(ctx context.Context, p auth.Principal, ref TeamRef) (found Te
 	return found, err
 }
 
-func (d Teams) readTeams(ctx context.Context, p auth.Principal, org string, read func(tx *store.Tx, orgUID string) error) error {
+func (d Teams) readTeams(ctx context.Context, p auth.Principal, read func(tx *store.Tx, orgUID string) error) error {
 	if err := p.May(access.ReadTeams); err != nil {
 		return err
 	}
 	return fault.Wrap("read teams", d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

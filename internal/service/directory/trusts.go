@@ -37,7 +37,6 @@ type Trust struct {
 
 // NewTrust is the input of Trusts.Create.
 type NewTrust struct {
-	Org              string // required for an operator; empty for others
 	Name             string
 	Issuer, Audience string
 	Claims           trustrule.Conditions
@@ -64,8 +63,7 @@ func (d Trusts) Problems(t NewTrust) (problems []fault.Field) {
 
 // Create creates a rule, and the user without a password as which the callers that it accepts act.
 //
-// Faults: Invalid with the fields of Problems, and projects and org; Forbidden; NotFound for an operator's organization; Conflict
-// with CodeTrustExists.
+// Faults: Invalid with the fields of Problems, and projects and org; Forbidden; Conflict with CodeTrustExists.
 func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input NewTrust) (Trust, error) {
 	if problems := d.Problems(input); len(problems) > 0 {
 		return Trust{}, fault.InvalidFields(problems...)
@@ -76,7 +74,7 @@ func (d Trusts) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 		Role: string(cmp.Or(input.Role, auth.RoleMember))}
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateTrusts, action: audit.TrustCreate,
 		object: input.Name}, func(tx *store.Tx) (changeResult, error) {
-		org, err := p.Org(ctx, tx, input.Org)
+		org, err := p.Org(ctx, tx)
 		if err != nil {
 			return changeResult{}, err
 		}
@@ -116,12 +114,12 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 }
 
 // List lists the rules of the caller's organization by name, without their projects. It requires access.ReadTrusts.
-func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []Trust, err error) {
+func (d Trusts) List(ctx context.Context, p auth.Principal) (list []Trust, err error) {
 	if err := p.May(access.ReadTrusts); err != nil {
 		return nil, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -137,12 +135,12 @@ func (d Trusts) List(ctx context.Context, p auth.Principal, org string) (list []
 // Get returns a rule with its projects. It requires access.ReadTrusts.
 //
 // Faults: Forbidden; NotFound.
-func (d Trusts) Get(ctx context.Context, p auth.Principal, org, uid string) (found Trust, err error) {
+func (d Trusts) Get(ctx context.Context, p auth.Principal, uid string) (found Trust, err error) {
 	if err := p.May(access.ReadTrusts); err != nil {
 		return found, err
 	}
 	err = d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -160,10 +158,10 @@ func (d Trusts) Get(ctx context.Context, p auth.Principal, org, uid string) (fou
 // Delete deletes a rule. Tokens that were issued by it are not accepted any more.
 //
 // Faults: Forbidden; NotFound.
-func (d Trusts) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) error {
+func (d Trusts) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.DeleteTrusts, action: audit.TrustDelete, object: uid},
 		func(tx *store.Tx) (changeResult, error) {
-			orgUID, err := p.FindOrgUID(ctx, tx, org)
+			orgUID, err := p.FindOrgUID(ctx, tx)
 			if err != nil {
 				return changeResult{}, err
 			}

@@ -26,7 +26,6 @@ import (
 
 // NewUser is the input of CreateUser.
 type NewUser struct {
-	Org   string // required for an operator; empty for others
 	Email string
 	PersonName
 	Password        secret.String
@@ -38,7 +37,7 @@ type NewUser struct {
 
 // CreateUser creates a user and its memberships.
 //
-// Faults: Invalid with the fields of UserProblems, and projects, teams and org; Forbidden; NotFound for an operator's organization;
+// Faults: Invalid with the fields of UserProblems, and projects, teams and org; Forbidden;
 // Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
 func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, input NewUser) (User, error) {
 	if problems := d.UserProblems(p, input); len(problems) > 0 {
@@ -51,7 +50,7 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 	var user store.User
 	err = d.change(ctx, attempt{origin: origin, principal: p, permission: access.CreateUsers, action: audit.UserCreate,
 		object: input.Email}, func(tx *store.Tx) (changeResult, error) {
-		org, err := p.Org(ctx, tx, input.Org)
+		org, err := p.Org(ctx, tx)
 		if err != nil {
 			return changeResult{}, err
 		}
@@ -78,7 +77,7 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input N
 	if !p.Can(access.CreateUsers) || input.WithoutPassword {
 		return "", nil
 	}
-	org, err := store.Read(ctx, d.db, func(tx *store.Tx) (store.Org, error) { return p.Org(ctx, tx, input.Org) })
+	org, err := store.Read(ctx, d.db, func(tx *store.Tx) (store.Org, error) { return p.Org(ctx, tx) })
 	if err != nil {
 		return "", fault.Wrap("look up an organization", err)
 	}
@@ -92,13 +91,9 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input N
 // lastName, password and role.
 func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field {
 	problems := fault.FieldProblem("emailId", names.EmailProblem(input.Email))
-	org := input.Org
-	if org == "" {
-		org = p.OrgName
-	}
 	problems = append(problems, input.PersonName.problems()...)
 	if !input.WithoutPassword {
-		problems = append(problems, d.passwords.Problems("password", input.Password, input.Email, org)...)
+		problems = append(problems, d.passwords.Problems("password", input.Password, input.Email, p.OrgName)...)
 	}
 	problems = append(problems, projectRoleProblems(input.Projects)...)
 	if input.Role == "" {
@@ -244,10 +239,9 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []Pro
 }
 
 // ListUsers returns the page of the organization's users, by email, that follows the given user, and whether there may
-// be more. It requires access.ReadUsers. The zero value starts at the first page. Only operators name an
-// organization.
-func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
-	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
+// be more. It requires access.ReadUsers. The zero value starts at the first page.
+func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, after User) (list []User, more bool, err error) {
+	list, err = d.listUsers(ctx, p, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
 		users, more, err = tx.Users.List(ctx, orgUID, store.User{Canonical: after.Canonical})
 		return users, err
 	})
@@ -256,7 +250,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string,
 
 // FindUser lists the user with that email, if it exists. It requires access.ReadUsers.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
-	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
+	return d.listUsers(ctx, p, func(tx *store.Tx, orgUID string) ([]store.User, error) {
 		user, err := tx.Users.ByEmail(ctx, orgUID, names.Canonical(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
@@ -265,14 +259,14 @@ func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string
 	})
 }
 
-func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
+func (d *Directory) listUsers(ctx context.Context, p auth.Principal,
 	read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
 	if err := p.May(access.ReadUsers); err != nil {
 		return nil, err
 	}
 	var list []User
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 // ofRegistries lists certificates and credentials of registries, in no order.
 func (s Service) ofRegistries(ctx context.Context, p auth.Principal) (list []Expiry, err error) {
-	page, err := s.Registries.Search(ctx, p, "", registries.Query{Sort: registries.SortByExpiry,
+	page, err := s.Registries.Search(ctx, p, registries.Query{Sort: registries.SortByExpiry,
 		Request: paging.Request{Limit: most, Uncounted: true}})
 	if err != nil {
 		return nil, err

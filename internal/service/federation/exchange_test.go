@@ -79,7 +79,7 @@ func TestIssuedTokensEndWithTheirRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin := auth.Principal{OrgUID: w.org.UID, Role: access.Admin}
-	if err := w.Delete(t.Context(), admin, origin, "", rule.UID); err != nil {
+	if err := w.Delete(t.Context(), admin, origin, rule.UID); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization}); err == nil {
@@ -114,14 +114,14 @@ func TestWorkloadsHaveNoKeysAndAreNoUsers(t *testing.T) {
 	if _, _, err := w.auth.APIKeys.Create(t.Context(), admin, origin, key); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("an API key for a workload: %v", err)
 	}
-	ref := directory.UserRef{User: rule.UID}
+	ref := rule.UID
 	if err := w.SetPassword(t.Context(), admin, origin, ref, "nine purple ducks on ice"); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a password for a workload: %v", err)
 	}
-	if users, _, err := w.ListUsers(t.Context(), admin, "", directory.User{}); err != nil || len(users) != 0 {
+	if users, _, err := w.ListUsers(t.Context(), admin, directory.User{}); err != nil || len(users) != 0 {
 		t.Errorf("listed as users: %+v, %v", users, err)
 	}
-	if own, err := w.User(t.Context(), p, directory.UserRef{User: p.UserUID}); err != nil || own.Email != "github" {
+	if own, err := w.User(t.Context(), p, p.UserUID); err != nil || own.Email != "github" {
 		t.Errorf("itself: %+v, %v", own, err)
 	}
 }

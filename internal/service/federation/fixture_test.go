@@ -214,14 +214,20 @@ func (w *world) DialContext(ctx context.Context, network, _ string) (net.Conn, e
 	return (&net.Dialer{}).DialContext(ctx, network, w.address)
 }
 
+// operator returns the operator for the organization.
+func (w *world) operator() auth.Principal {
+	p := auth.Operator()
+	p.OrgUID, p.OrgName = w.org.UID, w.org.Name
+	return p
+}
+
 // trust creates a rule of the organization.
 func (w *world) trust(t *testing.T, rule directory.NewTrust) directory.Trust {
 	t.Helper()
-	rule.Org = org
 	if rule.Audience == "" {
 		rule.Audience = audience
 	}
-	created, err := w.Create(t.Context(), auth.Operator(), origin, rule)
+	created, err := w.Create(t.Context(), w.operator(), origin, rule)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // mustTeam creates a team with a role, and returns its uid.
 func (p *identityProvider) mustTeam(t *testing.T, name string, role auth.Role, users ...string) string {
 	t.Helper()
-	team, err := directory.Teams{Directory: p.Directory}.Create(t.Context(), auth.Operator(), origin, org,
+	team, err := directory.Teams{Directory: p.Directory}.Create(t.Context(), p.operator(), origin,
 		directory.TeamChange{Name: &name, Role: &role, Users: &users})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func (p *identityProvider) mustTeam(t *testing.T, name string, role auth.Role, u
 // teamsOfAda returns the names of the teams of the user of the tests.
 func (p *identityProvider) teamsOfAda(t *testing.T) (names []string) {
 	t.Helper()
-	user, err := p.User(t.Context(), auth.Operator(), directory.UserRef{Org: org, User: "ada@example.com"})
+	user, err := p.User(t.Context(), p.operator(), "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +117,12 @@ func TestLoginWithoutTeam(t *testing.T) {
 	if caller := login("Ops"); caller.Can(access.ReadRegistries) || !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
 		t.Errorf("in a team that was made for a group: %s, %q", caller.Role, p.teamsOfAda(t))
 	}
-	list, _, err := directory.Teams{Directory: p.Directory}.List(t.Context(), auth.Operator(), org, "Everyone")
+	list, _, err := directory.Teams{Directory: p.Directory}.List(t.Context(), p.operator(), "Everyone")
 	if err != nil || len(list) != 1 || list[0].Source != teams.SourceSSO || list[0].Role != "" {
 		t.Errorf("the new team: %+v, %v", list, err)
 	}
-	if err := (directory.Teams{Directory: p.Directory}).Delete(t.Context(), auth.Operator(), origin,
-		directory.TeamRef{Org: org, Team: everyone}); err != nil {
+	if err := (directory.Teams{Directory: p.Directory}).Delete(t.Context(), p.operator(), origin,
+		everyone); err != nil {
 		t.Fatal(err)
 	}
 	login() // its default team is gone

@@ -14,7 +14,7 @@ import (
 // provisioning returns a caller who provisions with a key of an administrator.
 func (p *identityProvider) provisioning(t *testing.T) (directory.Provisioning, auth.Principal) {
 	t.Helper()
-	user, err := p.CreateUser(t.Context(), auth.Operator(), origin, directory.NewUser{Org: org, Email: "root@example.com",
+	user, err := p.CreateUser(t.Context(), p.operator(), origin, directory.NewUser{Email: "root@example.com",
 		Role: access.Admin, Password: "nine purple ducks on ice"})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestExternalIDTakesOverNoAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	local, err := p.CreateUser(t.Context(), auth.Operator(), origin, directory.NewUser{Org: org, Email: "ada@example.com",
+	local, err := p.CreateUser(t.Context(), p.operator(), origin, directory.NewUser{Email: "ada@example.com",
 		WithoutPassword: true})
 	if err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func TestExternalIDTakesOverNoAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := directory.UserRef{Org: org, User: other.UID}
-	if err := p.SetPassword(t.Context(), auth.Operator(), origin, ref, secret.String("nine purple ducks on ice")); err != nil {
+	ref := other.UID
+	if err := p.SetPassword(t.Context(), p.operator(), origin, ref, secret.String("nine purple ducks on ice")); err != nil {
 		t.Fatal(err)
 	}
 	refused("a provisioned user with a password")
@@ -122,7 +122,7 @@ func TestExternalIDTakesOverNoAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	providers := directory.Providers{Directory: p.Directory}
-	if err := providers.Link(t.Context(), auth.Operator(), origin, directory.UserRef{Org: org, User: third.UID}, "eve-1"); err != nil {
+	if err := providers.Link(t.Context(), p.operator(), origin, third.UID, "eve-1"); err != nil {
 		t.Fatal(err)
 	}
 	setID(other.UID, "")

@@ -65,7 +65,7 @@ func mustProvider(t *testing.T, change func(*directory.Provider)) *identityProvi
 
 func (p *identityProvider) configure(t *testing.T) {
 	t.Helper()
-	if err := (directory.Providers{Directory: p.Directory}).Set(t.Context(), auth.Operator(), origin, org, p.settings); err != nil {
+	if err := (directory.Providers{Directory: p.Directory}).Set(t.Context(), p.operator(), origin, p.settings); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,8 +314,8 @@ func (p *identityProvider) prepare(t *testing.T) {
 	})
 	for email, identity := range map[string]identities.Identity{"local@example.com": {Issuer: other, Subject: "local-1"},
 		"gitlab@example.com": {Issuer: gitlab, Subject: "gitlab-1"}, "disabled@example.com": {Issuer: other, Subject: "disabled-1"}} {
-		user, err := p.CreateUser(t.Context(), auth.Operator(), origin,
-			directory.NewUser{Org: org, Email: email, WithoutPassword: true})
+		user, err := p.CreateUser(t.Context(), p.operator(), origin,
+			directory.NewUser{Email: email, WithoutPassword: true})
 		if fault.KindOf(err) == fault.Conflict {
 			return
 		}
@@ -342,9 +342,9 @@ func TestCookieOfALogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := p.settings
-	settings.Issuer = gitlab
-	if err := (directory.Providers{Directory: p.Directory}).Set(t.Context(), auth.Operator(), origin, "Second", settings); err != nil {
+	settings, of := p.settings, auth.Operator()
+	settings.Issuer, of.OrgUID = gitlab, second.UID
+	if err := (directory.Providers{Directory: p.Directory}).Set(t.Context(), of, origin, settings); err != nil {
 		t.Fatal(err)
 	}
 	complete := func(orgUID string, query url.Values, cookie secret.String) error {
@@ -534,7 +534,7 @@ func TestSendersOfIssuerMustSendIt(t *testing.T) {
 func TestAdministratorsLinkUsers(t *testing.T) {
 	p := mustProvider(t, nil)
 	providers := directory.Providers{Directory: p.Directory}
-	user, err := p.CreateUser(t.Context(), auth.Operator(), origin, directory.NewUser{Org: org, Email: "ada@example.com",
+	user, err := p.CreateUser(t.Context(), p.operator(), origin, directory.NewUser{Email: "ada@example.com",
 		Role: access.Admin, Password: "nine purple ducks on ice"})
 	if err != nil {
 		t.Fatal(err)
@@ -542,13 +542,13 @@ func TestAdministratorsLinkUsers(t *testing.T) {
 	if _, err := p.login(t, nil); reasonOf(err) != reasonEmailTaken {
 		t.Fatalf("not linked: %v", err)
 	}
-	ref := directory.UserRef{Org: org, User: "ada@example.com"}
+	ref := "ada@example.com"
 	member := auth.Principal{OrgUID: p.org.UID, UserUID: "another", Role: access.Member}
-	err = providers.Link(t.Context(), member, origin, directory.UserRef{User: user.UID}, "ada-7")
+	err = providers.Link(t.Context(), member, origin, user.UID, "ada-7")
 	if fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("linked by a member: %v", err)
 	}
-	if err := providers.Link(t.Context(), auth.Operator(), origin, ref, "ada-7"); err != nil {
+	if err := providers.Link(t.Context(), p.operator(), origin, ref, "ada-7"); err != nil {
 		t.Fatal(err)
 	}
 	done, err := p.login(t, nil)
@@ -558,7 +558,7 @@ func TestAdministratorsLinkUsers(t *testing.T) {
 	if linked, err := p.principal(t, done); err != nil || linked.UserUID != user.UID || linked.Role != access.Admin {
 		t.Errorf("%+v, %v", linked, err)
 	}
-	if err := providers.Link(t.Context(), auth.Operator(), origin, ref, ""); err != nil {
+	if err := providers.Link(t.Context(), p.operator(), origin, ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.login(t, nil); reasonOf(err) != reasonEmailTaken {
@@ -732,7 +732,7 @@ func TestSessionsWithoutRefreshTokenEnd(t *testing.T) {
 	if done, err = p.login(t, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := (directory.Providers{Directory: p.Directory}).Delete(t.Context(), auth.Operator(), origin, org); err != nil {
+	if err := (directory.Providers{Directory: p.Directory}).Delete(t.Context(), p.operator(), origin); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.principal(t, done); err != nil {
@@ -799,7 +799,7 @@ func TestOffer(t *testing.T) {
 func TestSecretStaysWithItsIssuer(t *testing.T) {
 	p := mustProvider(t, nil)
 	providers := directory.Providers{Directory: p.Directory}
-	shown, err := providers.Provider(t.Context(), auth.Operator(), org)
+	shown, err := providers.Provider(t.Context(), p.operator())
 	if err != nil || shown.Secret.Reveal() != secret.Mask {
 		t.Fatalf("%+v, %v", shown, err)
 	}
@@ -810,12 +810,12 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 		t.Errorf("the masked secret is not the stored one: %v", err)
 	}
 	shown.Issuer = gitlab
-	if err := providers.Set(t.Context(), auth.Operator(), origin, org, shown); fault.KindOf(err) != fault.Invalid {
+	if err := providers.Set(t.Context(), p.operator(), origin, shown); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("the secret goes to another issuer: %v", err)
 	}
 	bad := directory.Provider{Issuer: "http://x.example.com", Settings: identities.Settings{CA: "x", Scopes: []string{"a b"},
 		EmailDomains: []string{"@"}, Claims: map[string]string{"x": "y"}}}
-	err = providers.Set(t.Context(), auth.Operator(), origin, org, bad)
+	err = providers.Set(t.Context(), p.operator(), origin, bad)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || len(f.Fields) != 6 {
 		t.Errorf("all problems: %v", err)
 	}

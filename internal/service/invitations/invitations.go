@@ -31,8 +31,8 @@ type Sent struct {
 // address. An email that cannot be sent is not a fault: the caller has the link.
 //
 // Faults: those of directory.Invitations.Invite.
-func (s *Service) Invite(ctx context.Context, p auth.Principal, origin audit.Origin, ref directory.UserRef) (Sent, error) {
-	made, err := s.Invitations.Invite(ctx, p, origin, ref)
+func (s *Service) Invite(ctx context.Context, p auth.Principal, origin audit.Origin, named string) (Sent, error) {
+	made, err := s.Invitations.Invite(ctx, p, origin, named)
 	if err != nil {
 		return Sent{}, err
 	}

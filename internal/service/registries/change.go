@@ -24,7 +24,6 @@ const (
 // RegistryInput is a registry to store.
 type RegistryInput struct {
 	Kind                                    Kind   // that Replace requires; AnyKind: any
-	Org                                     string // an operator names the organization; others leave it empty
 	Name                                    string // unique in the organization
 	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string
@@ -60,7 +59,7 @@ func (s *Service) create(ctx context.Context, p auth.Principal, origin audit.Ori
 	created := input.row()
 	created.UID, created.Version, created.CreatedAt, created.UpdatedAt = uuid.NewString(), 1, now, now
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		org, err := p.Org(ctx, tx, input.Org)
+		org, err := p.Org(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 type ContactRequest struct {
 	Permission access.Permission
 	Action     audit.Action
-	Org, UID   string // an operator names the organization; others leave it empty
+	UID        string
 }
 
 // Contact is a registry that may be contacted.
@@ -40,7 +40,7 @@ func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin a
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		c := Contact{UID: r.UID, Now: s.now()}
-		if c.OrgUID, err = p.FindOrgUID(ctx, tx, r.Org); err != nil {
+		if c.OrgUID, err = p.FindOrgUID(ctx, tx); err != nil {
 			return err
 		}
 		// Locked first, as in a replacement, to prevent deadlocks.

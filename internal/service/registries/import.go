@@ -54,7 +54,7 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 	if err := s.recordRefusal(ctx, p, origin, audit.RegistryCreate, "", p.MayIn(access.CreateRegistries, input.ProjectUID)); err != nil {
 		return nil, err
 	}
-	orgUID, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(ctx, tx, "") })
+	orgUID, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(ctx, tx) })
 	if err == nil {
 		err = s.addIdentities(ctx, orgUID)
 	}

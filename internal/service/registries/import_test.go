@@ -52,7 +52,7 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 		if got := imported(dry); err != nil || !slices.Equal(got, want) {
 			t.Errorf("dry run: %v\n%q, want\n%q", err, got, want)
 		}
-		if list, _, err := k.List(t.Context(), k.Admin, "", Summary{}, nil); err != nil || len(list) != 1 {
+		if list, _, err := k.List(t.Context(), k.Admin, Summary{}, nil); err != nil || len(list) != 1 {
 			t.Errorf("a dry run stored %d registries, %v", len(list)-1, err)
 		}
 		stored, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found})

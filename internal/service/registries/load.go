@@ -41,12 +41,12 @@ func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) 
 // secret is used only with the target of the stored definition; change gets masks instead of secrets.
 //
 // Faults: Forbidden; NotFound; Invalid with the fields of the definition; Conflict with CodeSecretUnreadable.
-func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string,
+func (s *Service) Open(ctx context.Context, p auth.Principal, nameOrUID string,
 	change func(*regcheck.Definition) error) (Opened, error) {
 	if err := p.May(access.OpenRegistries); err != nil {
 		return Opened{}, err
 	}
-	found, err := s.Find(ctx, p, org, nameOrUID)
+	found, err := s.Find(ctx, p, nameOrUID)
 	if err != nil {
 		return Opened{}, err
 	}

@@ -15,11 +15,11 @@ func TestOpen(t *testing.T) {
 	k.mustCreate(t, input("harbor"))
 	asIs := func(*regcheck.Definition) error { return nil }
 	for _, p := range []auth.Principal{k.Admin, k.Member, k.OtherAdmin} {
-		if _, err := k.Open(t.Context(), p, "", "harbor", asIs); fault.KindOf(err) != fault.Forbidden {
+		if _, err := k.Open(t.Context(), p, "harbor", asIs); fault.KindOf(err) != fault.Forbidden {
 			t.Errorf("%s opens: %v", p.Email, err)
 		}
 	}
-	opened, err := k.Open(t.Context(), auth.Operator(), "A", "harbor", func(d *regcheck.Definition) error {
+	opened, err := k.Open(t.Context(), k.Operator(), "harbor", func(d *regcheck.Definition) error {
 		if d.Auth.Password != mask {
 			t.Error("change gets the secret")
 		}
@@ -30,14 +30,16 @@ func TestOpen(t *testing.T) {
 		opened.Registry.Definition.Auth.Password != mask {
 		t.Errorf("opened %+v: %v", opened, err)
 	}
-	_, err = k.Open(t.Context(), auth.Operator(), "A", "harbor", func(d *regcheck.Definition) error {
+	_, err = k.Open(t.Context(), k.Operator(), "harbor", func(d *regcheck.Definition) error {
 		d.Endpoint = "https://other.example.com"
 		return nil
 	})
 	if fault.KindOf(err) != fault.Invalid {
 		t.Errorf("the stored secret for another endpoint: %v", err)
 	}
-	if _, err := k.Open(t.Context(), auth.Operator(), "B", "harbor", asIs); fault.KindOf(err) != fault.NotFound {
+	other := auth.Operator()
+	other.OrgUID = k.OtherAdmin.OrgUID
+	if _, err := k.Open(t.Context(), other, "harbor", asIs); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("another organization's: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func TestRegistriesOfAClusterAreReadOnly(t *testing.T) {
 		if err := k.StoreOfCluster(t.Context(), f.Admin.OrgUID, "", of); err != nil {
 			t.Fatal(err)
 		}
-		found, err := k.Find(t.Context(), k.Admin, "", "regcred")
+		found, err := k.Find(t.Context(), k.Admin, "regcred")
 		if err != nil || found.Origin != of.Origin.Object || found.Health.NextAt.Before(k.Now().Add(time.Hour)) {
 			t.Fatalf("stored: %+v %v", found, err)
 		}

@@ -37,7 +37,7 @@ func TestQuotaOfRegistries(t *testing.T) {
 		})
 	}
 	work.Wait()
-	list, _, err := k.List(t.Context(), k.Admin, "", Summary{}, nil)
+	list, _, err := k.List(t.Context(), k.Admin, Summary{}, nil)
 	if err != nil || len(list) != 3 || k.usage(t).Registries != 3 {
 		t.Fatalf("%d registries, %+v, %v; want 3", len(list), k.usage(t), err)
 	}

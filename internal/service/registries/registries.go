@@ -74,12 +74,12 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 	return s.get(ctx, p, func(tx *store.Tx) (store.Registry, error) { return tx.Registries.GetPlain(ctx, p.OrgUID, uid) })
 }
 
-// Find looks a registry up by uid or name. An operator names the organization; others leave it empty.
+// Find looks a registry up by uid or name.
 //
 // Faults: NotFound.
-func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID string) (Registry, error) {
+func (s *Service) Find(ctx context.Context, p auth.Principal, nameOrUID string) (Registry, error) {
 	return s.get(ctx, p, func(tx *store.Tx) (store.Registry, error) {
-		in, err := p.Org(ctx, tx, org)
+		in, err := p.Org(ctx, tx)
 		if err != nil {
 			return store.Registry{}, err
 		}
@@ -117,14 +117,13 @@ func (s *Service) get(ctx context.Context, p auth.Principal, read func(*store.Tx
 
 // List returns the page of an organization's registries, by name, after the given one, and whether there may be more. The zero value
 // precedes all. buffer is an earlier page whose memory is reused, or nil: for a list of thousands, garbage collection would otherwise
-// take longer than reading. An operator names the organization; others leave it empty.
-func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary,
-	buffer []Summary) (list []Summary, more bool, err error) {
+// take longer than reading.
+func (s *Service) List(ctx context.Context, p auth.Principal, after Summary, buffer []Summary) (list []Summary, more bool, err error) {
 	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
 		return nil, false, err
 	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

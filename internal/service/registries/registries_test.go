@@ -96,7 +96,7 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 	if r := k.mustGet(t, uid); r.Name != "One" || r.Version != 1 {
 		t.Errorf("changed by refused requests: %+v", r)
 	}
-	if list, _, err := k.List(ctx, k.OtherAdmin, "", Summary{}, nil); len(list) != 0 || err != nil {
+	if list, _, err := k.List(ctx, k.OtherAdmin, Summary{}, nil); len(list) != 0 || err != nil {
 		t.Errorf("another organization's admin lists %v, %v", list, err)
 	}
 	if err := errors.Join(k.Replace(ctx, k.Admin, o, uid, w), k.Delete(ctx, k.Admin, o, other)); err != nil {

@@ -81,10 +81,10 @@ func (q Query) Problems() (problems []fault.Field) {
 	return append(problems, q.Request.Problems(err)...)
 }
 
-// Search returns a page of the organization's registries that match the query. An operator names the organization; others leave it empty.
+// Search returns a page of the organization's registries that match the query.
 //
-// Faults: Invalid with the fields of Problems; NotFound for an operator's organization.
-func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Query) (page paging.Page[Summary], err error) {
+// Faults: Invalid with the fields of Problems.
+func (s *Service) Search(ctx context.Context, p auth.Principal, q Query) (page paging.Page[Summary], err error) {
 	if problems := q.Problems(); len(problems) > 0 {
 		return page, fault.InvalidFields(problems...)
 	}
@@ -92,7 +92,7 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 		return page, err
 	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -179,15 +179,13 @@ func (s *Service) Names(ctx context.Context, p auth.Principal, uids []string) (m
 	return names, fault.Wrap("look up names of registries", err)
 }
 
-// CountHealth counts the organization's registries by their health. An operator names the organization; others leave it empty.
-//
-// Faults: NotFound for an operator's organization.
-func (s *Service) CountHealth(ctx context.Context, p auth.Principal, org string) (counts HealthCounts, err error) {
+// CountHealth counts the organization's registries by their health.
+func (s *Service) CountHealth(ctx context.Context, p auth.Principal) (counts HealthCounts, err error) {
 	if err := p.MayAnywhere(access.ReadRegistries); err != nil {
 		return counts, err
 	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

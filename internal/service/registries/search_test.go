@@ -26,7 +26,7 @@ func TestSearchContinues(t *testing.T) {
 			q := Query{Name: "är", Sort: sort, Request: paging.Request{Limit: 2}}
 			var got []string
 			for offset := 2; ; offset += 2 {
-				page, err := k.Search(t.Context(), k.Member, "", q)
+				page, err := k.Search(t.Context(), k.Member, q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -46,12 +46,12 @@ func TestSearchContinues(t *testing.T) {
 		}
 		for label, count := range map[string]int{`team="<0`: 3, `team="<1`: 2, "team": 5, `team="<`: 0, `TEAM="<0`: 0, "team=x": 0,
 			"eam": 0, "note": 5, "": 5} {
-			page, err := k.Search(t.Context(), k.Member, "", Query{Label: label})
+			page, err := k.Search(t.Context(), k.Member, Query{Label: label})
 			if err != nil || len(page.Items) != count || page.Count != int64(count) {
 				t.Errorf("label %s: %d registries of %d, want %d, %v", label, len(page.Items), page.Count, count, err)
 			}
 		}
-		page, err := k.Search(t.Context(), k.Member, "", Query{Request: paging.Request{Limit: 2}})
+		page, err := k.Search(t.Context(), k.Member, Query{Request: paging.Request{Limit: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,20 +60,20 @@ func TestSearchContinues(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		page, err = k.Search(t.Context(), k.Member, "", Query{Request: paging.Request{Limit: 2, Continue: page.Continue, Uncounted: true}})
+		page, err = k.Search(t.Context(), k.Member, Query{Request: paging.Request{Limit: 2, Continue: page.Continue, Uncounted: true}})
 		if err != nil || len(page.Items) != 2 || page.Items[0].Name != "ÄR2" || page.Offset != 4 || page.Count != 0 {
 			t.Errorf("after a deletion: %+v, %v", page, err)
 		}
-		if counts, err := k.CountHealth(t.Context(), auth.Operator(), "A"); counts.Unknown != 3 || err != nil {
+		if counts, err := k.CountHealth(t.Context(), k.Operator()); counts.Unknown != 3 || err != nil {
 			t.Errorf("counts %+v, %v", counts, err)
 		}
-		if page, err := k.Search(t.Context(), k.OtherAdmin, "", Query{}); len(page.Items) != 0 || page.Count != 0 || err != nil {
+		if page, err := k.Search(t.Context(), k.OtherAdmin, Query{}); len(page.Items) != 0 || page.Count != 0 || err != nil {
 			t.Errorf("another organization: %+v, %v", page, err)
 		}
-		if _, err := k.Search(t.Context(), auth.Operator(), "none", Query{}); fault.KindOf(err) != fault.NotFound {
+		if _, err := k.Search(t.Context(), auth.Operator(), Query{}); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("an operator without an organization: %v", err)
 		}
-		if _, err := k.Search(t.Context(), k.Member, "", Query{Sort: "size"}); fault.KindOf(err) != fault.Invalid {
+		if _, err := k.Search(t.Context(), k.Member, Query{Sort: "size"}); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("an unknown order: %v", err)
 		}
 	})

@@ -107,7 +107,7 @@ func (r *Roles) List(ctx context.Context, p auth.Principal) (list []Role, err er
 		return nil, err
 	}
 	defined, err := store.Read(ctx, r.db, func(tx *store.Tx) ([]roles.Role, error) {
-		orgUID, err := p.FindOrgUID(ctx, tx, "")
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if p.Role == auth.RoleOperator && fault.KindOf(err) == fault.Invalid { // of several organizations none is named
 			return nil, nil
 		}
@@ -265,7 +265,7 @@ func (r *Roles) change(ctx context.Context, p auth.Principal, origin audit.Origi
 	}
 	err := r.db.InTx(ctx, func(tx *store.Tx) error {
 		if refusal == nil {
-			org, err := p.Org(ctx, tx, "")
+			org, err := p.Org(ctx, tx)
 			if err == nil {
 				err = auth.OrgNotFound(tx.Orgs.Lock(ctx, org.UID))
 			}

@@ -95,7 +95,7 @@ func mustWorld(t *testing.T) *world {
 	if w.org, err = w.CreateOrg(t.Context(), admin, origin, orgName); err != nil {
 		t.Fatal(err)
 	}
-	user, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Org: orgName, Email: email, Password: password})
+	user, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: email, Password: password})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,17 +422,16 @@ func TestRecoveryCodesLogIn(t *testing.T) {
 
 // What has changed since the password was right ends a login that waits.
 func TestPendingLoginEnds(t *testing.T) {
-	ref := directory.UserRef{Org: orgName, User: email}
 	for name, end := range map[string]func(*world) error{
 		"time":             func(w *world) error { w.move(5 * time.Minute); return nil },
-		"another password": func(w *world) error { return w.SetPassword(t.Context(), admin, origin, ref, otherPassword) },
+		"another password": func(w *world) error { return w.SetPassword(t.Context(), admin, origin, email, otherPassword) },
 		"the own change": func(w *world) error {
 			return w.auth.Logins.ChangePassword(t.Context(), w.user, origin, password, otherPassword)
 		},
-		"disabled": func(w *world) error { return w.DisableUser(t.Context(), admin, origin, ref) },
-		"deleted":  func(w *world) error { return w.DeleteUser(t.Context(), admin, origin, ref) },
+		"disabled": func(w *world) error { return w.DisableUser(t.Context(), admin, origin, email) },
+		"deleted":  func(w *world) error { return w.DeleteUser(t.Context(), admin, origin, email) },
 		"reset": func(w *world) error {
-			return directory.Factors{Directory: w.Directory}.Reset(t.Context(), admin, origin, ref)
+			return directory.Factors{Directory: w.Directory}.Reset(t.Context(), admin, origin, email)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -549,7 +548,7 @@ func TestChangesAreProved(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, w.Remove(t.Context(), w.user, origin, password, codes[1]), CodeNotActive, "")
-	single, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Org: orgName, Email: "sso@example.com",
+	single, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "sso@example.com",
 		WithoutPassword: true})
 	if err != nil {
 		t.Fatal(err)
@@ -563,8 +562,7 @@ func TestChangesAreProved(t *testing.T) {
 // An administrator resets the factor of another user, not the own one.
 func TestReset(t *testing.T) {
 	w := mustWorld(t)
-	ref := directory.UserRef{Org: orgName, User: email}
-	wantCode(t, directory.Factors{Directory: w.Directory}.Reset(t.Context(), admin, origin, ref), fault.CodeResourceNotFound, "")
+	wantCode(t, directory.Factors{Directory: w.Directory}.Reset(t.Context(), admin, origin, email), fault.CodeResourceNotFound, "")
 	e, _ := w.mustEnroll(t)
 	done, err := w.complete(t, w.begin(t, auth.Credentials{}), w.code(t, e, 0))
 	if err != nil {
@@ -572,9 +570,9 @@ func TestReset(t *testing.T) {
 	}
 	own := w.user
 	own.Role = auth.RoleAdmin
-	wantCode(t, directory.Factors{Directory: w.Directory}.Reset(t.Context(), own, origin, ref), fault.CodeOperationForbidden, "")
+	wantCode(t, directory.Factors{Directory: w.Directory}.Reset(t.Context(), own, origin, email), fault.CodeOperationForbidden, "")
 	w.newRecords(t)
-	if err := (directory.Factors{Directory: w.Directory}).Reset(t.Context(), admin, origin, ref); err != nil {
+	if err := (directory.Factors{Directory: w.Directory}).Reset(t.Context(), admin, origin, email); err != nil {
 		t.Fatal(err)
 	}
 	w.wantRecords(t, "mfa.reset succeeded")

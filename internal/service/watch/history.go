@@ -21,11 +21,10 @@ type HistoryEntry = store.HealthPeriod
 const maxHistory = 200
 
 // History returns the health status of a stored registry and at most limit entries of its status history, newest first. limit is
-// 1–200; 0 means all that are stored. The first entry is the one after the entry after; the zero value precedes all. An operator names
-// the organization; others leave it empty.
+// 1–200; 0 means all that are stored. The first entry is the one after the entry after; the zero value precedes all.
 //
 // Faults: NotFound.
-func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string, limit int, after HistoryEntry) (
+func (s *Service) History(ctx context.Context, p auth.Principal, uid string, limit int, after HistoryEntry) (
 	HealthStatus, []HistoryEntry, error,
 ) {
 	if limit == 0 {
@@ -37,7 +36,7 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 	var row store.Watched
 	var entries []HistoryEntry
 	err := s.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -35,13 +35,13 @@ type CheckRequest struct {
 	delay       time.Duration // before the registry is due
 }
 
-// RequestCheck makes a registry due for a check by a server. An operator names the organization; others leave it empty.
+// RequestCheck makes a registry due for a check by a server.
 //
 // Faults: Forbidden; NotFound.
-func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) (
+func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) (
 	request CheckRequest, err error,
 ) {
-	contact := registries.ContactRequest{Permission: access.ValidateRegistries, Action: audit.RegistryCheck, Org: org, UID: uid}
+	contact := registries.ContactRequest{Permission: access.ValidateRegistries, Action: audit.RegistryCheck, UID: uid}
 	err = s.registries.RequestContact(ctx, p, origin, contact, func(tx *store.Tx, c registries.Contact) (err error) {
 		request = CheckRequest{orgUID: c.OrgUID, uid: c.UID, delay: c.At.Sub(c.Now)}
 		request.number, err = tx.Watch.RequestCheck(ctx, c.OrgUID, c.UID, c.At)
@@ -56,7 +56,7 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 // Faults: as RequestCheck and awaitCheck, except Unavailable.
 func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.Origin, uid string,
 	reserve func(auth.Principal) (release func(), reserved bool)) (report *regcheck.Report, pending string, err error) {
-	request, err := s.RequestCheck(ctx, p, origin, "", uid)
+	request, err := s.RequestCheck(ctx, p, origin, uid)
 	if err != nil {
 		return nil, "", err
 	}

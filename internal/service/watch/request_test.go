@@ -25,9 +25,9 @@ func (w *fixture) createForbidden() (uid string) {
 	return w.create("harbor", "http://127.0.0.1:1")
 }
 
-func (w *fixture) mustRequest(p auth.Principal, org, uid string) CheckRequest {
+func (w *fixture) mustRequest(p auth.Principal, uid string) CheckRequest {
 	w.t.Helper()
-	request, err := w.RequestCheck(w.t.Context(), p, audit.Origin{}, org, uid)
+	request, err := w.RequestCheck(w.t.Context(), p, audit.Origin{}, uid)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestRequestedChecksRunOnAServer(t *testing.T) {
 		uid := w.createForbidden()
 		w.checkAll(w.mustClaim(1))
 		w.mustClaim(0)
-		for i, p := range []auth.Principal{w.Member, w.Admin, auth.Operator()} {
-			request := w.mustRequest(p, "A", uid)
+		for i, p := range []auth.Principal{w.Member, w.Admin, w.Operator()} {
+			request := w.mustRequest(p, uid)
 			if _, err := w.awaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("%s, before any server began: %v", p.Role, err)
 			}
@@ -59,7 +59,7 @@ func TestRequestedChecksRunOnAServer(t *testing.T) {
 			if err != nil || report.Code != regcheck.CodeAddressForbidden {
 				t.Errorf("%s: %+v, %v", p.Role, report, err)
 			}
-			status, runs, err := w.History(t.Context(), p, "A", uid, 0, HistoryEntry{})
+			status, runs, err := w.History(t.Context(), p, uid, 0, HistoryEntry{})
 			if v := status.State; v.Message != report.Message || v.Hint != report.Hint || v.Hint == "" || runs[0].Result != v {
 				t.Errorf("%s: health %+v, history %+v, want the texts of %+v", p.Role, v, runs[0].Result, report)
 			}
@@ -78,7 +78,7 @@ func TestRunningCheckDoesNotSatisfyRequest(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, w *fixture) {
 		uid := w.createForbidden()
 		running := w.mustClaim(1)
-		request := w.mustRequest(w.Member, "", uid)
+		request := w.mustRequest(w.Member, uid)
 		w.mustClaim(0) // the running check continues
 		w.checkAll(running)
 		if _, err := w.awaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
@@ -97,9 +97,9 @@ func TestRequestedChecksAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, w *fixture) {
 		uid := w.createForbidden()
 		for range 3 {
-			w.mustRequest(w.Admin, "", uid)
+			w.mustRequest(w.Admin, uid)
 		}
-		late := w.mustRequest(w.Admin, "", uid)
+		late := w.mustRequest(w.Admin, uid)
 		if _, err := w.awaitCheck(t.Context(), late, late.delay-1); late.delay != 15*time.Second || fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("beyond the allowance the check is delayed by %v, and waiting less ends with %v", late.delay, err)
 		}
@@ -111,17 +111,17 @@ func TestRequestCheckOfMissingRegistry(t *testing.T) {
 	w := newFixture(t, registriestest.New(t, nil), &regcheck.Checker{})
 	uid := w.createForbidden()
 	for name, try := range map[string]struct {
-		p        auth.Principal
-		org, uid string
+		p   auth.Principal
+		uid string
 	}{
-		"another organization's": {w.OtherAdmin, "A", uid}, "from another organization": {w.OtherAdmin, "", uid},
-		"by name": {w.Admin, "", "harbor"}, "unknown": {w.Admin, "", "00000000-0000-4000-8000-000000000000"},
+		"from another organization": {w.OtherAdmin, uid}, "by name": {w.Admin, "harbor"},
+		"unknown": {w.Admin, "00000000-0000-4000-8000-000000000000"},
 	} {
-		if _, err := w.RequestCheck(t.Context(), try.p, audit.Origin{}, try.org, try.uid); fault.KindOf(err) != fault.NotFound {
+		if _, err := w.RequestCheck(t.Context(), try.p, audit.Origin{}, try.uid); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	request := w.mustRequest(w.Admin, "", uid)
+	request := w.mustRequest(w.Admin, uid)
 	if err := w.stored.Delete(t.Context(), w.Admin, audit.Origin{}, uid); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 		{store.HealthResult{Code: registries.CodeSecretUnreadable}, fault.Conflict},
 		{store.HealthResult{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
 	} {
-		request := w.mustRequest(w.Admin, "", uid)
+		request := w.mustRequest(w.Admin, uid)
 		row := w.mustClaim(1)[0]
 		if _, err := w.end(t.Context(),
 			finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row,
@@ -151,7 +151,7 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 		if _, err := w.awaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v", tt.status.Code, err)
 		}
-		_, entries, err := w.History(t.Context(), w.Admin, "", uid, 1, HistoryEntry{})
+		_, entries, err := w.History(t.Context(), w.Admin, uid, 1, HistoryEntry{})
 		if err != nil || entries[0].Result.Message == "" || entries[0].Result.Hint == "" {
 			t.Errorf("%s: history %+v, %v", tt.status.Code, entries, err)
 		}
@@ -169,7 +169,7 @@ func TestWrongClock(t *testing.T) {
 	if _, late, err := w.CountDue(t.Context(), w.Interval); late != 1 || err != nil {
 		t.Errorf("%d late, %v", late, err)
 	}
-	if _, err := w.RequestCheck(t.Context(), auth.Operator(), audit.Origin{}, "A", uid); err != nil {
+	if _, err := w.RequestCheck(t.Context(), w.Operator(), audit.Origin{}, uid); err != nil {
 		t.Fatal(err)
 	}
 	if w.checkAll(w.claimDue()); w.status(uid).LastAt != right {

@@ -110,7 +110,7 @@ func (w *fixture) checkAll(rows []store.Watched) {
 
 func (w *fixture) status(uid string) HealthStatus {
 	w.t.Helper()
-	s, _, err := w.History(w.t.Context(), w.Admin, "", uid, 0, HistoryEntry{})
+	s, _, err := w.History(w.t.Context(), w.Admin, uid, 0, HistoryEntry{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

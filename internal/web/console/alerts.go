@@ -126,7 +126,7 @@ func (h alertHandlers) listAlerts(c *call) error {
 
 func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
-		return h.directory.ListProjects(c.Context(), c.principal, "", after)
+		return h.directory.ListProjects(c.Context(), c.principal, after)
 	}, func(directory.Project) bool { return true })
 	if err != nil {
 		return page, err

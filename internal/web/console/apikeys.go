@@ -58,7 +58,7 @@ func (h keyHandlers) listKeys(c *call) (err error) {
 	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(access.ReadAllAPIKeys),
 		caller: c.principal, now: h.now()}
 	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
-		return h.keys.List(c.Context(), c.principal, "", after)
+		return h.keys.List(c.Context(), c.principal, after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 		}
 	}
 	f.Fields = append(f.Fields, scope)
-	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, "", directory.Project{})
+	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, directory.Project{})
 	if len(projects) > 0 {
 		in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "No limit"),
 			Hint: "A key of a project sees and changes nothing of other projects."}

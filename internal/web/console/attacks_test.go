@@ -122,7 +122,7 @@ func (a *attacked) fill(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, a.setHealth(ctx), a.setContent(ctx), a.fillPeople(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	invited, err := a.Invitations.Invite(ctx, a.principal, audit.Origin{}, directory.UserRef{User: user.UID})
+	invited, err := a.Invitations.Invite(ctx, a.principal, audit.Origin{}, user.UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func (a *attacked) fillPeople(ctx context.Context) error {
 	role, err := a.Roles.Create(ctx, a.principal, audit.Origin{}, roles.Input{Name: marked("role"), Description: marked("description"),
 		Permissions: []access.Permission{access.ReadRegistries}})
 	name, given := marked("team"), auth.Role(role)
-	team, err2 := directory.Teams{Directory: a.Directory}.Create(ctx, a.principal, audit.Origin{}, "",
+	team, err2 := directory.Teams{Directory: a.Directory}.Create(ctx, a.principal, audit.Origin{},
 		directory.TeamChange{Name: &name, Role: &given})
 	rule, err3 := directory.Trusts{Directory: a.Directory}.Create(ctx, a.principal, audit.Origin{}, directory.NewTrust{
 		Name: marked("rule"), Issuer: "https://127.0.0.1:1", Audience: marked("audience"), Role: auth.Role(role),
 		Claims: trustrule.Conditions{"sub": marked("claim")}})
-	err4 := directory.Providers{Directory: a.Directory}.Set(ctx, a.principal, audit.Origin{}, "", directory.Provider{
+	err4 := directory.Providers{Directory: a.Directory}.Set(ctx, a.principal, audit.Origin{}, directory.Provider{
 		Issuer: "https://127.0.0.1:1", Secret: stolen + "client secret", Settings: identities.Settings{ClientID: marked("client"),
 			Name: marked("provider"), Disabled: true, Claims: map[string]string{identities.ClaimGroups: marked("groups")},
 			DefaultTeams: []string{team.UID}}})
@@ -434,9 +434,11 @@ func TestForgedRequestsOfAnotherOrganization(t *testing.T) {
 // mustLoginRival returns the cookie of an administrator of another organization.
 func (a *attacked) mustLoginRival() string {
 	a.t.Helper()
-	_, err := a.Directory.CreateOrg(a.t.Context(), auth.Operator(), audit.Origin{}, "Rival")
-	_, err2 := a.Directory.CreateUser(a.t.Context(), auth.Operator(), audit.Origin{},
-		directory.NewUser{Org: "Rival", Email: "rival@rival.example", Password: memberPassword, Role: auth.RoleAdmin})
+	org, err := a.Directory.CreateOrg(a.t.Context(), auth.Operator(), audit.Origin{}, "Rival")
+	of := auth.Operator()
+	of.OrgUID, of.OrgName = org.UID, org.Name
+	_, err2 := a.Directory.CreateUser(a.t.Context(), of, audit.Origin{},
+		directory.NewUser{Email: "rival@rival.example", Password: memberPassword, Role: auth.RoleAdmin})
 	if err := errors.Join(err, err2); err != nil {
 		a.t.Fatal(err)
 	}
@@ -447,20 +449,20 @@ func (a *attacked) mustLoginRival() string {
 func (a *attacked) state(t *testing.T) string {
 	t.Helper()
 	ctx, p := t.Context(), a.principal
-	users, _, err := a.Directory.ListUsers(ctx, p, "", directory.User{})
+	users, _, err := a.Directory.ListUsers(ctx, p, directory.User{})
 	for i := range users {
 		users[i].LastLoginAt = time.Time{}
 	}
-	projects, _, err2 := a.Directory.ListProjects(ctx, p, "", directory.Project{})
-	keys, _, err3 := a.Auth.APIKeys.List(ctx, p, "", auth.APIKey{})
+	projects, _, err2 := a.Directory.ListProjects(ctx, p, directory.Project{})
+	keys, _, err3 := a.Auth.APIKeys.List(ctx, p, auth.APIKey{})
 	registry, err4 := a.Registries.Get(ctx, p, a.uids["/console/registries/{uid}"])
-	listed, _, err5 := a.Registries.List(ctx, p, "", registries.Summary{}, nil)
+	listed, _, err5 := a.Registries.List(ctx, p, registries.Summary{}, nil)
 	channels, err6 := a.Alerts.Channels.List(ctx, a.channels)
 	sessions, err7 := a.Auth.Sessions.List(ctx, p)
 	defined, err9 := a.Roles.List(ctx, p)
-	teams, _, err10 := directory.Teams{Directory: a.Directory}.List(ctx, p, "", "")
-	provider, err11 := directory.Providers{Directory: a.Directory}.Provider(ctx, p, "")
-	rules, err12 := directory.Trusts{Directory: a.Directory}.List(ctx, p, "")
+	teams, _, err10 := directory.Teams{Directory: a.Directory}.List(ctx, p, "")
+	provider, err11 := directory.Providers{Directory: a.Directory}.Provider(ctx, p)
+	rules, err12 := directory.Trusts{Directory: a.Directory}.List(ctx, p)
 	text, err8 := json.MarshalIndent([]any{users, projects, keys, registry, listed, channels, len(sessions), defined, teams, provider,
 		rules}, "", " ")
 	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, err12); err != nil {

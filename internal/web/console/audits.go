@@ -70,7 +70,7 @@ func (h auditHandlers) auditQuery(c *call) (q directory.AuditQuery, problems []f
 	q = directory.AuditQuery{Action: audit.Action(c.query("action")), Outcome: audit.Outcome(c.query("outcome")), Object: c.query("object"),
 		ActorUID: c.query("actor"), From: from, Until: until, Request: c.pageRequest()}
 	if q.ActorUID != "" && uuid.Validate(q.ActorUID) != nil {
-		user, err := h.directory.User(c.Context(), c.principal, directory.UserRef{User: q.ActorUID})
+		user, err := h.directory.User(c.Context(), c.principal, q.ActorUID)
 		if fault.KindOf(err) == fault.NotFound {
 			wrong = append(wrong, fault.Field{Field: "userUid",
 				Problem: "does not exist in your organization; for a deleted user enter its uid"})

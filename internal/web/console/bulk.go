@@ -200,7 +200,7 @@ func (h bulkHandlers) exportRegistries(c *call) error {
 	query.Request = paging.Request{Limit: paging.MaxLimit, Uncounted: true}
 	out := csvtext.New(c)
 	for begun := false; ; begun = true {
-		page, err := h.registries.Search(c.Context(), c.principal, "", query)
+		page, err := h.registries.Search(c.Context(), c.principal, query)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ type call struct {
 // countHealth counts the registries that the caller may read, once for the page and what is around it.
 func (c *call) countHealth() (registries.HealthCounts, error) {
 	if c.counts == nil {
-		counts, err := c.console.Registries.CountHealth(c.Context(), c.principal, "")
+		counts, err := c.console.Registries.CountHealth(c.Context(), c.principal)
 		if err != nil {
 			return counts, err
 		}

@@ -477,7 +477,7 @@ func TestOverviewIsShort(t *testing.T) {
 	w.store(t, maxListed+1, func(int) (time.Time, store.HealthResult) {
 		return time.Now(), store.HealthResult{Valid: true, CredentialsExpireSoon: true}
 	})
-	found, err := w.Registries.Search(t.Context(), p, "", registries.Query{Name: "r3"})
+	found, err := w.Registries.Search(t.Context(), p, registries.Query{Name: "r3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
 	if page.Counts, err = c.countHealth(); err != nil {
 		return err
 	}
-	failing, err := h.registries.Search(c.Context(), c.principal, "", registries.Query{Health: registries.Failing,
+	failing, err := h.registries.Search(c.Context(), c.principal, registries.Query{Health: registries.Failing,
 		Sort: registries.SortBySince, Request: paging.Request{Limit: maxRead, Uncounted: true}})
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func (h registryHandlers) historyAfter(c *call, uid string, others []watch.Histo
 	if len(others) > 0 {
 		last = others[len(others)-1]
 	}
-	_, entries, err := h.watch.History(c.Context(), c.principal, "", uid, limit, last)
+	_, entries, err := h.watch.History(c.Context(), c.principal, uid, limit, last)
 	return entries, err
 }
 

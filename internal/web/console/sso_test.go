@@ -20,7 +20,7 @@ func TestLoginOffersProvider(t *testing.T) {
 		t.Error("single sign-on is shown without a provider")
 	}
 	const name = "<b onclick=marker>Example</b>"
-	if err := (directory.Providers{Directory: w.Directory}).Set(t.Context(), auth.Operator(), audit.Origin{}, "Acme", directory.Provider{
+	if err := (directory.Providers{Directory: w.Directory}).Set(t.Context(), auth.Operator(), audit.Origin{}, directory.Provider{
 		Issuer: "https://login.example.com", Settings: identities.Settings{ClientID: "client", Name: name}}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (h userHandlers) listUsers(c *call) (err error) {
 		MayCreate: c.principal.Can(access.CreateUsers), MayRequire: c.principal.Can(access.ChangeTenant),
 		Empty: views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
-		return h.directory.ListUsers(c.Context(), c.principal, "", after)
+		return h.directory.ListUsers(c.Context(), c.principal, after)
 	}, func(u directory.User) bool { return page.Filter.matches(u.Email, page.FullName(u), u.Name) })
 	if err == nil {
 		page.Required, err = h.factors.Required(c.Context(), c.principal)
@@ -151,7 +151,7 @@ func (h userHandlers) userPage(c *call) (*userPage, error) {
 }
 
 // userOf returns the user of the address.
-func userOf(c *call) directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
+func userOf(c *call) string { return c.PathValue("uid") }
 
 // showUser is GET /console/users/{uid}.
 func (h userHandlers) showUser(c *call) error {

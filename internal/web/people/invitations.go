@@ -5,7 +5,6 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/invitations"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -22,7 +21,7 @@ func (h invitationHandlers) operations() []Operation {
 
 // invite is POST /v1/users/{uid}/invitation.
 func (h invitationHandlers) invite(c Call) (int, any, error) {
-	sent, err := h.Invite(c.Context(), c.Principal, c.Origin, directory.UserRef{User: c.PathValue("uid")})
+	sent, err := h.Invite(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
 	return http.StatusCreated, api.Invitation{Link: sent.Link.Reveal(), Token: sent.Key.Reveal(), ExpiresAt: sent.ExpiresAt,
 		Emailed: sent.Emailed, EmailProblem: sent.MailProblem}, err
 }

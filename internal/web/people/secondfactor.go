@@ -147,7 +147,7 @@ func (h factorHandlers) renewCodes(c Call) (int, any, error) {
 // reset is DELETE /v1/users/{uid}/mfa.
 func (h factorHandlers) reset(c Call) (int, any, error) {
 	return http.StatusNoContent, nil, directory.Factors{Directory: h.directory}.Reset(c.Context(), c.Principal, c.Origin,
-		directory.UserRef{User: c.PathValue("uid")})
+		c.PathValue("uid"))
 }
 
 // required is GET /v1/tenants/{uid}/mfa.

@@ -45,14 +45,14 @@ func (h teamHandlers) operations() []Operation {
 }
 
 // ref returns the team that the path names, by uid or name.
-func ref(c Call) directory.TeamRef { return directory.TeamRef{Team: c.PathValue("uid")} }
+func ref(c Call) string { return c.PathValue("uid") }
 
 // all returns the list of the teams that match, as show shows them.
 func (h teamHandlers) all(c Call, matches func(directory.Team) bool, show func(directory.Team) (any, error)) List {
 	after, count := "", 0
 	return List{
 		Read: func(any) (page []any, more bool, err error) {
-			teams, more, err := h.teams.List(c.Context(), c.Principal, "", after)
+			teams, more, err := h.teams.List(c.Context(), c.Principal, after)
 			for i := 0; i < len(teams) && err == nil; i++ {
 				if after = teams[i].Name; matches(teams[i]) {
 					var shown any
@@ -105,7 +105,7 @@ func (h teamHandlers) summarize(c Call) (int, any, error) {
 	}
 	return http.StatusOK, h.all(c, func(t directory.Team) bool { return body.Filter.Name.Matches(t.Name) },
 		func(t directory.Team) (any, error) {
-			full, err := h.teams.Get(c.Context(), c.Principal, directory.TeamRef{Team: t.UID})
+			full, err := h.teams.Get(c.Context(), c.Principal, t.UID)
 			if fault.KindOf(err) == fault.NotFound { // deleted since
 				full, err = t, nil
 			}
@@ -163,7 +163,7 @@ func (h teamHandlers) create(c Call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	team, err := h.teams.Create(c.Context(), c.Principal, c.Origin, "", change)
+	team, err := h.teams.Create(c.Context(), c.Principal, c.Origin, change)
 	return http.StatusCreated, api.Created{UID: team.UID}, teamFields.Err(err)
 }
 

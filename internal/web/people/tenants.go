@@ -103,7 +103,7 @@ func (h tenantHandlers) provider(c Call) (directory.Provider, error) {
 	if !c.Principal.Can(access.ReadTrusts) {
 		return directory.Provider{OrgUID: c.Principal.OrgUID}, nil
 	}
-	return h.providers.Provider(c.Context(), c.Principal, "")
+	return h.providers.Provider(c.Context(), c.Principal)
 }
 
 // getOIDC is GET /v1/tenants/{uid}/oidc/config.
@@ -183,7 +183,7 @@ func (h tenantHandlers) setOIDC(c Call, body api.TenantOIDC) error {
 		}
 	}
 	if err == nil {
-		err = h.providers.Set(c.Context(), c.Principal, c.Origin, "", input)
+		err = h.providers.Set(c.Context(), c.Principal, c.Origin, input)
 	}
 	return oidcFields.Err(err)
 }

@@ -56,8 +56,9 @@ func TestOperatorManagesOrganizations(t *testing.T) {
 	if request("POST", api.PathOrgs, `{"metadata":{"name":"ACME "}}`, 409, &refusal); refusal.Code != directory.CodeOrgExists {
 		t.Errorf("the name is taken: %s", refusal.Code)
 	}
-	_, err = s.Directory.CreateUser(t.Context(), auth.Operator(), audit.Origin{},
-		directory.NewUser{Org: "Acme", Email: "a@acme.example", WithoutPassword: true})
+	of := auth.Operator()
+	of.OrgUID = acme.UID
+	_, err = s.Directory.CreateUser(t.Context(), of, audit.Origin{}, directory.NewUser{Email: "a@acme.example", WithoutPassword: true})
 	if err != nil {
 		t.Fatal(err)
 	}

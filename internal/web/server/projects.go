@@ -116,7 +116,7 @@ func (h projectHandlers) listProjects(c *call) (response, error) {
 
 func (h projectHandlers) projectPages(c *call) func(directory.Project) ([]directory.Project, bool, error) {
 	return func(after directory.Project) ([]directory.Project, bool, error) {
-		return h.directory.ListProjects(c.Context(), c.principal, "", after)
+		return h.directory.ListProjects(c.Context(), c.principal, after)
 	}
 }
 

@@ -135,20 +135,20 @@ func (h registryHandlers) searchRegistries(c *call, q *queryValues) (response, e
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[registries.Summary], error) {
-		return h.registries.Search(c.Context(), c.principal, "", query)
+		return h.registries.Search(c.Context(), c.principal, query)
 	}, func(r registries.Summary) any { return shapes.OCISummary(r) })}, nil
 }
 
 // countRegistryHealth is GET /v1/registries/oci/summary/health.
 func (h registryHandlers) countRegistryHealth(c *call) (response, error) {
-	counts, err := h.registries.CountHealth(c.Context(), c.principal, "")
+	counts, err := h.registries.CountHealth(c.Context(), c.principal)
 	return response{http.StatusOK, api.RegistryHealthCounts(counts)}, err
 }
 
 func (h registryHandlers) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {
 	var buffer []registries.Summary
 	return func(after registries.Summary) (page []registries.Summary, more bool, err error) {
-		page, more, err = h.registries.List(c.Context(), c.principal, "", after, buffer)
+		page, more, err = h.registries.List(c.Context(), c.principal, after, buffer)
 		buffer = page
 		return page, more, err
 	}
@@ -239,7 +239,7 @@ func (h watchHandlers) checkRegistry(c *call) (response, error) {
 		return response{}, err
 	}
 	if !wait {
-		_, err := h.watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
+		_, err := h.watch.RequestCheck(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 		return pending("The registry is due for a check."), err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
@@ -277,7 +277,7 @@ func (h watchHandlers) registryHistory(c *call) (response, error) {
 	return response{http.StatusOK, items[watch.HistoryEntry]{
 		read: limitedPages(limit, historyPage, func(limit int,
 			after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
-			status, entries, err = h.watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
+			status, entries, err = h.watch.History(c.Context(), c.principal, c.PathValue("uid"), limit, after)
 			return entries, len(entries) == limit, err
 		}),
 		show: func(r watch.HistoryEntry) any { return healthPeriod(r) },

@@ -22,7 +22,7 @@ type ssoHandlers struct {
 
 // getSSO is GET /v1/sso. Without a provider its issuer is empty, so that the addresses to register there can be read before.
 func (h ssoHandlers) getSSO(c *call) (response, error) {
-	p, err := h.directory.Provider(c.Context(), c.principal, "")
+	p, err := h.directory.Provider(c.Context(), c.principal)
 	s := p.Settings
 	return response{http.StatusOK, api.SSO{Spec: api.SSOSpec{Issuer: p.Issuer, ClientID: s.ClientID, ClientSecret: p.Secret, Name: s.Name,
 		Scopes: s.Scopes, EmailDomains: s.EmailDomains, EmailsVerified: s.EmailsVerified, Claims: s.Claims, CA: s.CA, Disabled: s.Disabled,
@@ -46,17 +46,17 @@ func (h ssoHandlers) setSSO(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, ssoFields.Err(h.directory.Set(c.Context(), c.principal, c.origin, "", input))
+	return response{status: http.StatusNoContent}, ssoFields.Err(h.directory.Set(c.Context(), c.principal, c.origin, input))
 }
 
 // deleteSSO is DELETE /v1/sso.
 func (h ssoHandlers) deleteSSO(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, h.directory.Delete(c.Context(), c.principal, c.origin, "")
+	return response{status: http.StatusNoContent}, h.directory.Delete(c.Context(), c.principal, c.origin)
 }
 
 // getIdentity is GET /v1/users/{uid}/identity.
 func (h ssoHandlers) getIdentity(c *call) (response, error) {
-	issuer, subject, err := h.directory.Identity(c.Context(), c.principal, directory.UserRef{User: c.PathValue("uid")})
+	issuer, subject, err := h.directory.Identity(c.Context(), c.principal, c.PathValue("uid"))
 	return response{http.StatusOK, api.UserIdentity{Issuer: issuer, Subject: subject}}, err
 }
 
@@ -67,5 +67,5 @@ func (h ssoHandlers) setIdentity(c *call) (response, error) {
 		return response{}, err
 	}
 	return response{status: http.StatusNoContent}, h.directory.Link(c.Context(), c.principal, c.origin,
-		directory.UserRef{User: c.PathValue("uid")}, body.Subject)
+		c.PathValue("uid"), body.Subject)
 }

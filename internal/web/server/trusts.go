@@ -47,7 +47,7 @@ func (h trustHandlers) createTrust(c *call) (response, error) {
 
 // listTrusts is GET /v1/trustRules.
 func (h trustHandlers) listTrusts(c *call) (response, error) {
-	list, err := h.directory.List(c.Context(), c.principal, "")
+	list, err := h.directory.List(c.Context(), c.principal)
 	body := api.TrustRules{Items: make([]api.TrustRule, len(list))}
 	for i, t := range list {
 		body.Items[i] = trustRule(t)
@@ -57,13 +57,13 @@ func (h trustHandlers) listTrusts(c *call) (response, error) {
 
 // getTrust is GET /v1/trustRules/{uid}.
 func (h trustHandlers) getTrust(c *call) (response, error) {
-	found, err := h.directory.Get(c.Context(), c.principal, "", c.PathValue("uid"))
+	found, err := h.directory.Get(c.Context(), c.principal, c.PathValue("uid"))
 	return response{http.StatusOK, trustRule(found)}, err
 }
 
 // deleteTrust is DELETE /v1/trustRules/{uid}.
 func (h trustHandlers) deleteTrust(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, h.directory.Delete(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
+	return response{status: http.StatusNoContent}, h.directory.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 func trustRule(t directory.Trust) api.TrustRule {

@@ -52,7 +52,7 @@ type listTail struct {
 
 func (h userHandlers) userPages(c *call) func(directory.User) ([]directory.User, bool, error) {
 	return func(after directory.User) ([]directory.User, bool, error) {
-		return h.directory.ListUsers(c.Context(), c.principal, "", after)
+		return h.directory.ListUsers(c.Context(), c.principal, after)
 	}
 }
 
@@ -70,11 +70,11 @@ func (h userHandlers) getUser(c *call) (response, error) {
 
 // userOfPath returns the user that the path names; "me" is the caller.
 func (h userHandlers) userOfPath(c *call) (directory.UserWithProjects, error) {
-	ref := c.user()
-	if ref.User == "me" {
-		ref.User = c.principal.UserUID
+	named := c.user()
+	if named == "me" {
+		named = c.principal.UserUID
 	}
-	return h.directory.User(c.Context(), c.principal, ref)
+	return h.directory.User(c.Context(), c.principal, named)
 }
 
 func user(u directory.User) api.User {
@@ -123,7 +123,7 @@ func (h userHandlers) createUser(c *call) (response, error) {
 }
 
 // user returns the user that the path names.
-func (c *call) user() directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
+func (c *call) user() string { return c.PathValue("uid") }
 
 // updateUser is PUT /v1/users/{uid}. Roles and projects have separate paths.
 func (h userHandlers) updateUser(c *call) (response, error) {

@@ -33,6 +33,13 @@ type Fixture struct {
 	Admin, Member, OtherAdmin auth.Principal
 }
 
+// Operator returns the operator for the organization of Admin.
+func (f Fixture) Operator() auth.Principal {
+	p := auth.Operator()
+	p.OrgUID, p.OrgName = f.Admin.OrgUID, f.Admin.OrgName
+	return p
+}
+
 // New opens a new store, on the server when there is one.
 func New(t *testing.T, server *postgrestest.Server) Fixture {
 	t.Helper()

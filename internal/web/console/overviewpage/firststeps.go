@@ -46,7 +46,7 @@ func (s Steps) First(ctx context.Context, p auth.Principal, registries int64) (s
 			}},
 		{Step{"Make an API key for programs", []Link{{"New key", "/console/api-keys/new"}}, false},
 			access.ReadRegistries, func() (bool, error) {
-				list, _, err := s.Keys.List(ctx, p, "", auth.APIKey{})
+				list, _, err := s.Keys.List(ctx, p, auth.APIKey{})
 				return len(list) > 0, err
 			}},
 		{Step{"Invite somebody", []Link{{"New user", "/console/users/new"}}, false},
@@ -54,7 +54,7 @@ func (s Steps) First(ctx context.Context, p auth.Principal, registries int64) (s
 				if !p.Can(access.ReadUsers) {
 					return true, nil // as far as the caller may know
 				}
-				list, _, err := s.Directory.ListUsers(ctx, p, "", directory.User{})
+				list, _, err := s.Directory.ListUsers(ctx, p, directory.User{})
 				return len(list) > 1, err
 			}},
 	}

@@ -84,7 +84,7 @@ type invitedPage struct {
 }
 
 func (h invitationHandlers) showLink(c Call, user string) error {
-	sent, err := h.Invite(c.Context(), c.Principal, c.Origin, directory.UserRef{User: user})
+	sent, err := h.Invite(c.Context(), c.Principal, c.Origin, user)
 	return c.ShowRead(err, "invited.html", "Link for "+sent.Email,
 		invitedPage{sent.Email, sent.Link.Reveal(), sent.MailProblem, sent.Emailed, sent.ExpiresAt})
 }

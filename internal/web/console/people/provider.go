@@ -55,7 +55,7 @@ type labeled struct{ Label, ID, Text string }
 func (p providerPage) Stored() bool { return p.Issuer != "" }
 
 func (h providerHandlers) page(c Call) (page providerPage, err error) {
-	if page.Provider, err = h.providers.Provider(c.Context(), c.Principal, ""); err != nil {
+	if page.Provider, err = h.providers.Provider(c.Context(), c.Principal); err != nil {
 		return page, err
 	}
 	org := page.OrgUID
@@ -94,7 +94,7 @@ func (h providerHandlers) teamNames(c Call, uids []string) (names []string, err 
 	for _, uid := range uids {
 		name := uid
 		if c.Principal.Can(access.ReadTeams) {
-			team, errGet := h.teams.Get(c.Context(), c.Principal, directory.TeamRef{Team: uid})
+			team, errGet := h.teams.Get(c.Context(), c.Principal, uid)
 			if fault.KindOf(errGet) == fault.NotFound { // deleted
 				continue
 			}
@@ -183,11 +183,11 @@ func (h providerHandlers) save(c Call) error {
 	stored := directory.Provider{}
 	if c.Principal.Can(access.ReadTrusts) { // others are refused below, which is recorded
 		var err error
-		if stored, err = h.providers.Provider(c.Context(), c.Principal, ""); err != nil {
+		if stored, err = h.providers.Provider(c.Context(), c.Principal); err != nil {
 			return err
 		}
 	}
-	err := h.providers.Set(c.Context(), c.Principal, c.Origin, "", sentProvider(c, stored))
+	err := h.providers.Set(c.Context(), c.Principal, c.Origin, sentProvider(c, stored))
 	if err == nil {
 		return c.Redirect(pathProvider, "providerSaved")
 	}
@@ -220,13 +220,13 @@ func (h providerHandlers) test(c Call) error {
 
 // disable is POST /console/identity-provider/disable.
 func (h providerHandlers) disable(c Call) error {
-	stored, err := h.providers.Provider(c.Context(), c.Principal, "")
+	stored, err := h.providers.Provider(c.Context(), c.Principal)
 	if err == nil && stored.Issuer == "" {
 		err = fault.ResourceNotFound("The organization has no identity provider.")
 	}
 	if err == nil {
 		stored.Disabled = true
-		err = h.providers.Set(c.Context(), c.Principal, c.Origin, "", stored)
+		err = h.providers.Set(c.Context(), c.Principal, c.Origin, stored)
 	}
 	return c.done(err, pathProvider, "providerOff")
 }
@@ -240,7 +240,7 @@ func (h providerHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/identity-provider/delete.
 func (h providerHandlers) delete(c Call) error {
-	if err := h.providers.Delete(c.Context(), c.Principal, c.Origin, ""); err != nil {
+	if err := h.providers.Delete(c.Context(), c.Principal, c.Origin); err != nil {
 		return err
 	}
 	if !c.Principal.Can(access.ReadTrusts) {

@@ -114,6 +114,6 @@ func (h factorHandlers) require(c Call) error {
 // reset is POST /console/users/{uid}/reset-second-factor.
 func (h factorHandlers) reset(c Call) error {
 	uid := c.PathValue("uid")
-	err := h.others.Reset(c.Context(), c.Principal, c.Origin, directory.UserRef{User: uid})
+	err := h.others.Reset(c.Context(), c.Principal, c.Origin, uid)
 	return c.done(err, pathOf(pathUsers, uid), "factorReset")
 }

@@ -48,7 +48,7 @@ func (h teamHandlers) list(c Call) error {
 		return err
 	}
 	for team, err := range paging.All(func(after directory.Team) ([]directory.Team, bool, error) {
-		return h.teams.List(c.Context(), c.Principal, "", after.Name)
+		return h.teams.List(c.Context(), c.Principal, after.Name)
 	}) {
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (h teamHandlers) page(c Call) (teamPage, error) {
 	return page, err
 }
 
-func teamOf(c Call) directory.TeamRef { return directory.TeamRef{Team: c.PathValue("uid")} }
+func teamOf(c Call) string { return c.PathValue("uid") }
 
 const titleNewTeam = "Create a team"
 
@@ -160,7 +160,7 @@ func (h teamHandlers) create(c Call) error {
 		return err
 	}
 	input, projects := sentTeam(c, known)
-	created, err := h.teams.Create(c.Context(), c.Principal, c.Origin, "", input)
+	created, err := h.teams.Create(c.Context(), c.Principal, c.Origin, input)
 	if err != nil {
 		return c.showFormAgain(ProjectProblems(err, projects), titleNewTeam, teamForm("Create", pathTeams+"/new", known, directory.Team{}))
 	}

@@ -38,7 +38,7 @@ type trustsPage struct {
 
 // list is GET /console/trust-rules.
 func (h trustHandlers) list(c Call) error {
-	list, err := h.trusts.List(c.Context(), c.Principal, "")
+	list, err := h.trusts.List(c.Context(), c.Principal)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (h trustHandlers) create(c Call) error {
 // confirmDelete is GET /console/trust-rules/{uid}/delete.
 func (h trustHandlers) confirmDelete(c Call) error {
 	name := ""
-	if rule, err := h.trusts.Get(c.Context(), c.Principal, "", c.PathValue("uid")); err == nil {
+	if rule, err := h.trusts.Get(c.Context(), c.Principal, c.PathValue("uid")); err == nil {
 		name = " " + rule.Name
 	} else if c.Principal.Can(access.ReadTrusts) {
 		return err
@@ -130,6 +130,6 @@ func (h trustHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/trust-rules/{uid}/delete.
 func (h trustHandlers) delete(c Call) error {
-	err := h.trusts.Delete(c.Context(), c.Principal, c.Origin, "", c.PathValue("uid"))
+	err := h.trusts.Delete(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
 	return c.done(err, pathTrusts, "trustRuleDeleted")
 }

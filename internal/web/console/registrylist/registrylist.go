@@ -52,7 +52,7 @@ func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Req
 	}
 	r.Sort = cmp.Or(r.Sort, registries.SortByHealth)
 	page.Columns = columns(r)
-	if page.List, err = from.Search(ctx, p, "", r.Query); err != nil {
+	if page.List, err = from.Search(ctx, p, r.Query); err != nil {
 		return page, err
 	}
 	page.Rows, err = Rows(ctx, from, p, page.List.Items, r.Now)
@@ -101,7 +101,7 @@ const maxProjects = 100 // among which to choose
 // Projects returns the first projects of which the caller may list registries, by name.
 func Projects(ctx context.Context, from *directory.Directory, p auth.Principal) (options []forms.Option, err error) {
 	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
-		return from.ListProjects(ctx, p, "", after)
+		return from.ListProjects(ctx, p, after)
 	}) {
 		if err != nil || len(options) >= maxProjects {
 			return options, err

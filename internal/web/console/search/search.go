@@ -106,7 +106,7 @@ func (s Search) registries(ctx context.Context, p auth.Principal, part string) (
 	if !p.CanAnywhere(access.ReadRegistries) {
 		return g, nil
 	}
-	found, err := s.Registries.Search(ctx, p, "", registries.Query{Name: part,
+	found, err := s.Registries.Search(ctx, p, registries.Query{Name: part,
 		Request: paging.Request{Limit: maxHits, Uncounted: true}})
 	for _, r := range found.Items {
 		g.Hits = append(g.Hits, Hit{r.Name, r.Endpoint, "/console/registries/" + url.PathEscape(r.UID)})
@@ -119,7 +119,7 @@ func (s Search) projects(ctx context.Context, p auth.Principal, part string) (g 
 	list := func(name string) string { return "/console/projects?" + url.Values{"filter": {name}}.Encode() }
 	g = Group{Title: "Projects", All: list(part)}
 	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
-		return s.Directory.ListProjects(ctx, p, "", after)
+		return s.Directory.ListProjects(ctx, p, after)
 	}) {
 		if err != nil || !g.add(part, Hit{Label: project.Name, Path: list(project.Name)}, project.Name) {
 			return g, err
@@ -134,7 +134,7 @@ func (s Search) users(ctx context.Context, p auth.Principal, part string) (g Gro
 		return g, nil
 	}
 	for u, err := range paging.All(func(after directory.User) ([]directory.User, bool, error) {
-		return s.Directory.ListUsers(ctx, p, "", after)
+		return s.Directory.ListUsers(ctx, p, after)
 	}) {
 		full := strings.TrimSpace(u.FirstName + " " + u.LastName)
 		if err != nil || !g.add(part, Hit{u.Email, full, "/console/users/" + url.PathEscape(u.UID)}, u.Email, full, u.Name) {
