@@ -112,7 +112,7 @@ func authorityOf(written string) string {
 // chartLogin returns the credentials. Helm sends Basic; a token is tried as a bearer token, and with a username as the password.
 func (r *run) chartLogin() chartrepo.Login {
 	given := r.plan.login
-	l := chartrepo.Login{Username: given.Username, Secret: given.SecretField(), User: given.UserField(),
+	l := chartrepo.Login{Secret: given.SecretField(), User: given.UserField(),
 		PassEverywhere: r.plan.passCredentials}
 	switch {
 	case given.Type == Basic, given.Type == Token && given.Username != "":

@@ -121,6 +121,11 @@ func InvalidFields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
 
+// InvalidField is InvalidFields for one problem.
+func InvalidField(field, problem string) *Error {
+	return InvalidFields(Field{Field: field, Problem: problem})
+}
+
 // FieldProblem returns the problem of one field as a list, empty if there is no problem.
 func FieldProblem(field, problem string) []Field {
 	if problem == "" {

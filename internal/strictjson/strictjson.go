@@ -118,7 +118,7 @@ func tooLong(dec *jsontext.Decoder) bool {
 
 // malformed omits the library's error from the message, since it may quote a secret of the input.
 func malformed(problem string, cause error) error {
-	f := fault.InvalidFields(fault.Field{Field: Body, Problem: problem})
+	f := fault.InvalidField(Body, problem)
 	f.Message = "The request body " + problem + "."
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](cause); ok {
 		f.Cause = fmt.Errorf("syntax error at byte %d", syntactic.ByteOffset)

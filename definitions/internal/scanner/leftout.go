@@ -25,13 +25,12 @@ const maxLeftOut = 1000
 type walk struct {
 	s      *Scanner
 	name   string // of the tree
-	fsys   fs.FS
 	files  int
 	ofCode bool // whether the tree is the repository of a program
 }
 
 func (s *Scanner) newWalk(name string, fsys fs.FS) *walk {
-	w := &walk{s: s, name: name, fsys: fsys}
+	w := &walk{s: s, name: name}
 	w.ofCode = slices.ContainsFunc(strings.Fields(codeFiles), func(file string) bool {
 		_, err := fs.Stat(fsys, file)
 		return err == nil

@@ -58,7 +58,7 @@ func deleteUser(c *manage.Call, user string) error {
 func emailArg(cmd *cobra.Command, args []string) error {
 	err := command.AtMostOneArg(cmd, args)
 	if err == nil {
-		_, err = command.ArgOrFlag(cmd, args, "email")
+		_, err = command.ArgOrEmail(cmd, args)
 	}
 	return err
 }
@@ -67,7 +67,7 @@ func emailArg(cmd *cobra.Command, args []string) error {
 func (u users) userCommand(name, short string, do func(*manage.Call, string) error, options ...manage.Option) *cobra.Command {
 	email := ""
 	cmd := u.Command(name+" EMAIL", short, emailArg, func(c *manage.Call, args []string) error {
-		user, err := command.ArgOrFlag(c.Cmd, args, "email")
+		user, err := command.ArgOrEmail(c.Cmd, args)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (u users) createUser() *cobra.Command {
 	var user api.NewUser
 	fromStdin := false
 	cmd := u.Command("create EMAIL", "Create a user; print its uid", emailArg, func(c *manage.Call, args []string) (err error) {
-		if user.Spec.EmailID, err = command.ArgOrFlag(c.Cmd, args, "email"); err != nil { // before a prompt
+		if user.Spec.EmailID, err = command.ArgOrEmail(c.Cmd, args); err != nil { // before a prompt
 			return err
 		}
 		if user.Spec.Password, err = newPassword(c.Cmd, u.PasswordRules, fromStdin); err != nil {

@@ -61,12 +61,12 @@ func AtMostOneArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ArgOrFlag returns the argument that the command's Use names, or the value of a flag that versions before had for it.
-func ArgOrFlag(cmd *cobra.Command, args []string, flag string) (string, error) {
-	given := cmd.Flag(flag).Value.String()
+// ArgOrEmail returns the argument that the command's Use names, or the value of --email, which versions before had for it.
+func ArgOrEmail(cmd *cobra.Command, args []string) (string, error) {
+	given := cmd.Flag("email").Value.String()
 	switch {
 	case len(args) == 1 && given != "" && given != args[0]:
-		return "", Usage(cmd, fmt.Errorf("give %s or --%s, not both", strings.Fields(cmd.Use)[1], flag))
+		return "", Usage(cmd, fmt.Errorf("give %s or --email, not both", strings.Fields(cmd.Use)[1]))
 	case len(args) == 1:
 		return args[0], nil
 	case given == "":

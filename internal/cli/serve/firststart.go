@@ -61,7 +61,7 @@ func firstStart(ctx context.Context, d *directory.Directory, c *settings.Config,
 			return first{}, fmt.Errorf("store the first password: %w", err)
 		}
 	}
-	_, err = d.Bootstrap(ctx, audit.CommandLine, f.org, f.email, password)
+	err = d.Bootstrap(ctx, audit.CommandLine, f.org, f.email, password)
 	return f.settled(err, part)
 }
 

@@ -205,7 +205,7 @@ func (s *Channels) checkCount(ctx context.Context, tx *store.Tx, in Scope, has, 
 		return err
 	}
 	if next > has && (next > maxChannels || others-int64(has)+int64(next) > maxOrgChannels) {
-		return fault.InvalidFields(fault.Field{Field: field, Problem: tooMany})
+		return fault.InvalidField(field, tooMany)
 	}
 	return nil
 }

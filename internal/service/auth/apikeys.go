@@ -32,12 +32,12 @@ const (
 
 // APIKey describes a key without its secret.
 type APIKey struct {
-	UID, OrgUID, UserUID, Email, Name string
-	Prefix                            string    // the first characters of the key, empty for keys of older versions
-	Canonical                         string    // of the name; lists are sorted by it
-	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt is zero for an unused key, and exact to five minutes
-	Active                            bool
-	Limit                             access.Limit
+	UID, UserUID, Email, Name        string
+	Prefix                           string    // the first characters of the key, empty for keys of older versions
+	Canonical                        string    // of the name; lists are sorted by it
+	CreatedAt, ExpiresAt, LastUsedAt time.Time // LastUsedAt is zero for an unused key, and exact to five minutes
+	Active                           bool
+	Limit                            access.Limit
 }
 
 // APIKeys creates, lists, changes and revokes API keys. It is safe for concurrent use.
@@ -141,11 +141,10 @@ func mayAddKey(ctx context.Context, tx *store.Tx, user store.User, scope access.
 	case err != nil:
 		return err
 	case len(keys) >= maxAPIKeys:
-		return fault.InvalidFields(fault.Field{Field: "name",
-			Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
+		return fault.InvalidField("name", fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys))
 	case scope == access.ScopeCalendar && calendarsOf(keys) >= maxCalendars:
-		return fault.InvalidFields(fault.Field{Field: "scope",
-			Problem: fmt.Sprintf("exceeds the limit of %d calendars per user; delete the key of a calendar first", maxCalendars)})
+		return fault.InvalidField("scope",
+			fmt.Sprintf("exceeds the limit of %d calendars per user; delete the key of a calendar first", maxCalendars))
 	}
 	return nil
 }
@@ -182,7 +181,7 @@ func keyProject(ctx context.Context, tx *store.Tx, p Principal, owner store.User
 		_, err = tx.Projects.OneForUser(ctx, owner.OrgUID, p.UserUID, uid)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		err = fault.InvalidFields(fault.Field{Field: "project", Problem: "does not exist in your organization"})
+		err = fault.InvalidField("project", "does not exist in your organization")
 	}
 	return err
 }
@@ -226,7 +225,7 @@ func (k *APIKeys) Expiring(ctx context.Context, p Principal, within time.Duratio
 }
 
 func visible(k store.APIKey) APIKey {
-	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Prefix: k.Prefix, Canonical: k.Canonical,
+	return APIKey{UID: k.UID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Prefix: k.Prefix, Canonical: k.Canonical,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero(),
 		Limit: access.Limit{Scope: cmp.Or(access.Scope(k.Scope), access.ScopeAll), Project: k.ProjectUID}}
 }
@@ -315,8 +314,8 @@ func (k *APIKeys) RevokePresented(ctx context.Context, origin audit.Origin, key 
 		hash, ok = randomkey.Hash(calendarPrefix, key)
 	}
 	if !ok {
-		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
-			apiKeyPrefix, randomkey.Chars)})
+		return fault.InvalidField("apiKey", fmt.Sprintf("must be a whole API key: %s and %d other characters",
+			apiKeyPrefix, randomkey.Chars))
 	}
 	if wait, reserved := k.revocations.Reserve(origin.Source(), 0, k.waitNow()); !reserved {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,

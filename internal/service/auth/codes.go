@@ -134,7 +134,7 @@ func (c *passwordChange) recordCheck(ctx context.Context, action audit.Action, r
 		return tx.Audits.Append(ctx, record)
 	})
 	if err == nil && !right {
-		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "does not match your password"})
+		return fault.InvalidField("currentPassword", "does not match your password")
 	}
 	return fault.Wrap("record a password", err)
 }

@@ -169,7 +169,7 @@ func (c *passwordChange) recordWrong(ctx context.Context) error {
 		return tx.Audits.Append(ctx, record)
 	})
 	if err = errors.Join(err, unchecked); err == nil && !repeats {
-		err = fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "does not match your password"})
+		err = fault.InvalidField("currentPassword", "does not match your password")
 	}
 	return err
 }

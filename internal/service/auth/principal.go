@@ -213,8 +213,7 @@ func onlyOrg(ctx context.Context, tx *store.Tx) (store.Org, error) {
 		return store.Org{}, err
 	}
 	if len(orgs) != 1 {
-		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org",
-			Problem: "is required; organizations: " + cmp.Or(orgNames(orgs), "none")})
+		return store.Org{}, fault.InvalidField("org", "is required; organizations: "+cmp.Or(orgNames(orgs), "none"))
 	}
 	return orgs[0], nil
 }

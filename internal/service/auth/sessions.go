@@ -52,7 +52,7 @@ type Session struct {
 // Faults: Invalid for an API key, which has no session.
 func (s *Sessions) Logout(ctx context.Context, p Principal, origin audit.Origin) error {
 	if p.SessionUID == "" {
-		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required; an API key has no session"})
+		return fault.InvalidField("Authorization", "is required; an API key has no session")
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
@@ -137,7 +137,7 @@ const maxRevoked = 100 // per call
 // may not revoke.
 func (s *Sessions) RevokeTokens(ctx context.Context, p Principal, origin audit.Origin, tokens []secret.String) error {
 	if len(tokens) == 0 || len(tokens) > maxRevoked {
-		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
+		return fault.InvalidField("tokens", fmt.Sprintf("must have 1 to %d tokens", maxRevoked))
 	}
 	uids := make([]string, len(tokens))
 	for i, token := range tokens {

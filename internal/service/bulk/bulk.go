@@ -191,8 +191,7 @@ func (s *Service) choose(ctx context.Context, p auth.Principal, i Input) (uids [
 			uids = append(uids, r.UID)
 		}
 		if len(uids) > MaxRegistries {
-			return nil, fault.InvalidFields(fault.Field{Field: "filter",
-				Problem: fmt.Sprintf("must match at most %d registries", MaxRegistries)})
+			return nil, fault.InvalidField("filter", fmt.Sprintf("must match at most %d registries", MaxRegistries))
 		}
 		if query.Continue = page.Continue; page.Continue == "" {
 			return uids, nil

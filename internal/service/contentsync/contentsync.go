@@ -71,7 +71,7 @@ func (s *Service) Request(ctx context.Context, p auth.Principal, origin audit.Or
 	request := registries.ContactRequest{Permission: access.SyncRegistries, Action: audit.RegistrySync, UID: uid}
 	return s.registries.RequestContact(ctx, p, origin, request, func(tx *store.Tx, c registries.Contact) error {
 		if !c.SyncSupported {
-			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "must be true in the definition of this registry"})
+			return fault.InvalidField("isSyncSupported", "must be true in the definition of this registry")
 		}
 		return tx.Syncs.Request(ctx, c.OrgUID, c.UID, c.Now, c.At)
 	})
@@ -105,7 +105,7 @@ func (q Query) Problems() (problems []fault.Field) {
 	if !utf8.ValidString(q.Repository) || strings.Contains(q.Repository, "\x00") {
 		problems = append(problems, fault.Field{Field: "repository", Problem: "must be valid UTF-8 without NUL characters"})
 	}
-	_, _, err := paging.ReadCursor(q.Continue, 2)
+	_, _, err := paging.ReadCursor(q.Continue)
 	return append(problems, q.Request.Problems(err)...)
 }
 
@@ -134,7 +134,7 @@ func readPage(ctx context.Context, tx *store.Tx, r registries.Registry, q Query)
 		return page, err
 	}
 	// A position is a name, so that a cursor stays valid for the content of later synchronizations.
-	offset, position, err := paging.ReadCursor(q.Continue, 2)
+	offset, position, err := paging.ReadCursor(q.Continue)
 	if err != nil {
 		return page, err
 	}

@@ -190,7 +190,7 @@ type cursor struct {
 
 // readCursor parses AuditQuery.Continue. The empty text is the zero cursor.
 func readCursor(text string) (cursor, error) {
-	offset, position, err := paging.ReadCursor(text, 2)
+	offset, position, err := paging.ReadCursor(text)
 	if err != nil || text == "" {
 		return cursor{}, err
 	}

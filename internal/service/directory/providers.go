@@ -200,7 +200,7 @@ func secretOf(input Provider, stored identities.Provider) (secret.String, error)
 		problem = "is required: none is stored"
 	}
 	if problem != "" {
-		return "", fault.InvalidFields(fault.Field{Field: "clientSecret", Problem: problem})
+		return "", fault.InvalidField("clientSecret", problem)
 	}
 	return stored.Secret, nil
 }
@@ -252,7 +252,7 @@ func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Or
 func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, named string, subject string) error {
 	if subject != "" {
 		if problem := textProblem(subject, 255); problem != "" {
-			return fault.InvalidFields(fault.Field{Field: "subject", Problem: problem})
+			return fault.InvalidField("subject", problem)
 		}
 	}
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: access.ChangeUsers, action: audit.UserLink, object: named},
@@ -275,7 +275,7 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 			err = tx.Identities.Insert(ctx, identities.Identity{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID,
 				Issuer: provider.Issuer, Subject: subject, CreatedAt: d.now()})
 			if errors.Is(err, store.ErrExists) {
-				err = fault.InvalidFields(fault.Field{Field: "subject", Problem: "belongs to another user of your organization"})
+				err = fault.InvalidField("subject", "belongs to another user of your organization")
 			}
 			return result, err
 		})

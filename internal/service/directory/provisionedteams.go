@@ -83,7 +83,7 @@ func (d Provisioning) CreateTeam(ctx context.Context, p auth.Principal, origin a
 			}
 			n, err := tx.Teams.Count(ctx, orgUID)
 			if err == nil && n >= maxTeams {
-				err = fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("exceeds the limit of %d teams", maxTeams)})
+				err = fault.InvalidField("name", fmt.Sprintf("exceeds the limit of %d teams", maxTeams))
 			}
 			team := teams.Team{UID: input.UID, OrgUID: orgUID, Name: teams.Name(input.Name), Source: teams.SourceSSO,
 				CreatedAt: input.CreatedAt}

@@ -89,8 +89,7 @@ func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin
 		}
 		n, err := tx.Teams.Count(ctx, team.OrgUID)
 		if err == nil && n >= maxTeams {
-			err = fault.InvalidFields(fault.Field{Field: "name",
-				Problem: fmt.Sprintf("exceeds the limit of %d teams per organization; delete one first", maxTeams)})
+			err = fault.InvalidField("name", fmt.Sprintf("exceeds the limit of %d teams per organization; delete one first", maxTeams))
 		}
 		if err == nil {
 			err = teamExists(tx.Teams.Insert(ctx, team))
@@ -219,7 +218,7 @@ func setTeamProjects(ctx context.Context, tx *store.Tx, team teams.Team, given [
 	slices.SortFunc(roles, func(a, b teams.Roles) int { return strings.Compare(a.ProjectUID, b.ProjectUID) })
 	err = tx.Teams.SetProjects(ctx, team.OrgUID, team.UID, roles)
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
+		return fault.InvalidField("projects", "must not contain a project that is being deleted")
 	}
 	return err
 }

@@ -102,8 +102,7 @@ func insertTrust(ctx context.Context, tx *store.Tx, rule trusts.Rule, projects [
 		return err
 	}
 	if len(rules) >= maxTrusts {
-		return fault.InvalidFields(fault.Field{Field: "name",
-			Problem: fmt.Sprintf("exceeds the limit of %d trust rules per organization; delete one first", maxTrusts)})
+		return fault.InvalidField("name", fmt.Sprintf("exceeds the limit of %d trust rules per organization; delete one first", maxTrusts))
 	}
 	user := store.User{UID: rule.UID, OrgUID: rule.OrgUID, Email: rule.Name, Canonical: "workload " + rule.UID, Role: rule.Role,
 		RoleNamed: true, Workload: true, PasswordChangedAt: rule.CreatedAt, CreatedAt: rule.CreatedAt}

@@ -186,7 +186,7 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, given []Pr
 	for _, uid := range uids {
 		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID, roleInProject(roles[uid]))
 		if errors.Is(err, store.ErrNotFound) {
-			return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
+			return fault.InvalidField("projects", "must not contain a project that is being deleted")
 		}
 		if err != nil {
 			return err

@@ -107,6 +107,5 @@ func (s *SSO) endNamed(ctx context.Context, origin audit.Origin, p identities.Pr
 
 // logoutRefused is the response to every token that is not accepted: it says no more than that.
 func logoutRefused() error {
-	return fault.InvalidFields(fault.Field{Field: "logout_token",
-		Problem: "is not a logout token of the identity provider, or was used before"})
+	return fault.InvalidField("logout_token", "is not a logout token of the identity provider, or was used before")
 }

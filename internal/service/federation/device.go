@@ -132,7 +132,7 @@ type PendingDevice struct {
 
 // errNoDevice is the fault of a code that is unknown, expired or was confirmed before.
 func errNoDevice() error {
-	return fault.InvalidFields(fault.Field{Field: "code", Problem: "is not the code of a login that waits, or has expired"})
+	return fault.InvalidField("code", "is not the code of a login that waits, or has expired")
 }
 
 // Find returns the login with the code that a person enters. A person may try few codes.

@@ -143,8 +143,7 @@ func (s *Service) choose(ctx context.Context, origin audit.Origin, org store.Org
 	case len(accepting) == 1:
 		return accepting[0], nil
 	case len(accepting) > 1:
-		return trusts.Rule{}, fault.InvalidFields(fault.Field{Field: "rule",
-			Problem: "is required, since several trust rules accept this token: " + namesOf(accepting)})
+		return trusts.Rule{}, fault.InvalidField("rule", "is required, since several trust rules accept this token: "+namesOf(accepting))
 	case unavailable != nil:
 		return trusts.Rule{}, s.unavailable(ctx, rules[0].Issuer, unavailable)
 	case len(refusals) > 0:

@@ -92,8 +92,7 @@ func (m *Mutes) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 	err := m.change(ctx, p, origin, audit.AlertMute, created, func(tx *store.Tx) error {
 		existing, err := tx.Mutes.OfOrg(ctx, p.OrgUID, now)
 		if err == nil && len(existing) >= maxMutes {
-			return fault.InvalidFields(fault.Field{Field: "until",
-				Problem: fmt.Sprintf("exceeds the limit of %d mutes per organization; delete one first", maxMutes)})
+			return fault.InvalidField("until", fmt.Sprintf("exceeds the limit of %d mutes per organization; delete one first", maxMutes))
 		}
 		if err != nil {
 			return err
@@ -153,7 +152,7 @@ func projectOf(ctx context.Context, tx *store.Tx, p auth.Principal, of mutes.Mut
 	}
 	project, err := tx.Projects.OfRegistry(ctx, p.OrgUID, of.RegistryUID)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !p.CanIn(access.ReadRegistries, project) {
-		return "", fault.InvalidFields(fault.Field{Field: "registryUid", Problem: "does not exist in your organization"})
+		return "", fault.InvalidField("registryUid", "does not exist in your organization")
 	}
 	return project, err
 }

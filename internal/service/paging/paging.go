@@ -94,14 +94,17 @@ func Cursor(offset int, position []string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(texts, "\n")))
 }
 
-// ReadCursor returns what Request.Continue has: the offset, and n texts of position. They are empty for an empty cursor.
-func ReadCursor(text string, n int) (offset int, position []string, err error) {
+// cursorTexts is how many texts the position of a cursor has.
+const cursorTexts = 2
+
+// ReadCursor returns what Request.Continue has: the offset, and the position. Its texts are empty for an empty cursor.
+func ReadCursor(text string) (offset int, position []string, err error) {
 	if text == "" {
-		return 0, make([]string, n), nil
+		return 0, make([]string, cursorTexts), nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	texts := strings.Split(string(raw), "\n")
-	if err != nil || len(texts) != n+1 || !utf8.Valid(raw) || strings.Contains(string(raw), "\x00") {
+	if err != nil || len(texts) != 1+cursorTexts || !utf8.Valid(raw) || strings.Contains(string(raw), "\x00") {
 		return 0, nil, errors.New("not a cursor")
 	}
 	if offset, err = strconv.Atoi(texts[0]); err != nil || offset < 0 {

@@ -119,7 +119,7 @@ func Check(stored, field string, password secret.String) error {
 		return err
 	}
 	if problem := policy.Problem(password.Reveal()); problem != "" {
-		return fault.InvalidFields(fault.Field{Field: field, Problem: problem})
+		return fault.InvalidField(field, problem)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (s *Service) SameCredentials(ctx context.Context, p auth.Principal, uid str
 		err = p.MayIn(access.ChangeRegistries, found.ProjectUID)
 	}
 	if err == nil && found.Definition.Auth.Kind() == regcheck.NoAuth {
-		err = fault.InvalidFields(fault.Field{Field: "sameCredentialsAs", Problem: "must have credentials"})
+		err = fault.InvalidField("sameCredentialsAs", "must have credentials")
 	}
 	if err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func position(c store.RegistryCursor) []string {
 
 // readCursor parses Query.Continue. The empty text is the zero cursor.
 func readCursor(text string) (after store.RegistryCursor, offset int, err error) {
-	offset, position, err := paging.ReadCursor(text, 2)
+	offset, position, err := paging.ReadCursor(text)
 	if err != nil || text == "" {
 		return after, 0, err
 	}

@@ -41,7 +41,6 @@ type Role struct {
 	InProjects             bool // can be given in single projects
 	Permissions            []access.Permission
 	BuiltIn                bool
-	CreatedAt              time.Time
 }
 
 // Input is what is set of a role.
@@ -182,8 +181,7 @@ func (r *Roles) Create(ctx context.Context, p auth.Principal, origin audit.Origi
 		role.OrgUID = orgUID
 		others, err := tx.Roles.OfOrg(ctx, orgUID)
 		if err == nil && len(others) >= maxRoles {
-			err = fault.InvalidFields(fault.Field{Field: "name",
-				Problem: fmt.Sprintf("exceeds the limit of %d roles per organization; delete one first", maxRoles)})
+			err = fault.InvalidField("name", fmt.Sprintf("exceeds the limit of %d roles per organization; delete one first", maxRoles))
 		}
 		if err == nil {
 			err = exists(tx.Roles.Insert(ctx, role))
@@ -252,7 +250,7 @@ func (r *Roles) Delete(ctx context.Context, p auth.Principal, origin audit.Origi
 func (r *Roles) change(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action, permission access.Permission,
 	uid string, input Input, do func(tx *store.Tx, orgUID string) error) error {
 	if isBuiltIn(uid) {
-		return fault.InvalidFields(fault.Field{Field: "uid", Problem: "must not be that of a built-in role"})
+		return fault.InvalidField("uid", "must not be that of a built-in role")
 	}
 	record := p.AuditRecord(origin, action)
 	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), r.now(), uid, audit.Succeeded
@@ -327,9 +325,9 @@ func MayGive(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID, field 
 		role, is := defined[one]
 		switch {
 		case access.IsCustom(one) && !is:
-			return fault.InvalidFields(fault.Field{Field: field, Problem: "must have roles that exist in your organization"})
+			return fault.InvalidField(field, "must have roles that exist in your organization")
 		case is && project != "" && role.Scope != roles.ScopeProject:
-			return fault.InvalidFields(fault.Field{Field: field, Problem: "must have roles with the scope project"})
+			return fault.InvalidField(field, "must have roles with the scope project")
 		}
 		if err := mayGiveOne(p, one, role, project); err != nil {
 			return err
@@ -386,7 +384,7 @@ func stored(uid, orgUID string, input Input) roles.Role {
 }
 
 func visible(r roles.Role) Role {
-	role := Role{UID: r.UID, Name: r.Name, Description: r.Description, InProjects: r.Scope == roles.ScopeProject, CreatedAt: r.CreatedAt}
+	role := Role{UID: r.UID, Name: r.Name, Description: r.Description, InProjects: r.Scope == roles.ScopeProject}
 	for _, permission := range r.Permissions {
 		role.Permissions = append(role.Permissions, access.Permission(permission))
 	}

@@ -87,7 +87,7 @@ func (s *Service) prove(ctx context.Context, p auth.Principal, origin audit.Orig
 }
 
 func wrongField() error {
-	return fault.InvalidFields(fault.Field{Field: "code", Problem: "is wrong, or was used before: enter the next one"})
+	return fault.InvalidField("code", "is wrong, or was used before: enter the next one")
 }
 
 func codeProblems(code secret.String) (problems []fault.Field) {

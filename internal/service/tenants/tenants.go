@@ -134,8 +134,7 @@ func (t *Tenants) SetKeyReminders(ctx context.Context, p auth.Principal, origin 
 	slices.Reverse(sorted)
 	if len(days) > len(set) || len(slices.Compact(slices.Clone(sorted))) != len(days) ||
 		slices.ContainsFunc(days, func(n int) bool { return n < 1 || n > store.MaxReminder }) {
-		return fault.InvalidFields(fault.Field{Field: "days",
-			Problem: fmt.Sprintf("must be at most %d different numbers from 1 to %d", len(set), store.MaxReminder)})
+		return fault.InvalidField("days", fmt.Sprintf("must be at most %d different numbers from 1 to %d", len(set), store.MaxReminder))
 	}
 	copy(set[:], sorted)
 	return t.change(ctx, p, origin, reminders, func(tx *store.Tx) error { return tx.APIKeys.SetReminders(ctx, p.OrgUID, set) })

@@ -117,8 +117,7 @@ func reportOf(state store.CheckRequest) (*regcheck.Report, error) {
 	case state.Report == nil && state.State.Code == registries.CodeSecretUnreadable:
 		return nil, registries.SecretUnreadable(nil)
 	case state.Report == nil:
-		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field,
-			Problem: "is not valid in the stored definition; replace the registry"})
+		return nil, fault.InvalidField(state.State.Field, "is not valid in the stored definition; replace the registry")
 	}
 	report := &regcheck.Report{}
 	if err := json.Unmarshal(state.Report, report); err != nil {

@@ -179,7 +179,7 @@ func readDays(text string) ([]int, error) {
 	for i, word := range words {
 		var err error
 		if days[i], err = strconv.Atoi(word); err != nil {
-			return nil, fault.InvalidFields(fault.Field{Field: "days", Problem: "must be numbers such as 30 7 1"})
+			return nil, fault.InvalidField("days", "must be numbers such as 30 7 1")
 		}
 	}
 	return days, nil

@@ -123,7 +123,7 @@ type createdKeyPage struct {
 // createKey is POST /console/api-keys/new. Its response is the only page with the new key; sending the form again is refused, since the
 // name is in use.
 func (h keyHandlers) createKey(c *call) error {
-	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
+	expires, problems := endOfDay(c.PostFormValue("expiresAt"))
 	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires,
 		Limit: access.Limit{Scope: access.Scope(c.PostFormValue("scope")), Project: c.PostFormValue("project")}}
 	form, err := h.newKeyForm(c)
@@ -145,14 +145,14 @@ func (h keyHandlers) showCreatedKey(c *call, created auth.APIKey, key secret.Str
 	return c.showStatus(http.StatusCreated, "createdkey.html", "API key created", createdKeyPage{created, key.Reveal()})
 }
 
-// endOfDay parses a date, and returns the end of that day.
-func endOfDay(field, text string) (time.Time, []fault.Field) {
+// endOfDay parses the date at whose end a key expires.
+func endOfDay(text string) (time.Time, []fault.Field) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return time.Time{}, fault.FieldProblem(field, "must be a date such as 2027-01-31")
+		return time.Time{}, fault.FieldProblem("expiresAt", "must be a date such as 2027-01-31")
 	}
 	return at.Add(words.Day), nil
 }
@@ -186,7 +186,7 @@ func (h keyHandlers) updateKey(c *call) error {
 	var problems []fault.Field
 	if date != lastDay(key.ExpiresAt) {
 		var expires time.Time
-		expires, problems = endOfDay("expiresAt", date)
+		expires, problems = endOfDay(date)
 		change.ExpiresAt = &expires
 	}
 	if len(problems) > 0 {

@@ -185,7 +185,7 @@ func readBulk(c *call, input *bulk.Input) (err error) {
 	case bulk.Labels:
 		lines := strings.FieldsFunc(c.PostFormValue("labels"), func(r rune) bool { return r == '\n' || r == '\r' })
 		if input.Labels, err = labelchange.Parse(lines); err != nil {
-			return fault.InvalidFields(fault.Field{Field: "labels", Problem: err.Error()})
+			return fault.InvalidField("labels", err.Error())
 		}
 	case bulk.Credentials:
 		input.Auth = forms.ReadDefinition(c).Auth

@@ -76,7 +76,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	people := directory.New(db, service.Passwords, time.Now)
-	if _, err := people.Bootstrap(t.Context(), audit.Origin{}, "Acme", email, password); err != nil {
+	if err := people.Bootstrap(t.Context(), audit.Origin{}, "Acme", email, password); err != nil {
 		t.Fatal(err)
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)

@@ -184,7 +184,7 @@ func scannedFile(c *call) (name string, data []byte, err error) {
 	}
 	text := strings.ReplaceAll(c.PostFormValue(fieldText), "\r\n", "\n") // browsers change the ends of lines
 	if strings.TrimSpace(text) == "" {
-		return "", nil, fault.InvalidFields(fault.Field{Field: fieldFile, Problem: "is required, or its text"})
+		return "", nil, fault.InvalidField(fieldFile, "is required, or its text")
 	}
 	return pastedName, []byte(text), nil
 }

@@ -18,7 +18,7 @@ const maxOperations = 1000 // of one patch
 type patchOperation api.PatchOperation
 
 func badPatch(problem string) error {
-	return fault.InvalidFields(fault.Field{Field: "body", Problem: problem})
+	return fault.InvalidField("body", problem)
 }
 
 // operationsProblem returns why no team can be changed by operations, nil if some could.

@@ -44,7 +44,7 @@ func pendingToken(c Call) (secret.String, error) {
 	case 1:
 		return secret.String(values[0]), nil
 	}
-	return "", fault.InvalidFields(fault.Field{Field: api.HeaderAuthorization, Problem: "must be sent only once"})
+	return "", fault.InvalidField(api.HeaderAuthorization, "must be sent only once")
 }
 
 func revealed(codes []secret.String) []string {

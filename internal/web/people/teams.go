@@ -88,7 +88,7 @@ func nameFilter(c Call) (name string, filtered bool, err error) {
 	}
 	name, ok := strings.CutPrefix(filters[0], "metadata.name=")
 	if !ok || len(filters) > 1 {
-		return "", false, fault.InvalidFields(fault.Field{Field: "filters", Problem: "must be metadata.name=NAME"})
+		return "", false, fault.InvalidField("filters", "must be metadata.name=NAME")
 	}
 	return directory.TeamName(name), true, nil
 }

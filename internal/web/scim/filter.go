@@ -109,15 +109,14 @@ func readValue(text string) (value, rest string, ok bool) {
 func parsePath(text string) (path, error) {
 	p, rest, ok := readPath(text)
 	if !ok || rest != "" || len(text) > maxText {
-		return p, fault.InvalidFields(fault.Field{Field: "path", Problem: `must be like name.familyName or members[value eq "…"]`})
+		return p, fault.InvalidField("path", `must be like name.familyName or members[value eq "…"]`)
 	}
 	return p, nil
 }
 
 // parseFilter parses a filter of comparisons for equality that must all hold. The empty text is no filter.
 func parseFilter(text string) (terms []term, err error) {
-	refused := fault.InvalidFields(fault.Field{Field: "filter",
-		Problem: `must be like userName eq "…"; only eq is supported, and several joined by and`})
+	refused := fault.InvalidField("filter", `must be like userName eq "…"; only eq is supported, and several joined by and`)
 	if len(text) > maxText {
 		return nil, refused
 	}

@@ -28,7 +28,7 @@ type operation struct {
 }
 
 func invalid(field, problem string) error {
-	return fault.InvalidFields(fault.Field{Field: field, Problem: problem})
+	return fault.InvalidField(field, problem)
 }
 
 // readPatch reads the operations of a PATCH.

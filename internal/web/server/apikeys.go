@@ -43,7 +43,7 @@ func (h apiKeyHandlers) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 
 // listAPIKeys is GET /v1/apiKeys.
 func (h apiKeyHandlers) listAPIKeys(c *call) (response, error) {
-	return listOf(http.StatusOK, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
+	return listOf(func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 		return h.auth.APIKeys.List(c.Context(), c.principal, after)
 	}, func(key auth.APIKey) any { return apiKey(key) })
 }

@@ -43,8 +43,7 @@ func (h loginHandlers) refresh(c *call) (response, error) {
 	// A browser's prefetch must not consume the token.
 	for _, header := range []string{"Sec-Purpose", "Purpose"} {
 		if c.Header.Get(header) != "" {
-			return response{}, fault.InvalidFields(fault.Field{Field: header,
-				Problem: "must not be sent: a prefetch cannot refresh a token"})
+			return response{}, fault.InvalidField(header, "must not be sent: a prefetch cannot refresh a token")
 		}
 	}
 	tokens, err := h.auth.Sessions.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))

@@ -25,7 +25,7 @@ func (h trustHandlers) beginDevice(c *call) (response, error) {
 // redeemDevice is POST /v1/auth/token with the code of a device.
 func (h trustHandlers) redeemDevice(c *call, form url.Values) (response, error) {
 	if form.Get(api.ParamDeviceCode) == "" {
-		return response{}, fault.InvalidFields(fault.Field{Field: api.ParamDeviceCode, Problem: "is required"})
+		return response{}, fault.InvalidField(api.ParamDeviceCode, "is required")
 	}
 	tokens, err := h.devices.Redeem(c.Context(), c.origin, secret.String(form.Get(api.ParamDeviceCode)))
 	if fault.KindOf(err) != fault.Invalid { // a login that is not confirmed yet is not counted

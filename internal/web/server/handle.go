@@ -173,7 +173,7 @@ func single(r *http.Request, name string) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", fault.InvalidFields(fault.Field{Field: name, Problem: "must be sent only once"})
+		return "", fault.InvalidField(name, "must be sent only once")
 	}
 }
 

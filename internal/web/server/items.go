@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/http"
 
 	"github.com/go-json-experiment/json"
 
@@ -27,8 +28,8 @@ type items[T any] struct {
 }
 
 // listOf returns items without a tail as a handler's response.
-func listOf[T any](status int, read func(after T) (page []T, more bool, err error), show func(T) any) (response, error) {
-	return response{status, items[T]{read: read, show: show}}, nil
+func listOf[T any](read func(after T) (page []T, more bool, err error), show func(T) any) (response, error) {
+	return response{http.StatusOK, items[T]{read: read, show: show}}, nil
 }
 
 // recordsPage is the page size of a list with a limit.

@@ -109,7 +109,7 @@ func shownContents(all []directory.Contents) response {
 
 // listProjects is GET /v1/projects.
 func (h projectHandlers) listProjects(c *call) (response, error) {
-	return listOf(http.StatusOK, h.projectPages(c), func(p directory.Project) any {
+	return listOf(h.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: projectMetadata(p)}
 	})
 }
@@ -126,7 +126,7 @@ func projectMetadata(p directory.Project) api.Metadata {
 
 // listProjectNames is GET /v1/dashboard/projects/metadata, which public clients request at every start.
 func (h projectHandlers) listProjectNames(c *call) (response, error) {
-	return listOf(http.StatusOK, h.projectPages(c), func(p directory.Project) any {
+	return listOf(h.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
 	})
 }

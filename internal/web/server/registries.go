@@ -118,7 +118,7 @@ func (h registryHandlers) listRegistries(c *call) (response, error) {
 		return h.searchRegistries(c, query)
 	}
 	var shown listedRegistry
-	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
+	return listOf(h.registryPages(c), func(r registries.Summary) any {
 		if r.Kind == string(registries.HelmKind) { // only a search has it: clients would take it for an OCI registry
 			return nil
 		}
@@ -168,7 +168,7 @@ func (h registryHandlers) getRegistryEntity(c *call) (response, error) {
 
 // listRegistryNames is GET /v1/registries/metadata.
 func (h registryHandlers) listRegistryNames(c *call) (response, error) {
-	return listOf(http.StatusOK, h.registryPages(c), func(r registries.Summary) any {
+	return listOf(h.registryPages(c), func(r registries.Summary) any {
 		kind := "oci"
 		if r.Kind == string(registries.HelmKind) {
 			kind = r.Kind

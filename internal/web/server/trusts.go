@@ -135,7 +135,7 @@ func (c *call) form() (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, fault.InvalidFields(fault.Field{Field: "body", Problem: "must be a form"})
+		return nil, fault.InvalidField("body", "must be a form")
 	}
 	return form, nil
 }

@@ -196,7 +196,7 @@ func (h userHandlers) summarizeUsers(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return listOf(http.StatusOK, h.candidates(c, body.Filter), func(u directory.User) any {
+	return listOf(h.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)
 		if !body.Filter.EmailID.Matches(u.Email) || !body.Filter.Name.Matches(metadata.Name) {
 			return nil

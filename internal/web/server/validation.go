@@ -113,7 +113,7 @@ func (h checkHandlers) readScan(c *call) (request checks.ScanRequest, err error)
 	}
 	request.Name, request.Options = strictjson.Body, model.Options{Format: model.Format(format), As: as}
 	if request.File, err = c.readBody(cmp.Or(h.scanBytes, maxBody)); err == nil && len(request.File) == 0 {
-		err = fault.InvalidFields(fault.Field{Field: strictjson.Body, Problem: "is required"})
+		err = fault.InvalidField(strictjson.Body, "is required")
 	}
 	return request, err
 }

@@ -29,9 +29,8 @@ type Repository struct {
 type Login struct {
 	Headers        []string // values of Authorization, in the order in which they are tried
 	Control        string   // one with random credentials; "" if it must not be sent
-	Username       string
-	Secret, User   string // the fields to correct
-	PassEverywhere bool   // as helm --pass-credentials
+	Secret, User   string   // the fields to correct
+	PassEverywhere bool     // as helm --pass-credentials
 }
 
 // Explainer is what the engine knows of failures of connections, and its notes.

@@ -121,7 +121,7 @@ func (d Destination) Fields() []forms.Field {
 // Input returns the new channel that a form of the destination describes.
 func (d Destination) Input(values forms.Values) (alerts.Channel, error) {
 	if d.template == sendOpsgenie && strings.TrimSpace(values.PostFormValue("genieKey")) == "" {
-		return d.New(), fault.InvalidFields(fault.Field{Field: "genieKey", Problem: "is required"})
+		return d.New(), fault.InvalidField("genieKey", "is required")
 	}
 	return Input(templated{values, d.template}, d.New())
 }

@@ -81,7 +81,7 @@ func sentClaims(text string) (trustrule.Conditions, error) {
 	for _, line := range lines(text) {
 		name, value, found := strings.Cut(line, "=")
 		if _, twice := claims[strings.TrimSpace(name)]; !found || twice {
-			return nil, fault.InvalidFields(fault.Field{Field: "claims", Problem: "must have lines of the form name=value, each name once"})
+			return nil, fault.InvalidField("claims", "must have lines of the form name=value, each name once")
 		}
 		claims[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}

@@ -86,19 +86,19 @@ func (r *reader) types(s *schema) (types []Type) {
 func (r *reader) single(s *schema, name string) []Type {
 	switch {
 	case name == "array" && s.Items != nil:
-		return r.each("list of ", s.Items, "values")
+		return r.each("list of ", s.Items)
 	case name == "object" && s.Additional.schema != nil:
-		return r.each("map of ", s.Additional.schema, "values")
+		return r.each("map of ", s.Additional.schema)
 	case s.Format != "" && name != "null":
 		return []Type{{Text: name + " (" + s.Format + ")"}}
 	}
 	return []Type{{Text: name}}
 }
 
-func (r *reader) each(of string, s *schema, otherwise string) []Type {
+func (r *reader) each(of string, s *schema) []Type {
 	all := r.types(s)
 	if len(all) == 0 {
-		all = []Type{{Text: otherwise}}
+		all = []Type{{Text: "values"}}
 	}
 	for i := range all {
 		all[i].Text = of + all[i].Text
