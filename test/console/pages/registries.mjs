@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, texts } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, texts } from "../harness.mjs";
 
 // detail opens the page of a registry.
 async function detail(page, name) {
@@ -152,6 +152,7 @@ test("times are absolute on demand, in the zone of the reader", async (t) => {
   const time = page.getByRole("region", { name: "Failing" }).getByRole("time").first();
   assert.match(await time.textContent(), /ago$|^Just now$/);
   const exact = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\+9$/;
+  await becomes(time, `[title$="GMT+9"]`); // by a script that may run after the heading is shown
   assert.match(await time.getAttribute("title"), exact);
   await page.getByRole("button", { name: "Absolute times" }).click();
   assert.match(await time.textContent(), exact);
