@@ -34,19 +34,10 @@ func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checke
 	if err != nil {
 		return command.AsUsage(err)
 	}
-	notes := show.Cmd.OutOrStdout()
-	if command.IsStructured(show.Format) {
-		notes = show.Cmd.ErrOrStderr()
-	}
 	if !f.sources.explain {
 		steps = nil
 	}
-	for _, n := range found.Notices {
-		steps = append(steps, fmt.Sprintf("%s: %s", n.Code, n.Message))
-	}
-	for _, step := range steps {
-		fmt.Fprintln(notes, scan.Clean(step))
-	}
+	printSteps(show, steps, found.Notices)
 	if found.Resolution == model.Unresolved {
 		return fmt.Errorf("unresolved (%s): %s", found.Reason, scan.Clean(string(found.Detail)))
 	}
@@ -62,6 +53,20 @@ func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checke
 	return show.Check(plan.Endpoint(), func(observe regcheck.Observer) (*regcheck.Report, error) {
 		return checker.Check(show.Cmd.Context(), plan, observe)
 	})
+}
+
+// printSteps prints how an entry was chosen, and its notices, where they do not disturb the report.
+func printSteps(show command.ReportOutput, steps []string, notices []model.Notice) {
+	out := show.Cmd.OutOrStdout()
+	if command.IsStructured(show.Format) {
+		out = show.Cmd.ErrOrStderr()
+	}
+	for _, n := range notices {
+		steps = append(steps, fmt.Sprintf("%s: %s", n.Code, n.Message))
+	}
+	for _, step := range steps {
+		fmt.Fprintln(out, scan.Clean(step))
+	}
 }
 
 // lookup returns the definition for the reference, which is the last argument, and the reasoning.

@@ -121,6 +121,14 @@ func InvalidFields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
 
+// InvalidIfAny is InvalidFields, or nil if there are no problems.
+func InvalidIfAny(problems []Field) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return InvalidFields(problems...)
+}
+
 // InvalidField is InvalidFields for one problem.
 func InvalidField(field, problem string) *Error {
 	return InvalidFields(Field{Field: field, Problem: problem})

@@ -86,31 +86,36 @@ func (c *Cluster) apply(ctx context.Context, targets []target, changed func()) {
 	}
 }
 
-// start begins to watch a target.
-func (c *Cluster) start(ctx context.Context, t target, changed func()) *informer {
-	ctx, stop := context.WithCancel(ctx)
+// lists returns how a target is listed and watched. requested is called with the outcome of each request.
+func (c *Cluster) lists(t target, requested func(context.Context, error)) *cache.ListWatch {
 	resource := c.client.Resource(t.resource).Namespace(t.namespace)
-	i := &informer{stop: stop}
-	log := c.log.With("objects", t.String(), "namespace", t.namespace)
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
 		o.FieldSelector, o.LabelSelector = t.fields, t.labels
 		return o
 	}
-	lists := &cache.ListWatch{
+	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := resource.List(ctx, selected(o))
-			i.requested(ctx, err, log)
+			requested(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			events, err := resource.Watch(ctx, selected(o))
-			i.requested(ctx, err, log)
+			requested(ctx, err)
 			if err != nil {
 				return nil, err
 			}
-			return newReportedWatch(events, func(err error) { i.requested(ctx, err, log) }), nil
+			return newReportedWatch(events, func(err error) { requested(ctx, err) }), nil
 		},
 	}
+}
+
+// start begins to watch a target.
+func (c *Cluster) start(ctx context.Context, t target, changed func()) *informer {
+	ctx, stop := context.WithCancel(ctx)
+	i := &informer{stop: stop}
+	log := c.log.With("objects", t.String(), "namespace", t.namespace)
+	lists := c.lists(t, func(ctx context.Context, err error) { i.requested(ctx, err, log) })
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lists, c.client),
 		&unstructured.Unstructured{}, 0, cache.Indexers{})
 	// The three fail only for an informer that runs already.

@@ -68,7 +68,7 @@ func TestDocumentsShareTheLimitOfValues(t *testing.T) {
 	if _, err := YAML([]byte(document)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := YAML([]byte(strings.Repeat(document, 4))); !errors.Is(err, ErrValues) {
+	if _, err := YAML([]byte(strings.Repeat(document, 4))); !errors.Is(err, errValues) {
 		t.Errorf("four documents: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 		return nil, err
 	}
 	if r.nodes++; r.nodes > maxNodesOf(len(r.data), bytesOfJSON) {
-		return nil, fmt.Errorf("%w: more than %d values", ErrValues, maxNodesOf(len(r.data), bytesOfJSON))
+		return nil, fmt.Errorf("%w: more than %d values", errValues, maxNodesOf(len(r.data), bytesOfJSON))
 	}
 	line := r.here()
 	if depth > maxDepth {

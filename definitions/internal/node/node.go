@@ -30,10 +30,10 @@ func maxRepetitionOf(size int) int {
 	return smallRepetition + size + min(repetition*size, maxRepetition)
 }
 
-// ErrLimit means that a file exceeds a limit, and ErrValues that it is the one of values.
+// ErrLimit means that a file exceeds a limit, and errValues that it is the one of values.
 var (
 	ErrLimit  = errors.New("file exceeds a limit")
-	ErrValues = fmt.Errorf("%w", ErrLimit)
+	errValues = fmt.Errorf("%w", ErrLimit)
 )
 
 // SyntaxError is a part of a file that cannot be read. Message has nothing of the file except single characters, so that it shows no

@@ -43,7 +43,7 @@ func (r *yamlReader) read(data []byte) error {
 			return fmt.Errorf("%w: more than %d documents", ErrLimit, maxDocuments)
 		}
 		if r.nodes+values(part) > maxNodesOf(r.size, bytesPerNode) {
-			return fmt.Errorf("%w: more than %d values", ErrValues, maxNodesOf(r.size, bytesPerNode))
+			return fmt.Errorf("%w: more than %d values", errValues, maxNodesOf(r.size, bytesPerNode))
 		}
 		if hasTagDirective(part) {
 			return fmt.Errorf("%w: it has a line that begins with %%TAG", ErrLimit)

@@ -34,7 +34,7 @@ func (t HostTable) Problem(address string, n *node.Node) *Problem {
 	for _, capability := range t.Capabilities {
 		if !slices.Contains([]string{"pull", "resolve", "push", "referrers"}, strings.ToLower(capability)) {
 			return &Problem{LineOf(n.Get("capabilities"), n), unknownCapability,
-				fmt.Sprintf("The capability %s is unknown; use pull, resolve and push.", Show(capability))}
+				fmt.Sprintf("The capability %s is unknown; use pull, resolve and push.", shown(capability))}
 		}
 	}
 	_, errCA := FileNames(t.CA)
@@ -52,7 +52,7 @@ func (t HostTable) Problem(address string, n *node.Node) *Problem {
 	case errTimeout != nil && t.DialTimeout != "":
 		return &Problem{LineOf(n.Get("dial_timeout"), n), wrongShape, "dial_timeout must be a duration such as 5s."}
 	case errURL != nil:
-		return &Problem{LineOf(n), noHost, fmt.Sprintf("The address %s is not a URL.", Show(address))}
+		return &Problem{LineOf(n), noHost, fmt.Sprintf("The address %s is not a URL.", shown(address))}
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (c *Registries) Problem(root *node.Node) *Problem {
 	for i, host := range c.Unqualified {
 		if !isDomain(host) {
 			return &Problem{LineOf(Item(root.Get("unqualified-search-registries"), i)), noHost,
-				fmt.Sprintf("%s in unqualified-search-registries is not a host.", Show(host))}
+				fmt.Sprintf("%s in unqualified-search-registries is not a host.", shown(host))}
 		}
 	}
 	if !slices.Contains([]string{"", "disabled", "enforcing", "permissive"}, c.ShortNameMode) {
@@ -123,7 +123,7 @@ func (c *Registries) contradiction(tables *node.Node) *Problem {
 		}
 		if setting := registry.contradicts(first[key]); setting != "" {
 			return &Problem{LineOf(Item(tables, i)), conflictingEntries,
-				fmt.Sprintf("Another entry has the same location %s and another value of %s.", Show(registry.Location), setting)}
+				fmt.Sprintf("Another entry has the same location %s and another value of %s.", shown(registry.Location), setting)}
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func problemOfAliases(aliases *node.Node) *Problem {
 	for _, alias := range aliases.Pairs() {
 		if !isShortName(alias.Key) || alias.Value.Text() != "" && !isRepository(alias.Value.Text()) {
 			return &Problem{alias.KeyLine, wrongShape,
-				fmt.Sprintf("The alias %s must be a short name, and its value HOST/REPOSITORY without tag and digest.", Show(alias.Key))}
+				fmt.Sprintf("The alias %s must be a short name, and its value HOST/REPOSITORY without tag and digest.", shown(alias.Key))}
 		}
 	}
 	return nil

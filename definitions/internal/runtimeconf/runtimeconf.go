@@ -22,8 +22,8 @@ const (
 	wrongShape         = "wrongShape"
 )
 
-// Show quotes a text of a file for a message.
-func Show(text string) string { return strconv.Quote(dockerauth.Show(text)) }
+// shown quotes a text of a file for a message.
+func shown(text string) string { return strconv.Quote(dockerauth.Show(text)) }
 
 // LineOf returns the line of the first node that exists, 0 if none does.
 func LineOf(nodes ...*node.Node) int {

@@ -52,7 +52,7 @@ var targetFlags = []string{"org", "context", "server"}
 var addHelpFunctions = sync.OnceFunc(func() {
 	cobra.AddTemplateFunc("flagHelp", flagHelp)
 	cobra.AddTemplateFunc("wrapped", Wrapped)
-	cobra.AddTemplateFunc("examples", func(text string) string { return Examples(text, Width()) })
+	cobra.AddTemplateFunc("examples", func(text string) string { return continued(text, Width()) })
 })
 
 // Shape wraps help at the width of the terminal and groups flags.
@@ -146,8 +146,8 @@ func Wrapped(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// Examples continues commands that are wider than the terminal on the next line, before a flag or a redirection, to be pasted.
-func Examples(text string, width int) string {
+// continued continues commands that are wider than the terminal on the next line, before a flag or a redirection, to be pasted.
+func continued(text string, width int) string {
 	var shown strings.Builder
 	for line := range strings.Lines(text) {
 		line, end := strings.CutSuffix(line, "\n")

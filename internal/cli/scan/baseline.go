@@ -122,7 +122,7 @@ func WriteBaseline(name string, result model.Result) (Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return baseline, WriteFile(name, text)
+	return baseline, writeFile(name, text)
 }
 
 // Compare removes the issues of the baseline from a result. name is that of its file.

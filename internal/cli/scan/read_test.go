@@ -111,7 +111,7 @@ func TestReadFile(t *testing.T) {
 func TestWriteFileReplaces(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "report.xml"), "old")
-	if err := WriteFile(name, []byte("new")); err != nil {
+	if err := writeFile(name, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(name)
@@ -119,13 +119,13 @@ func TestWriteFileReplaces(t *testing.T) {
 	if err != nil || string(got) != "new" || len(entries) != 1 {
 		t.Errorf("%q %v, %d files", got, err, len(entries))
 	}
-	if err := WriteFile(os.DevNull, []byte("new")); err != nil {
+	if err := writeFile(os.DevNull, []byte("new")); err != nil {
 		t.Errorf("a device: %v", err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Error("the device was replaced")
 	}
-	if err := WriteFile(filepath.Join(dir, "missing", "x"), nil); err == nil {
+	if err := writeFile(filepath.Join(dir, "missing", "x"), nil); err == nil {
 		t.Error("no error without the directory")
 	}
 }

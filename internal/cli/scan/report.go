@@ -69,7 +69,7 @@ func (r Report) write(stdout io.Writer, summaryFile string, result model.Result,
 		}
 	}
 	if r.file != "" {
-		return WriteFile(r.file, out.Bytes())
+		return writeFile(r.file, out.Bytes())
 	}
 	_, err := io.Copy(stdout, &out)
 	return err

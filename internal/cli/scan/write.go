@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is.
-func WriteFile(name string, content []byte) error {
+// writeFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is.
+func writeFile(name string, content []byte) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, content, 0o600)
 	}
@@ -31,7 +31,7 @@ func WriteFile(name string, content []byte) error {
 	return os.Rename(temporary.Name(), name)
 }
 
-// CheckWritable returns why WriteFile could not write a file, before a scan. It does not open a device or a pipe.
+// CheckWritable returns why writeFile could not write a file, before a scan. It does not open a device or a pipe.
 func CheckWritable(name string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -53,7 +53,7 @@ func start[Q, R any](cmd *exec.Cmd, silence time.Duration) (*child[Q, R], error)
 	return c, nil
 }
 
-// compute returns ErrEnded or ErrUnresponsive if there is no result.
+// compute returns ErrEnded or errUnresponsive if there is no result.
 func (c *child[Q, R]) compute(q Q) (result R, err error) {
 	number, results := c.expect()
 	if results != nil {
@@ -70,7 +70,7 @@ func (c *child[Q, R]) compute(q Q) (result R, err error) {
 		}
 	}
 	if c.unresponsive.Load() {
-		return result, ErrUnresponsive
+		return result, errUnresponsive
 	}
 	return result, ErrEnded
 }

@@ -21,7 +21,7 @@ const (
 // Errors of calls.
 var (
 	ErrEnded        = errors.New("the child process ended") // killed at one of its limits, for example
-	ErrUnresponsive = errors.New("the child process did not respond and was killed")
+	errUnresponsive = errors.New("the child process did not respond and was killed")
 )
 
 // Process is a child process that is started on demand, replaced when it fails, and ended when it was idle for 10 seconds, since its

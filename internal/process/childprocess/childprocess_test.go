@@ -148,7 +148,7 @@ func TestStoppedProcessIsReplaced(t *testing.T) {
 			began = time.Now()
 			_, err = p.Call(t.Context(), upper+" "+strings.Repeat("a", length))
 		}
-		if !errors.Is(err, ErrUnresponsive) {
+		if !errors.Is(err, errUnresponsive) {
 			t.Errorf("%d bytes: %v", length, err)
 		}
 		if took := time.Since(began); took < silence/2 || took > 10*silence {

@@ -54,7 +54,7 @@ func TestSilentProcessGetsTime(t *testing.T) {
 	for !silent.unresponsive.Load() { // until no message arrives between two calls
 		silent.giveUp()
 	}
-	if err := <-ended; !errors.Is(err, ErrUnresponsive) || !strings.Contains(log.String(), "did not respond") {
+	if err := <-ended; !errors.Is(err, errUnresponsive) || !strings.Contains(log.String(), "did not respond") {
 		t.Errorf("%v, log: %s", err, log)
 	}
 	wantUpper(t, p)

@@ -17,8 +17,8 @@ const (
 	maxOutput      = 64 << 10
 )
 
-// ErrTooLong is returned for a program that printed more than it may.
-var ErrTooLong = errors.New("its output is too long")
+// errTooLong is returned for a program that printed more than it may.
+var errTooLong = errors.New("its output is too long")
 
 // Program is a program to run, without a shell. Name is searched for in PATH unless it has a slash.
 type Program struct {
@@ -45,7 +45,7 @@ func (p Program) Output(ctx context.Context) ([]byte, error) {
 	err := cmd.Run()
 	switch {
 	case output.over:
-		return nil, ErrTooLong
+		return nil, errTooLong
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case bound.Err() != nil:

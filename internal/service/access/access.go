@@ -121,17 +121,17 @@ func Problem(given Role, among []Role) string {
 	all := given.All()
 	for i, role := range all {
 		if !slices.Contains(among, role) && !IsCustom(role) || slices.Contains(all[:i], role) {
-			return "must be " + Choices(among)
+			return "must be " + choices(among)
 		}
 	}
 	if len(all) == 0 || Of(all...) != given {
-		return "must be " + Choices(among)
+		return "must be " + choices(among)
 	}
 	return ""
 }
 
-// Choices returns roles as a list for a sentence.
-func Choices(roles []Role) string {
+// choices returns roles as a list for a sentence.
+func choices(roles []Role) string {
 	names := make([]string, len(roles))
 	for i, role := range roles {
 		names[i] = string(role)

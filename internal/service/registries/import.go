@@ -145,7 +145,7 @@ func (i *importer) stored(
 // add stores a definition unless it is stored already.
 func (i *importer) add(ctx context.Context, d regcheck.Definition, place string) (Imported, error) {
 	_, found := regcheck.Parse(d)
-	if problems := slices.Concat(Fields(found), maskProblems(d), textProblems(d)); len(problems) > 0 {
+	if problems := slices.Concat(faultFields(found), maskProblems(d), textProblems(d)); len(problems) > 0 {
 		return Imported{Result: ImportNotValid, Detail: problems[0].Field + " " + problems[0].Problem}, nil
 	}
 	id := identityOf(d)

@@ -58,8 +58,8 @@ func textProblems(d regcheck.Definition) (found []fault.Field) {
 	return found
 }
 
-// Fields returns the engine's problems as fields of a fault.
-func Fields(problems []regcheck.Problem) []fault.Field {
+// faultFields returns the engine's problems as fields of a fault.
+func faultFields(problems []regcheck.Problem) []fault.Field {
 	list := make([]fault.Field, len(problems))
 	for i, p := range problems {
 		list[i] = fault.Field{Field: p.Field, Problem: p.Problem}

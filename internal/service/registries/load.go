@@ -63,7 +63,7 @@ func (s *Service) Open(ctx context.Context, p auth.Principal, nameOrUID string,
 		return Opened{}, err
 	}
 	plan, wrong := regcheck.Parse(filled)
-	if problems = fault.Join(problems, Fields(wrong)); len(problems) > 0 {
+	if problems = fault.Join(problems, faultFields(wrong)); len(problems) > 0 {
 		return Opened{}, fault.InvalidFields(problems...)
 	}
 	return Opened{visible(stored.Registry), filled, plan}, nil

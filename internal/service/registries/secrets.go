@@ -28,7 +28,7 @@ func (d SentDefinition) parse() (*regcheck.Plan, []fault.Field) {
 	found := append(fault.FieldProblem("registryUid", regcheck.TextProblem(d.RegistryUID)),
 		fault.FieldProblem("scope", regcheck.TextProblem(d.Scope))...)
 	plan, problems := regcheck.Parse(d.Definition)
-	return plan, append(found, Fields(problems)...)
+	return plan, append(found, faultFields(problems)...)
 }
 
 // Parse parses a definition whose empty or masked secrets are filled in from the stored registry with its RegistryUID, if set, and

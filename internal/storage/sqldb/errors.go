@@ -15,7 +15,7 @@ var (
 	ErrNotFound = errors.New("record not found")
 	ErrExists   = errors.New("the record already exists")
 	ErrLocked   = errors.New("the data directory is in use by another server")
-	ErrDamaged  = errors.New(FileName + " is damaged or not a regwarden database; restore a backup")
+	errDamaged  = errors.New(FileName + " is damaged or not a regwarden database; restore a backup")
 	ErrEmpty    = errors.New("there is no store")
 
 	errClosed = errors.New("the store is closed")

@@ -131,8 +131,8 @@ func (p *pooling) read(ctx context.Context, conn *sql.Conn) (pid int64, err erro
 	return pid, nil
 }
 
-// ErrStatementPooling is returned for a pooler that allows no transaction of several statements.
-var ErrStatementPooling = errors.New("the connection pooler of the database allows no transactions (pgbouncer: pool_mode = statement): " +
+// errStatementPooling is returned for a pooler that allows no transaction of several statements.
+var errStatementPooling = errors.New("the connection pooler of the database allows no transactions (pgbouncer: pool_mode = statement): " +
 	"set its pool_mode to transaction or session, or connect to the database itself")
 
 // detectNames prepares a statement in a transaction, and looks whether the database has it under the same name. A pooler that gives it
@@ -142,7 +142,7 @@ func (p *pooling) detectNames(ctx context.Context, on *sql.Conn) error {
 	return on.Raw(func(driver any) error {
 		conn := driver.(*stdlib.Conn).Conn()
 		if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
-			return fmt.Errorf("%w (%s)", ErrStatementPooling, err.Error())
+			return fmt.Errorf("%w (%s)", errStatementPooling, err.Error())
 		}
 		_, err := conn.Prepare(ctx, name, "SELECT 1")
 		if err == nil {

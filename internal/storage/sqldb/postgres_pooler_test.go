@@ -117,7 +117,7 @@ func TestPoolerOfStatements(t *testing.T) {
 	server := shared.Server(t)
 	pooler := postgrestest.StartPooler(t, server, "statement")
 	_, err := Open(t.Context(), Options{URL: secret.String(pooler.URL(server.NewDatabase(t)))}, setup)
-	if !errors.Is(err, ErrStatementPooling) || fault.KindOf(err) == fault.Unavailable {
+	if !errors.Is(err, errStatementPooling) || fault.KindOf(err) == fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
 }

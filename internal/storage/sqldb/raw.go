@@ -68,7 +68,7 @@ func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	if isDamaged(err) {
-		return false, ErrDamaged
+		return false, errDamaged
 	}
 	if err != nil {
 		return false, fmt.Errorf("list the tables: %w", Translate(err))

@@ -14,9 +14,9 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// ErrNoTLSMode is returned for the URL of a database on another machine that does not set how the connection is protected.
+// errNoTLSMode is returned for the URL of a database on another machine that does not set how the connection is protected.
 // What pgx then does ("prefer") sends the password to any server.
-var ErrNoTLSMode = errors.New("the database URL is for another machine and does not set how the connection is protected; " +
+var errNoTLSMode = errors.New("the database URL is for another machine and does not set how the connection is protected; " +
 	"add sslmode=verify-full (and sslrootcert=FILE for a certificate authority of your own), " +
 	"or sslmode=require to encrypt without verifying the server, " +
 	"or sslmode=disable in an isolated network; PGSSLMODE and a service file can set it too")
@@ -33,7 +33,7 @@ const (
 func protectConnection(config *pgx.ConnConfig, address secret.String) error {
 	remote := remoteHosts(config)
 	if slices.ContainsFunc(remote, isPrefer) && !saysPrefer(address) {
-		return ErrNoTLSMode
+		return errNoTLSMode
 	}
 	if config.RequireAuth != "" || !slices.ContainsFunc(remote, isUnverified) {
 		return nil

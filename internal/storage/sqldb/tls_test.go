@@ -52,7 +52,7 @@ func TestProtectionOfConnectionsToAnotherMachine(t *testing.T) {
 		t.Setenv("PGSSLMODE", row.env)
 		address := secret.String("postgres://u@" + row.rest)
 		config, err := parseURL(address)
-		if errors.Is(err, ErrNoTLSMode) != row.refused || !row.refused && err != nil {
+		if errors.Is(err, errNoTLSMode) != row.refused || !row.refused && err != nil {
 			t.Errorf("%s with %q: %v", row.rest, row.env, err)
 		}
 		if err == nil && config.ConnConfig.RequireAuth != row.auth {

@@ -50,22 +50,22 @@ func Ports(url secret.String) []uint16 {
 	return ports
 }
 
-// ErrURL is returned for the URL of a database that cannot be read. The URL is not repeated, since a password may be anywhere
+// errURL is returned for the URL of a database that cannot be read. The URL is not repeated, since a password may be anywhere
 // in it.
-var ErrURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
+var errURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
 	"several hosts as host1:5432,host2:5432, and in a password each of : / ? # [ ] @ % as %XX")
 
 // parseURL reads the URL. Whatever it says, only servers that take writes are used: a standby would return old rows.
 func parseURL(url secret.String) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(url.Reveal(), "postgres://") && !strings.HasPrefix(url.Reveal(), "postgresql://") {
-		return nil, ErrURL
+		return nil, errURL
 	}
 	config, err := pgxpool.ParseConfig(url.Reveal())
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("the database URL leads to a file that cannot be used: %w", file)
 	}
 	if err != nil {
-		return nil, ErrURL // the cause repeats what it could not read
+		return nil, errURL // the cause repeats what it could not read
 	}
 	c := config.ConnConfig
 	if err := protectConnection(c, url); err != nil {

@@ -52,7 +52,7 @@ type acceptance struct {
 // NewHandshakes returns a listener of TLS connections over the connections of l, which may be Sourced. It limits the handshakes in
 // progress at the same time, and the time of each.
 func NewHandshakes(l net.Listener, config *tls.Config, limit int, timeout time.Duration) *Handshakes {
-	h := &Handshakes{Listener: l, config: config.Clone(), timeout: timeout, slots: NewSlots(limit, handshakeReserve),
+	h := &Handshakes{Listener: l, config: config.Clone(), timeout: timeout, slots: newSlots(limit, handshakeReserve),
 		accepted: make(chan acceptance), done: make(chan struct{})}
 	h.config.GetConfigForClient = h.begin
 	h.slots.wanted = h.makeRoom

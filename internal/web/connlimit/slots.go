@@ -23,9 +23,9 @@ type Slots struct {
 	since   time.Time                  // of last
 }
 
-// NewSlots returns n slots. A source that has some gets another one only if reserve times as many are free, so that a few sources
+// newSlots returns n slots. A source that has some gets another one only if reserve times as many are free, so that a few sources
 // leave slots to others; with 0 a source may have all of them.
-func NewSlots(n, reserve int) *Slots {
+func newSlots(n, reserve int) *Slots {
 	return &Slots{reserve: reserve, free: n, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 

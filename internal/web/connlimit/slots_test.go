@@ -16,7 +16,7 @@ func acquire(t *testing.T, s *Slots, source string) bool {
 }
 
 func TestSlotsAreLeftToOtherSources(t *testing.T) {
-	s := NewSlots(18, 8)
+	s := newSlots(18, 8)
 	for i := range 2 {
 		if !acquire(t, s, "a") {
 			t.Fatalf("slot %d of a source is refused", i+1)
@@ -35,7 +35,7 @@ func TestSlotsAreLeftToOtherSources(t *testing.T) {
 }
 
 func TestWaitingSourcesTakeTurns(t *testing.T) {
-	s := NewSlots(1, 0)
+	s := newSlots(1, 0)
 	if !acquire(t, s, "holder") {
 		t.Fatal("no slot")
 	}
@@ -75,7 +75,7 @@ func nextGranted(t *testing.T, granted map[string][]<-chan struct{}) string {
 }
 
 func TestSlotThatNoLongerIsAwaitedGoesToTheNext(t *testing.T) {
-	s := NewSlots(1, 0)
+	s := newSlots(1, 0)
 	if !acquire(t, s, "holder") || acquire(t, s, "a") {
 		t.Fatal("want one slot")
 	}

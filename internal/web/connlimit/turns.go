@@ -24,7 +24,7 @@ type Turns struct {
 }
 
 // NewTurns returns turns for n requests at the same time.
-func NewTurns(n int) *Turns { return &Turns{NewSlots(n, 0), longestTurn} }
+func NewTurns(n int) *Turns { return &Turns{newSlots(n, 0), longestTurn} }
 
 // begin waits for the turn of a source. The returned function ends it.
 func (t *Turns) begin(source string) (end func()) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/fieldnames"
 	"github.com/regwarden/regwarden/internal/web/people"
@@ -99,7 +100,7 @@ func changedGroup(t directory.ProvisionedTeam, operations ...operation) (directo
 		}
 	}
 	if t.Name == "" {
-		return t, invalid("displayName", "is required")
+		return t, fault.InvalidField("displayName", "is required")
 	}
 	t.Members = nil
 	for uid, is := range g.present {
@@ -131,7 +132,7 @@ func (g group) set(o operation) (err error) {
 func (g group) setMembers(o operation) error {
 	if f := o.at.filter; f != nil {
 		if o.op != opRemove || f.attr != "value" || f.sub != "" || o.at.sub != "" {
-			return invalid("path", `must be members or, to remove one, members[value eq "…"]`)
+			return fault.InvalidField("path", `must be members or, to remove one, members[value eq "…"]`)
 		}
 		g.present[f.value] = false
 		return nil
@@ -165,7 +166,7 @@ func memberUIDs(value any) (uids []string, err error) {
 			return err
 		})
 		if err != nil || uid == "" {
-			return nil, invalid("members", `must be a list of objects with the member value`)
+			return nil, fault.InvalidField("members", `must be a list of objects with the member value`)
 		}
 		uids = append(uids, uid)
 	}

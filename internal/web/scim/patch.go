@@ -27,10 +27,6 @@ type operation struct {
 	value any
 }
 
-func invalid(field, problem string) error {
-	return fault.InvalidField(field, problem)
-}
-
 // readPatch reads the operations of a PATCH.
 func readPatch(c people.Call) ([]operation, error) {
 	var sent struct {
@@ -48,16 +44,16 @@ func readPatch(c people.Call) ([]operation, error) {
 		return nil, orFields(err, wrong)
 	}
 	if n := len(sent.Operations); n == 0 || n > maxOperations {
-		return nil, invalid("Operations", fmt.Sprintf("must have 1–%d entries", maxOperations))
+		return nil, fault.InvalidField("Operations", fmt.Sprintf("must have 1–%d entries", maxOperations))
 	}
 	operations := make([]operation, 0, len(sent.Operations))
 	for i, o := range sent.Operations {
 		next := operation{op: strings.ToLower(o.Op), value: o.Value}
 		if !slices.Contains([]string{opAdd, opReplace, opRemove}, next.op) {
-			return nil, invalid(fmt.Sprintf("Operations[%d].op", i), "must be one of add, replace, remove")
+			return nil, fault.InvalidField(fmt.Sprintf("Operations[%d].op", i), "must be one of add, replace, remove")
 		}
 		if next.op == opRemove && o.Path == "" {
-			return nil, invalid("path", "is required to remove")
+			return nil, fault.InvalidField("path", "is required to remove")
 		}
 		if o.Path != "" {
 			if next.at, err = parsePath(o.Path); err != nil {
@@ -93,7 +89,7 @@ func readResource(c people.Call) (operation, error) {
 func (o operation) each(set func(operation) error) error {
 	values, ok := o.value.(map[string]any)
 	if !ok {
-		return invalid("value", "must be an object where there is no path")
+		return fault.InvalidField("value", "must be an object where there is no path")
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -103,7 +99,7 @@ func (o operation) each(set func(operation) error) error {
 		}
 		lower := strings.ToLower(name)
 		if seen[lower] {
-			return invalid("body", "has a member twice: "+lower)
+			return fault.InvalidField("body", "has a member twice: "+lower)
 		}
 		seen[lower] = true
 		if err := set(operation{op: o.op, at: at, value: values[name]}); err != nil {
@@ -120,7 +116,7 @@ func (o operation) text(field string) (string, error) {
 	}
 	text, ok := o.value.(string)
 	if !ok {
-		return "", invalid(field, "must be a string")
+		return "", fault.InvalidField(field, "must be a string")
 	}
 	return text, nil
 }
@@ -137,5 +133,5 @@ func (o operation) truth(field string) (bool, error) {
 	case o.op != opRemove && strings.EqualFold(text, "false"):
 		return false, nil
 	}
-	return false, invalid(field, "must be true or false")
+	return false, fault.InvalidField(field, "must be true or false")
 }

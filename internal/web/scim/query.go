@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 )
 
@@ -41,7 +42,7 @@ func readQuery(values url.Values, names ...string) (q query, err error) {
 	if len(q.terms) == 0 || q.find(names) {
 		return q, nil
 	}
-	return q, invalid("filter", "must compare id, externalId, userName of a user, or displayName of a group")
+	return q, fault.InvalidField("filter", "must compare id, externalId, userName of a user, or displayName of a group")
 }
 
 // find makes the lookup that of the first term by which resources are found.
@@ -71,7 +72,7 @@ func number(values url.Values, name string, standard, least int) (int, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, invalid(name, "must be a number")
+		return 0, fault.InvalidField(name, "must be a number")
 	}
 	return max(int(n), least), nil
 }

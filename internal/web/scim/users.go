@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/fieldnames"
 	"github.com/regwarden/regwarden/internal/web/people"
@@ -135,7 +136,7 @@ func changedUser(u directory.ProvisionedUser, operations ...operation) (director
 		}
 	}
 	if u.Email == "" {
-		return u, invalid("userName", "is required")
+		return u, fault.InvalidField("userName", "is required")
 	}
 	return u, nil
 }

@@ -25,7 +25,7 @@ func (h accountHandlers) getAWSAccount(c *call) (response, error) {
 	if partition != "aws" && partition != "aws-us-gov" {
 		query.problems = append(query.problems, fault.Field{Field: "partition", Problem: "must be one of aws, aws-us-gov"})
 	}
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	account := h.aws[partition]

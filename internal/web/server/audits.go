@@ -20,7 +20,7 @@ type auditHandlers struct{ directory *directory.Directory }
 // listAudits is GET /v1/audits.
 func (h auditHandlers) listAudits(c *call) (response, error) {
 	query, problems := auditQuery(c.URL.RawQuery, c.principal)
-	if err := invalid(fault.Join(problems, query.Problems())); err != nil {
+	if err := fault.InvalidIfAny(fault.Join(problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[audit.Record], error) {

@@ -17,14 +17,6 @@ import (
 
 // Problems of a request are reported under the names that the request uses, all at once.
 
-// invalid returns the fault of these problems, nil if there are none.
-func invalid(problems []fault.Field) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return fault.InvalidFields(problems...)
-}
-
 // fieldNames are described at fieldnames.Names.
 type fieldNames = fieldnames.Names
 

@@ -225,7 +225,7 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 	if err != nil {
 		return err
 	}
-	return invalid(fault.Join(wrong, problems()))
+	return fault.InvalidIfAny(fault.Join(wrong, problems()))
 }
 
 // checkEncoding returns a fault for a compressed body.

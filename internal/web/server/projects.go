@@ -86,7 +86,7 @@ func (h projectHandlers) deleteProject(c *call) (response, error) {
 				fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first, or set cascade"})
 		}
 	}
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	err := h.directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
@@ -180,7 +180,7 @@ func (h orgHandlers) orgContents(c *call) (response, error) {
 func (h orgHandlers) deleteOrg(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	cascade := query.boolean("cascade")
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	return response{status: http.StatusNoContent}, h.directory.DeleteOrg(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)

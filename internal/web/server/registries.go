@@ -52,7 +52,7 @@ func (h registryHandlers) importRegistries(c *call) (response, error) {
 	}
 	var body api.OCIRegistryImport
 	wrong, err := c.decodeJSON(data, &body)
-	if err = cmp.Or(err, invalid(fault.Join(wrong, query.problems))); err != nil {
+	if err = cmp.Or(err, fault.InvalidIfAny(fault.Join(wrong, query.problems))); err != nil {
 		return response{}, err
 	}
 	input.Definitions, input.Places = body.Items, body.Places
@@ -131,7 +131,7 @@ func (h registryHandlers) listRegistries(c *call) (response, error) {
 func (h registryHandlers) searchRegistries(c *call, q *queryValues) (response, error) {
 	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
 		Expiry: registries.Expiry(q.text("expiry")), Label: q.text("label"), Project: q.text("project"), Request: q.page()}
-	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
+	if err := fault.InvalidIfAny(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[registries.Summary], error) {
@@ -235,7 +235,7 @@ type watchHandlers struct {
 func (h watchHandlers) checkRegistry(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	wait := query.boolean("wait")
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	if !wait {
@@ -270,7 +270,7 @@ func (h watchHandlers) registryHistory(c *call) (response, error) {
 		query.problems = append(query.problems, fault.Field{Field: "limit", Problem: "must be 1–200"})
 	}
 	limit = cmp.Or(limit, maxHistoryPage)
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	var status watch.HealthStatus

@@ -31,7 +31,7 @@ func listPermissions(c *call) (response, error) {
 	if !slices.Contains([]string{"", scopeTenant, scopeProject, "resource", "system"}, scope) {
 		query.problems = append(query.problems, fault.Field{Field: "scope", Problem: "must be tenant, project, resource or system"})
 	}
-	if err := invalid(query.problems); err != nil {
+	if err := fault.InvalidIfAny(query.problems); err != nil {
 		return response{}, err
 	}
 	if err := c.principal.May(access.ReadRoles); err != nil {

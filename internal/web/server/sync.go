@@ -29,7 +29,7 @@ func (h contentHandlers) getSyncStatus(c *call) (response, error) {
 func (h contentHandlers) listContent(c *call) (response, error) {
 	q := readQuery(c.URL.RawQuery)
 	query := contentsync.Query{Repository: q.text("repository"), Request: q.page()}
-	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
+	if err := fault.InvalidIfAny(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
 	var status api.SyncStatus

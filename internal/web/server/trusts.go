@@ -86,7 +86,7 @@ func (h trustHandlers) exchangeToken(c *call) (response, error) {
 	if form.Get(api.ParamGrantType) == api.GrantDeviceCode {
 		return h.redeemDevice(c, form)
 	}
-	if err := invalid(exchangeProblems(form)); err != nil {
+	if err := fault.InvalidIfAny(exchangeProblems(form)); err != nil {
 		return response{}, err
 	}
 	tokens, err := h.federation.Exchange(c.Context(), c.origin, federation.Exchange{Org: form.Get(api.ParamOrg),

@@ -108,7 +108,7 @@ func (h checkHandlers) readScan(c *call) (request checks.ScanRequest, err error)
 		query.problems = append(query.problems, fault.Field{Field: "as",
 			Problem: "must be one of " + strings.Join(model.ConsumerNames(), ", ")})
 	}
-	if err := cmp.Or(invalid(query.problems), c.checkEncoding()); err != nil {
+	if err := cmp.Or(fault.InvalidIfAny(query.problems), c.checkEncoding()); err != nil {
 		return request, err
 	}
 	request.Name, request.Options = strictjson.Body, model.Options{Format: model.Format(format), As: as}

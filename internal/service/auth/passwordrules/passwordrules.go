@@ -11,8 +11,8 @@ import (
 
 const minUnpredictable = 5 // different characters outside of the block list
 
-// Predictable reports whether a password consists of common words, repetitions and keyboard sequences.
-func Predictable(password string) bool { return unpredictableChars(password) < minUnpredictable }
+// predictable reports whether a password consists of common words, repetitions and keyboard sequences.
+func predictable(password string) bool { return unpredictableChars(password) < minUnpredictable }
 
 // Common passwords of the required length combine common parts. So the block list has parts: words,
 // years, and three neighbors on a keyboard, in the alphabet or in the digits.

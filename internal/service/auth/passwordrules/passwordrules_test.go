@@ -28,7 +28,7 @@ func TestBlockedParts(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	if Predictable("password vwmtk") || !Predictable("password vwmt") {
+	if predictable("password vwmtk") || !predictable("password vwmt") {
 		t.Error("five characters outside are not the least")
 	}
 }

@@ -54,7 +54,7 @@ func Problems(field string, password secret.String, known ...string) []fault.Fie
 			return fault.FieldProblem(field, "must not be the email, the organization or the name of the product")
 		}
 	}
-	if Predictable(text) {
+	if predictable(text) {
 		return fault.FieldProblem(field, "must not consist of common words, repetitions and keyboard sequences")
 	}
 	return nil

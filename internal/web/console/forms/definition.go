@@ -84,7 +84,7 @@ func unchanged(stored secret.String) string {
 // the page does not show their fields.
 func ReadDefinition(sent Values) regcheck.Definition {
 	a := regcheck.Auth{Type: regcheck.AuthType(sent.PostFormValue("authType")), TLS: regcheck.TLS{
-		CA: Text(sent, "ca"), Certificate: Text(sent, "certificate"), Key: secret.String(Text(sent, "key")),
+		CA: textarea(sent, "ca"), Certificate: textarea(sent, "certificate"), Key: secret.String(textarea(sent, "key")),
 		InsecureSkipVerify: sent.PostFormValue("insecureSkipVerify") == "true",
 	}}
 	a.TLS.Enabled = a.TLS != regcheck.TLS{}
@@ -103,12 +103,12 @@ func ReadDefinition(sent Values) regcheck.Definition {
 		kind = "" // as it is stored
 	}
 	return regcheck.Definition{Kind: kind, Endpoint: sent.PostFormValue("endpoint"), BasePath: sent.PostFormValue("basePath"),
-		BaseContentPath: sent.PostFormValue("baseContentPath"), References: strings.Fields(Text(sent, "references")),
+		BaseContentPath: sent.PostFormValue("baseContentPath"), References: strings.Fields(textarea(sent, "references")),
 		ProviderType: regcheck.ProviderType(sent.PostFormValue("providerType")), Auth: &a}
 }
 
-// Text returns the value of a textarea, in which browsers end lines with CRLF.
-func Text(sent Values, name string) string {
+// textarea returns the value of a textarea, in which browsers end lines with CRLF.
+func textarea(sent Values, name string) string {
 	return strings.ReplaceAll(sent.PostFormValue(name), "\r\n", "\n")
 }
 

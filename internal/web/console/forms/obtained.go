@@ -64,7 +64,7 @@ func orZero[T any](v *T) (zero T) {
 // readObtained reads what the chosen type obtains credentials with.
 func readObtained(sent Values, a *regcheck.Auth) {
 	value := sent.PostFormValue
-	hidden := func(name string) secret.String { return secret.String(Text(sent, name)) }
+	hidden := func(name string) secret.String { return secret.String(textarea(sent, name)) }
 	switch a.Type {
 	case regcheck.ECR:
 		a.AWS = &regcheck.AWSKey{AccessKey: value("aws.accessKey"), SecretKey: hidden("aws.secretKey"),

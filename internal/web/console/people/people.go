@@ -121,14 +121,6 @@ func pathOf(list, uid string, action ...string) string {
 	return strings.Join(append([]string{list, url.PathEscape(uid)}, action...), "/")
 }
 
-// invalid returns the fault of problems, nil for none.
-func invalid(problems []fault.Field) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return fault.InvalidFields(problems...)
-}
-
 // notFound returns an error, or the fault of what does not exist.
 func notFound(err error, message string) error {
 	if err != nil {

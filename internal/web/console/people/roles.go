@@ -3,6 +3,7 @@ package people
 import (
 	"slices"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
@@ -89,7 +90,7 @@ func (h roleHandlers) showNew(c Call) error {
 // create is POST /console/roles/new.
 func (h roleHandlers) create(c Call) error {
 	input := sentRole(c)
-	uid, err := "", invalid(input.Problems())
+	uid, err := "", fault.InvalidIfAny(input.Problems())
 	if err == nil || !c.Principal.Can(access.CreateRoles) { // the refusal is recorded
 		uid, err = h.roles.Create(c.Context(), c.Principal, c.Origin, input)
 	}
@@ -108,7 +109,7 @@ func (h roleHandlers) show(c Call) error {
 // update is POST /console/roles/{uid}.
 func (h roleHandlers) update(c Call) error {
 	input := sentRole(c)
-	err := invalid(input.Problems())
+	err := fault.InvalidIfAny(input.Problems())
 	if err == nil || !c.Principal.Can(access.ChangeRoles) { // the refusal is recorded
 		err = h.roles.Update(c.Context(), c.Principal, c.Origin, c.PathValue("uid"), input)
 	}
