@@ -218,8 +218,7 @@ func (s authCheck) afterRejection(ctx context.Context, p tokenProof, a *wire.Res
 	if s.control {
 		if g := s.requestControl(ctx, p); g.Rejected != nil || g.Bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with "+
-				"that token returned %s.",
-				s.Wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
+				"that token returned %s.", s.Wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
 		}
 	}

@@ -292,8 +292,7 @@ func (s explainer) realmUnreachable(t *challenge.Service, what string, words Tex
 func (s explainer) hintRealmName(t *challenge.Service, err error) Text {
 	if egress.HostNotFound(err) {
 		return message.Of("Correct the external URL in the configuration of the registry: the host name of its token service, %s, does "+
-			"not exist.",
-			s.Wire.Text(t.Origin.Host))
+			"not exist.", s.Wire.Text(t.Origin.Host))
 	}
 	return "Retry. If the failure persists: " + s.reader.FixDNS()
 }

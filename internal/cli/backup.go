@@ -118,8 +118,7 @@ func printRestored(out io.Writer, backup, dir string, at time.Time) (err error) 
 func (r restoration) printKey(out io.Writer, place string) (err error) {
 	if place != "" {
 		_, err = fmt.Fprintf(out, "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the "+
-			"file to %s.\n",
-			r.keyFile, place)
+			"file to %s.\n", r.keyFile, place)
 	}
 	return err
 }

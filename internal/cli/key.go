@@ -90,8 +90,7 @@ func nextMasterKey(ctx context.Context, getenv func(string) string, keyCommand, 
 			source = "master-key-command"
 		}
 		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s, or name a command "+
-			"that prints it with --next-master-key-command",
-			source, settings.EnvNextMasterKey))
+			"that prints it with --next-master-key-command", source, settings.EnvNextMasterKey))
 	}
 	key, err := seal.ParseMasterKey(secret.String(next))
 	if err != nil {

@@ -109,7 +109,6 @@ func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, format,
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Copied the store in %s. Start servers with the new --database-url, and with the same master key: "+
 		"--master-key-file %s.\nwarning: %[1]s can still be written to. Move it away, so that no server or command changes "+
-		"it by mistake.\n",
-		dir, command.ShellQuote(filepath.Join(dir, "master.key")))
+		"it by mistake.\n", dir, command.ShellQuote(filepath.Join(dir, "master.key")))
 	return output.PrintTable(cmd, format, []string{"table", "rows", "digest"}, rows)
 }

@@ -125,8 +125,7 @@ func readerOfCredentials(format model.Format) func(*scanner.File) {
 	return func(f *scanner.File) {
 		f.DropNodes()
 		c, err := NewCredentialFile(f.Scanner, f.Data, format, func(line int, key string) model.Source {
-			return f.At(line,
-				dockerauth.Show(key))
+			return f.At(line, dockerauth.Show(key))
 		})
 		if err != nil {
 			f.Scanner.Problem(f.At(0, ""), model.ProblemNotJSON, "The file is not valid JSON: %v.", err)
@@ -237,8 +236,7 @@ func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key docke
 	}
 	if key.IgnoredPath != "" {
 		scanner.AddNotice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.",
-			l.Rules,
-			dockerauth.Show(key.IgnoredPath))
+			l.Rules, dockerauth.Show(key.IgnoredPath))
 	}
 	if l.matchesPatterns() && strings.Contains(key.Reference, "/") && !strings.HasSuffix(e.Key, "/") {
 		scanner.AddNotice(r, model.NoticePrefixWithoutBoundary,
@@ -370,8 +368,7 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 		return
 	} else {
 		scanner.AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules,
-			dockerauth.Show(h.Host),
-			hubHint(l.Rules, key.Host))
+			dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
 		scanner.SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
 	}
 	l.scanner.Found(r)

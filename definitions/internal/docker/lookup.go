@@ -65,8 +65,7 @@ func Choose(s *scanner.Scanner, r *model.Registry, config *dockerauth.Config, ru
 		useHelper(s, r, rules, &choice)
 	case len(choice.Entries) == 0:
 		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.",
-			dockerauth.Show(reference),
-			rules)
+			dockerauth.Show(reference), rules)
 	case choice.Ambiguous:
 		scanner.SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
 	default:
@@ -77,8 +76,7 @@ func Choose(s *scanner.Scanner, r *model.Registry, config *dockerauth.Config, ru
 
 func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 	return fmt.Sprintf("%d entries with different credentials match, such as %q and %q. %s uses any one of them, by chance. Remove all "+
-		"but one.",
-		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
+		"but one.", len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
 }
 
 // UseFirst sets the first of the entries that a consumer tries, and notes that there are others. count is the number of all.
@@ -88,8 +86,7 @@ func UseFirst(r *model.Registry, rules dockerauth.Rules, first *dockerauth.Entry
 	}
 	if count > 1 {
 		scanner.AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.",
-			count,
-			rules, dockerauth.Show(first.Key))
+			count, rules, dockerauth.Show(first.Key))
 	}
 	switch {
 	case rules.Fails(first):
@@ -149,8 +146,7 @@ func useHelper(s *scanner.Scanner, r *model.Registry, rules dockerauth.Rules, ch
 		scanner.SetUnresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
 	case username == "" && password == "":
 		scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.",
-			dockerauth.Show(program),
-			dockerauth.Show(choice.HelperServer), rules)
+			dockerauth.Show(program), dockerauth.Show(choice.HelperServer), rules)
 	case username == "<token>":
 		Use(r, dockerauth.Credential{IdentityToken: password}, rules)
 	default:

@@ -94,12 +94,10 @@ func generatedSecret(f *scanner.File, generator *node.Node) *object {
 		switch {
 		case err != nil:
 			unread[key] = gapf(model.UnresolvedConfigFile,
-				"kustomize generates the Secret from the file %s, which is not in the directory that is read.",
-				scanner.Shown(name))
+				"kustomize generates the Secret from the file %s, which is not in the directory that is read.", scanner.Shown(name))
 		case strings.Contains(string(text), "ENC[AES256_GCM"):
 			unread[key] = gapf(model.UnresolvedEncrypted,
-				"kustomize generates the Secret from the file %s, which SOPS encrypted. "+readInstead,
-				scanner.Shown(name))
+				"kustomize generates the Secret from the file %s, which SOPS encrypted. "+readInstead, scanner.Shown(name))
 		}
 		data[key] = string(text)
 	}

@@ -259,8 +259,7 @@ func (r k3sReader) config(config node.Pair) {
 	if r.mirrorWithoutSettings(config.Key) {
 		scanner.AddNotice(found, model.NoticeNotUsedByConsumer,
 			"For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's "+
-				"host.",
-			scanner.Shown(config.Key))
+				"host.", scanner.Shown(config.Key))
 	}
 	if r.apply(found, config.Key, u, at) {
 		r.Scanner.Found(*found)

@@ -45,8 +45,7 @@ func (s *Scanner) affordDefinition(r *model.Registry) bool {
 		b.exceeded = true
 		s.budgetProblem(r.Sources[0],
 			fmt.Sprintf("The definitions repeat certificates and other texts of more than %d MiB. What follows is not shown. Scan fewer "+
-				"files at once.",
-				(baseText+textPerByte*s.bytes)>>20))
+				"files at once.", (baseText+textPerByte*s.bytes)>>20))
 	}
 	return s.Afford(r.Sources[0], lookupsOfOne)
 }

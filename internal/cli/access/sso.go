@@ -88,8 +88,7 @@ func (p Commands) setSSO() *cobra.Command {
 	flags.StringSliceVar(&given.Scopes, "scope", nil,
 		"scope to request (default: openid, profile, email, and offline_access if the provider has it); may be repeated")
 	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil, "domain that the address of a new user must have; may be repeated")
-	flags.BoolVar(&given.EmailsVerified, "emails-verified", false,
-		"the provider verifies every address, although its tokens do not say so")
+	flags.BoolVar(&given.EmailsVerified, "emails-verified", false, "the provider verifies every address, although its tokens do not say so")
 	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName and groups; "+
 		"may be repeated")
 	flags.BoolVar(&given.SyncSSOTeams, "sync-teams", false, "create a team, without roles, for each group of a login that has none")

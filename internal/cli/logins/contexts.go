@@ -226,8 +226,7 @@ func (s *Contexts) Add(c Context) (added, former Context, err error) {
 // Taken is the error of a login with the name of this context, which is of another user.
 func (c *Context) Taken() error {
 	return command.AsUsage(fmt.Errorf("--context: %s is the login of %s in the organization %s at %s; give another name, or run: "+
-		"regwarden logout %s",
-		c.Name, c.Email, c.Org, c.Server, command.ShellQuote(c.Name)))
+		"regwarden logout %s", c.Name, c.Email, c.Org, c.Server, command.ShellQuote(c.Name)))
 }
 
 // newName returns the name of a login: the host, followed by the organization and the email as far as other names require it.

@@ -154,8 +154,7 @@ const shortWait = 2 * time.Second
 func (c *Call) AnnounceWait(until time.Time) {
 	if wait := time.Until(until); wait > shortWait {
 		fmt.Fprintf(c.Cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; "+
-			"Ctrl-C ends this.\n",
-			until.Format(time.TimeOnly), wait.Round(time.Second))
+			"Ctrl-C ends this.\n", until.Format(time.TimeOnly), wait.Round(time.Second))
 	}
 }
 

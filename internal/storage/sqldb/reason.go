@@ -62,18 +62,15 @@ func connectReason(x *pgconn.ConnectError) string {
 	switch codeOf(x) {
 	case codeWrongPassword:
 		return fmt.Sprintf("The database server at %s does not accept the password of the user %q. "+
-			"Correct it in database-url, its file or the PGPASSFILE.",
-			at, c.User)
+			"Correct it in database-url, its file or the PGPASSFILE.", at, c.User)
 	case codeNotAdmitted:
 		return fmt.Sprintf("The database server at %s does not admit the user %q: %s. "+
-			"Correct the user in database-url, or pg_hba.conf of the server.",
-			at, c.User, refused.Message)
+			"Correct the user in database-url, or pg_hba.conf of the server.", at, c.User, refused.Message)
 	case codeNoDatabase:
 		return fmt.Sprintf("The database %q does not exist at %s. Create it, or correct its name in database-url.", c.Database, at)
 	case codeTooMany:
 		return fmt.Sprintf("The database server at %s has no free connection. "+
-			"Raise its max_connections, or stop other programs that use it.",
-			at)
+			"Raise its max_connections, or stop other programs that use it.", at)
 	case "":
 		return networkReason(x, c.Host, at)
 	}

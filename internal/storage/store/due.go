@@ -79,8 +79,7 @@ type Share = struct {
 
 // claim claims rows that are due, which gives them a lease: on PostgreSQL with one statement, on SQLite with one for each share.
 func claim[T any](ctx context.Context, tx *conn, scan func(rows.Scanner, *T) error, sqlite, postgres, owner string, now,
-	leaseUntil time.Time,
-	shares []Share) ([]T, error) {
+	leaseUntil time.Time, shares []Share) ([]T, error) {
 	var orgs []string
 	var counts []int64
 	var claimed []T

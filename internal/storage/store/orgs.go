@@ -52,8 +52,7 @@ const (
 
 func scanOrg(row rows.Scanner, o *Org) error {
 	var idle int64
-	err := row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy, &idle,
-		rows.Truth(&o.SecondFactor))
+	err := row.Scan(&o.UID, &o.Name, &o.Canonical, rows.Moment(&o.CreatedAt), &o.PasswordPolicy, &idle, rows.Truth(&o.SecondFactor))
 	o.SessionIdle = time.Duration(idle) * time.Millisecond
 	return err
 }

@@ -134,8 +134,7 @@ func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.T
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return rows.One(ctx, tx.db, func(row rows.Scanner, d *Delivery) error {
 		return row.Scan(&d.UID, &d.ChannelUID, rows.Moment(&d.CreatedAt), rows.Moment(&d.NextAt), &d.Attempts, jsontext.To(&d.Processed),
-			&d.Refused,
-			&d.AlertBody, &d.AlertUID, &d.OrgUID)
+			&d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
 	}, sqlNextDelivery, channelUID, rows.Millis(now))
 }
 

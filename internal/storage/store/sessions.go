@@ -155,8 +155,7 @@ func (tx Sessions) AdvanceAlone(ctx context.Context, uid string, generation int6
 			rows.Millis(idleUntil))
 	}
 	return rows.One(ctx, tx.db, scanSession, tx.db.Either(sqliteAdvanceCounting, postgresAdvanceCounting), uid, generation,
-		rows.Millis(now),
-		rows.Millis(idleUntil), record)
+		rows.Millis(now), rows.Millis(idleUntil), record)
 }
 
 // CountRefresh counts a refresh of the newest record.
@@ -221,10 +220,8 @@ func (tx Sessions) DeleteConsumedJTIs(ctx context.Context, before time.Time, lim
 // keep the number of their refreshes.
 func (tx Sessions) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	deleted, err := rows.All(ctx, tx.db, func(row rows.Scanner, s *Session) error {
-		return row.Scan(rows.Text(&s.RefreshUID),
-			&s.Refreshes)
-	},
-		sqlDeleteSessions, rows.Millis(before), limit)
+		return row.Scan(rows.Text(&s.RefreshUID), &s.Refreshes)
+	}, sqlDeleteSessions, rows.Millis(before), limit)
 	for i := 0; i < len(deleted) && err == nil; i++ {
 		err = audits.In(tx.db, tx.ring).AddRepeats(ctx, deleted[i].RefreshUID, deleted[i].Refreshes)
 	}

@@ -231,8 +231,7 @@ func projectChanges(t *testing.T, db *store.DB) {
 	wantError(t, db, store.ErrNotFound, remove)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, registry.UID) })
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Projects.Delete(ctx, other.UID,
-			project.UID)
+		return tx.Projects.Delete(ctx, other.UID, project.UID)
 	})
 	contained := fullRegistry(org, "Contained")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {

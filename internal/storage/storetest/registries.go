@@ -103,8 +103,7 @@ func registries(t *testing.T, db *store.DB) {
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Registries.Delete(ctx, org.UID,
-			full.UID)
+		return tx.Registries.Delete(ctx, org.UID, full.UID)
 	})
 }
 

@@ -173,8 +173,7 @@ func syncEnds(t *testing.T, db *store.DB) {
 	})
 	for _, run := range []store.RegistrySync{a, b} {
 		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-			return tx.Syncs.Finish(ctx, run, start, start,
-				"")
+			return tx.Syncs.Finish(ctx, run, start, start, "")
 		})
 		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
 			return tx.Contents.Add(ctx, run, []store.RegistryContent{{Repository: "late", Tag: "1"}})
