@@ -27,6 +27,24 @@ export const closeBrowser = async () => {
   await (await browser).close();
 };
 
+// readWhole has everything that reads a page wait until it is loaded: a click that leads to another page returns when that begins to load.
+let whole = false;
+function readWhole(page) {
+  whole = true;
+  const wait = (prototype, pageOf, ...names) => {
+    for (const name of names) {
+      const read = prototype[name];
+      prototype[name] = async function (...given) {
+        await pageOf(this).waitForLoadState();
+        return read.apply(this, given);
+      };
+    }
+  };
+  wait(Object.getPrototypeOf(page), (page) => page, "content", "evaluate", "title");
+  wait(Object.getPrototypeOf(page.locator("*")), (locator) => locator.page(), "allInnerTexts", "allTextContents", "boundingBox", "count", "evaluate",
+    "evaluateAll", "getAttribute", "innerText", "inputValue", "isVisible", "textContent");
+}
+
 export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1280, height: 800 } };
 
 // create returns a page in a new context, and the list to which what goes wrong in any page of the context is added.
@@ -44,6 +62,7 @@ async function create(options) {
   context.on("weberror", (error) => wrong.push(String(error.error())));
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
+  if (!whole) readWhole(page);
   return { page, wrong };
 }
 
@@ -81,7 +100,6 @@ async function reuse(t, options) {
 
 // unfold opens the folded fields of a form.
 export async function unfold(page) {
-  await page.waitForLoadState();
   const closed = page.locator("details.fold:not([open]) > summary:visible");
   while (await closed.count()) await closed.first().click();
 }
@@ -146,26 +164,6 @@ export function accessible(name, role, path, prepare = async () => {}) {
     await prepare(page);
     await assertAccessible(page);
   });
-}
-
-// A click that leads to another page returns when that page begins to load: count, texts, html and assertAccessible wait for the whole.
-
-// count returns how many elements of the page there are.
-export async function count(locator) {
-  await locator.page().waitForLoadState();
-  return locator.count();
-}
-
-// texts returns the text of each element.
-export async function texts(locator) {
-  await locator.page().waitForLoadState();
-  return locator.allTextContents();
-}
-
-// html returns the page as HTML.
-export async function html(page) {
-  await page.waitForLoadState();
-  return page.content();
 }
 
 // becomes waits until the element matches a selector such as ":focus", which browsers set some time after a page is loaded.

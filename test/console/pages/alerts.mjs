@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, texts } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes } from "../harness.mjs";
 
 accessible("the list of alert channels", "admin", "/console/alerts");
 accessible("the list of alert channels", "member", "/console/alerts");
@@ -44,7 +44,7 @@ for (const javaScriptEnabled of [true, false]) {
     const result = page.getByRole("status");
     assert.match(await result.textContent(), /The sample was delivered \(\d+ ms, status 200\)\..*Response: thanks <b>/s);
     if (javaScriptEnabled) await assertAccessible(page);
-    assert.ok(!(await html(page)).includes("marked-"), "a secret is in the page");
+    assert.ok(!(await page.content()).includes("marked-"), "a secret is in the page");
     assert.equal(received[0].headers.authorization, "Bearer marked-header-value");
     assert.match(JSON.parse(received[0].body).text, /^Test: /);
     assert.equal(JSON.parse(received[0].body).to, "hook <i>");
@@ -73,7 +73,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByText("Delete channel").first().click();
     await page.getByRole("button", { name: "Delete channel" }).click();
     await page.getByText("The channel is deleted.").waitFor();
-    assert.equal(await count(page.getByRole("row", { name: host })), 0);
+    assert.equal(await page.getByRole("row", { name: host }).count(), 0);
   });
 }
 
@@ -85,7 +85,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.goto("/console/");
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Alerts", exact: true }).click();
     await page.getByRole("link", { name: "New channel in Default: Slack" }).click();
-    for (const other of ["Headers", "Method", "Signing secret", "Integration key of PagerDuty"]) assert.equal(await count(page.getByLabel(other)), 0, other);
+    for (const other of ["Headers", "Method", "Signing secret", "Integration key of PagerDuty"]) assert.equal(await page.getByLabel(other).count(), 0, other);
     if (javaScriptEnabled) await assertAccessible(page);
     await page.getByLabel("URL").fill(url);
     await page.getByRole("button", { name: "Create" }).click();
@@ -104,7 +104,7 @@ test("each destination has only its fields", async (t) => {
     await page.goto("/console/alerts");
     await page.getByRole("link", { name: `New channel in Default: ${destination}` }).click();
     await page.getByRole("heading", { name: `New channel: ${destination}` }).waitFor();
-    return (await texts(page.locator("main label"))).join(", ");
+    return (await page.locator("main label").allTextContents()).join(", ");
   };
   assert.equal(await labels("Microsoft Teams"), "Alerts about, Name, URL, Alert after minutes, Repeat every hours, Send alerts");
   assert.equal(await labels("PagerDuty"), "Alerts about, Name, URL, Integration key of PagerDuty, Alert after minutes, Repeat every hours, Send alerts");
@@ -141,7 +141,7 @@ test("an administrator sets when alerts of API keys are sent", async (t) => {
 
   const member = await as(t, "member");
   await member.goto("/console/alerts");
-  assert.equal(await count(member.getByText("Change the days")), 0);
+  assert.equal(await member.getByText("Change the days").count(), 0);
   const refused = await member.request.post("/console/alerts/reminders", { form: { days: "1" } });
   assert.equal(refused.status(), 403);
 });
@@ -158,7 +158,7 @@ test("a test that fails says why, and a generated secret is shown once", async (
   await assertAccessible(page);
   await page.getByRole("link", { name: "Go to the channel" }).click();
   await page.getByRole("heading", { name: host }).waitFor();
-  assert.ok(!(await html(page)).includes(secret));
+  assert.ok(!(await page.content()).includes(secret));
   await page.getByRole("button", { name: "Send test" }).click();
   const alert = page.getByRole("alert");
   assert.match(await alert.textContent(), /The sample was not delivered \(\d+ ms, status 500\)\..*Response: no such hook/s);
@@ -180,7 +180,7 @@ test("a member without projects is shown what to do, and cannot create channels"
   const page = await as(t, "member");
   await page.goto("/console/alerts");
   await page.getByText("You are a member of no project yet.").waitFor();
-  assert.equal(await count(page.getByRole("link", { name: /^New/ })), 0);
+  assert.equal(await page.getByRole("link", { name: /^New/ }).count(), 0);
   const response = await page.goto("/console/alerts/none/http");
   assert.equal(response.status(), 403);
 });
@@ -206,11 +206,11 @@ test("an administrator mutes the alerts of a label, and ends it", async (t) => {
   const member = await as(t, "member");
   await member.goto("/console/alerts");
   await member.getByRole("row", { name: "label team=mute" }).waitFor();
-  assert.equal(await count(member.getByText("Mute alerts")), 0);
+  assert.equal(await member.getByText("Mute alerts").count(), 0);
   const forged = await member.request.post("/console/alerts/mute", { form: { until: tomorrow } });
   assert.equal(forged.status(), 403);
 
   await page.getByRole("button", { name: "End the mute of label team=mute" }).click();
   await page.getByText("The alerts are sent again.").waitFor();
-  assert.equal(await count(row), 0);
+  assert.equal(await row.count(), 0);
 });

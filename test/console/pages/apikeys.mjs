@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, html, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
 
 const list = "/console/api-keys";
 
@@ -33,7 +33,7 @@ for (const role of ["admin", "member"]) {
     const row = page.getByRole("row", { name });
     assert.match(await row.textContent(), /Active.*In 3 months.*(Just now|1 minute ago)/s);
     assert.ok((await row.textContent()).includes(key.slice(0, 8)));
-    assert.ok(!(await html(page)).includes(key));
+    assert.ok(!(await page.content()).includes(key));
     await assertAccessible(page);
 
     await row.getByRole("link", { name, exact: true }).click();
@@ -69,7 +69,7 @@ for (const role of ["admin", "member"]) {
     await page.getByRole("link", { name: `Delete ${name}` }).click();
     await page.getByRole("button", { name: "Delete the API key" }).click();
     await page.getByText("The API key is deleted.").waitFor();
-    assert.equal(await count(row), 0);
+    assert.equal(await row.count(), 0);
     assert.ok(!(await works(page, key)));
   });
 }
@@ -105,9 +105,9 @@ test("a new API key is shown once", async (t) => {
   const second = await create(page, "second");
   await page.reload();
   await page.getByRole("alert").filter({ hasText: "The user already has an API key with this name." }).waitFor();
-  assert.ok(!(await html(page)).includes(second));
+  assert.ok(!(await page.content()).includes(second));
   await page.goto(list);
-  assert.equal(await count(page.getByRole("row", { name: "second" })), 1);
+  assert.equal(await page.getByRole("row", { name: "second" }).count(), 1);
 });
 
 test("a new API key where the browser has no clipboard", async (t) => {
@@ -116,13 +116,13 @@ test("a new API key where the browser has no clipboard", async (t) => {
   await create(page, "without a clipboard");
   await page.locator("#key").click();
   assert.equal(await page.evaluate(() => getSelection().toString()), await page.locator("#key").textContent());
-  assert.equal(await count(page.getByRole("button", { name: "Copy" })), 0);
+  assert.equal(await page.getByRole("button", { name: "Copy" }).count(), 0);
 });
 
 test("the form of a new API key names its problems, JavaScript off", async (t) => {
   const page = await as(t, "member", { javaScriptEnabled: false });
   await page.goto(list + "/new");
-  assert.equal(await count(page.getByLabel("User")), 0);
+  assert.equal(await page.getByLabel("User").count(), 0);
   await page.getByLabel("Expires on").fill("2020-01-31");
   await page.getByRole("button", { name: "Create" }).click();
   const alert = page.getByRole("alert");
@@ -145,7 +145,7 @@ test("an administrator creates an API key of a member, and finds it", async (t) 
   await page.goto(list);
   await page.getByLabel("Name or user").fill("FOR THE");
   await page.getByRole("button", { name: "Filter" }).click();
-  assert.equal(await count(page.getByRole("row")), 2);
+  assert.equal(await page.getByRole("row").count(), 2);
   await page.getByRole("row", { name: "for the member" }).getByText(service.member.email).waitFor();
   await page.getByLabel("Name or user").fill("no such name");
   await page.getByRole("button", { name: "Filter" }).click();
@@ -160,7 +160,7 @@ test("a member cannot change the API key of an administrator", async (t) => {
   const path = await admin.getByRole("link", { name: "Delete of the administrator" }).getAttribute("href");
   const page = await as(t, "member");
   await page.goto(list);
-  assert.equal(await count(page.getByText("of the administrator")), 0);
+  assert.equal(await page.getByText("of the administrator").count(), 0);
   assert.equal((await page.goto(path)).status(), 404);
   for (const action of ["/delete", "/deactivate", "/activate", ""]) {
     assert.equal((await page.request.post(path.replace("/delete", action), { form: { name: "forged" } })).status(), 404, action);

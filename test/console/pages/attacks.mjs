@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { as, count, fillIn, open, service } from "../harness.mjs";
+import { as, fillIn, open, service } from "../harness.mjs";
 
 // serve serves one page of another origin, and returns its addresses: one of the same site, which cookies do not
 // distinguish from the service, and one of another site.
@@ -98,6 +98,6 @@ test("pages are not shown again after the logout", async (t) => {
   for (let n = 0; n < 2; n++) {
     await page.goBack();
     await page.getByRole("heading", { name: "Log in" }).waitFor();
-    assert.equal(await count(page.getByText(service.member.email)), 0);
+    assert.equal(await page.getByText(service.member.email).count(), 0);
   }
 });

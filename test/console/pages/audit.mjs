@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, download, service, texts } from "../harness.mjs";
+import { accessible, as, assertAccessible, download, service } from "../harness.mjs";
 import { authenticate, newAccount } from "../account.mjs";
 
 const list = "/console/audit";
@@ -19,7 +19,7 @@ for (const role of ["admin", "member"]) {
     await page.getByLabel("From (UTC)").fill("2020-01-31T12:00");
     await filter(page);
     assert.equal(await page.getByLabel("From (UTC)").inputValue(), "2020-01-31T12:00");
-    const shown = await texts(rows(page));
+    const shown = await rows(page).allTextContents();
     assert.ok(shown.length > 1, "no record is shown");
     for (const text of shown.slice(1)) assert.match(text, /^auth\.login.*Succeeded/s);
     const foreign = shown.slice(1).filter((text) => !text.includes(service[role].email));
@@ -30,7 +30,7 @@ for (const role of ["admin", "member"]) {
     await page.getByText("No audit record matches the filter.").waitFor();
     await page.getByRole("link", { name: "Show all" }).click();
     assert.equal(await page.getByLabel("Action").inputValue(), "");
-    assert.ok((await count(rows(page))) > 1);
+    assert.ok((await rows(page).count()) > 1);
   });
 
   test(`a filter of ${role} that is not valid`, async (t) => {
@@ -62,11 +62,11 @@ test("the records of one user and of one object, and the file with them", async 
   const page = await as(t, "admin");
   await page.goto(list + "?action=user.create");
   await rows(page).nth(1).getByRole("link", { name: account.email }).click();
-  for (const text of (await texts(rows(page))).slice(1)) assert.match(text, new RegExp(account.email));
+  for (const text of (await rows(page).allTextContents()).slice(1)) assert.match(text, new RegExp(account.email));
   await page.getByLabel("Object").fill("");
   await page.getByLabel("User").fill(service.admin.email);
   await filter(page);
-  for (const text of (await texts(rows(page))).slice(1)) assert.match(text, new RegExp(service.admin.email));
+  for (const text of (await rows(page).allTextContents()).slice(1)) assert.match(text, new RegExp(service.admin.email));
   const { name, text } = await download(page, "Download as CSV");
   assert.equal(name, "audit.csv");
   assert.match(text, /^uid,at,action.*\n.*user\.create/);

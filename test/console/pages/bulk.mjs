@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, download, html } from "../harness.mjs";
+import { accessible, as, assertAccessible, download } from "../harness.mjs";
 
 accessible("the list with actions", "admin", "/console/registries?name=bulk");
 
@@ -63,7 +63,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("Password").fill("entirely zw5512 new");
     await page.getByRole("button", { name: "Replace credentials" }).click();
     await page.getByRole("heading", { name: "The credentials of 2 registries are replaced." }).waitFor();
-    assert.ok(!(await html(page)).includes("zw5512"));
+    assert.ok(!(await page.content()).includes("zw5512"));
 
     await choose(page, of(""));
     await page.getByLabel("All 3 that match").check();
@@ -97,8 +97,8 @@ test("what a registry of the request is refused for is said, and the others are 
 test("a member sees only the actions that it may do", async (t) => {
   const page = await as(t, "member");
   await page.goto("/console/registries");
-  assert.equal(await count(page.getByRole("button", { name: "Check now" })), 1);
-  assert.equal(await count(page.getByRole("button", { name: "Delete" })), 0);
+  assert.equal(await page.getByRole("button", { name: "Check now" }).count(), 1);
+  assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 0);
   const refused = await page.request.post("/console/registries/bulk", { form: { action: "delete", all: "true" }, headers: { "Sec-Fetch-Site": "same-origin" } });
   assert.equal(refused.status(), 403);
 });

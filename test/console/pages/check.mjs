@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, serve, service, unfold } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, serve, service, unfold } from "../harness.mjs";
 
 const { registry } = service;
 const good = {
@@ -99,7 +99,7 @@ for (const role of ["admin", "member"]) {
       await check(page, good);
       await outcome(page, "Valid").waitFor();
       const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
-      assert.equal(await count(page.getByRole("region", { name: "Stages" }).getByRole("rowheader")), 7);
+      assert.equal(await page.getByRole("region", { name: "Stages" }).getByRole("rowheader").count(), 7);
       assert.match(await stages.filter({ hasText: "Auth" }).textContent(), /Ok.*(\d+ ms)/s);
       assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
       assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
@@ -110,7 +110,7 @@ for (const role of ["admin", "member"]) {
         assert.ok(text.includes(part), part);
       }
       for (const body of await Promise.all(bodies)) assert.ok(!body.includes(registry.password), body);
-      assert.ok(!(await html(page)).includes(registry.password));
+      assert.ok(!(await page.content()).includes(registry.password));
     });
   }
 }
@@ -126,7 +126,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await report.textContent(), /rejected the credentials.*Fix: Correct the username and password/s);
     await report.getByRole("link", { name: "Password" }).click();
     await becomes(field(page, "Password"), ":target");
-    assert.ok(!(await html(page)).includes(wrongPassword.Password));
+    assert.ok(!(await page.content()).includes(wrongPassword.Password));
     await field(page, "Password").fill(registry.password);
     await page.keyboard.press("Enter");
     await outcome(page, "Valid").waitFor();
@@ -145,13 +145,13 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await field(page, "Base path").inputValue(), "a");
     assert.equal(await field(page, "Password").inputValue(), javaScriptEnabled ? "hunter2" : "");
     assert.equal(await field(page, "CA certificate").inputValue(), "no certificate");
-    assert.equal(await count(page.getByText("Enter it again.")), javaScriptEnabled ? 0 : 1);
-    assert.ok(!(await html(page)).includes("hunter2"));
+    assert.equal(await page.getByText("Enter it again.").count(), javaScriptEnabled ? 0 : 1);
+    assert.ok(!(await page.content()).includes("hunter2"));
     await assertAccessibleUnless(javaScriptEnabled, page);
     await fill(page, { ...good, "Base path": "" });
     await checkButton(page).click();
     await outcome(page, "Valid").waitFor();
-    assert.equal(await count(page.getByRole("alert")), 0);
+    assert.equal(await page.getByRole("alert").count(), 0);
   });
 }
 
@@ -168,10 +168,10 @@ test("stages appear while the check runs", async (t) => {
   await log.getByText(/^Connect: ok, /).waitFor();
   assert.deepEqual((await log.locator("p").allTextContents()).slice(-3), ["API: waiting", "Auth: waiting", "Content: waiting"]);
   await becomes(page.getByRole("region", { name: "Checking" }), ":focus");
-  assert.equal(await count(outcome(page, "Not valid")), 0);
+  assert.equal(await outcome(page, "Not valid").count(), 0);
   release();
   await outcome(page, "Not valid").waitFor();
-  assert.equal(await count(log), 0);
+  assert.equal(await log.count(), 0);
   await page.reload();
   assert.equal(await field(page, "Endpoint").inputValue(), "");
 });
@@ -200,8 +200,8 @@ async function assertFilled(page, values = typed) {
   for (const [label, value] of Object.entries(values)) {
     if (label !== "Authentication") assert.equal(await field(page, label).inputValue(), value, label);
   }
-  assert.doesNotMatch(await html(page), /hunter[23]/);
-  assert.equal(await count(page.getByText("Enter it again.")), 0);
+  assert.doesNotMatch(await page.content(), /hunter[23]/);
+  assert.equal(await page.getByText("Enter it again.").count(), 0);
   assert.equal(await page.getByRole("region", { name: "Checking" }).isVisible(), false);
 }
 
@@ -219,7 +219,7 @@ test("what was typed stays when the check is refused", async (t) => {
   await field(page, "Password").fill(registry.password);
   await field(page, "Endpoint").press("Enter");
   await outcome(page, "Valid").waitFor();
-  assert.equal(await count(page.getByRole("alert")), 0);
+  assert.equal(await page.getByRole("alert").count(), 0);
 });
 
 test("what was typed stays when the name exists", async (t) => {
@@ -395,7 +395,7 @@ test("saving without JavaScript, and a name that exists", async (t) => {
   await save(registry.password, "charts");
   assert.match(await page.getByRole("alert").textContent(), /exists|taken|already/);
   assert.equal(await field(page, "Name").inputValue(), "charts");
-  assert.equal(await count(outcome(page, "Valid")), 1);
+  assert.equal(await outcome(page, "Valid").count(), 1);
   await save(registry.password, "saved");
   await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?/);
 });
@@ -404,7 +404,7 @@ test("a member cannot save", async (t) => {
   const page = await as(t, "member");
   await check(page, good);
   await outcome(page, "Valid").waitFor();
-  assert.equal(await count(page.getByText("Save as registry")), 0);
+  assert.equal(await page.getByText("Save as registry").count(), 0);
   const forged = await page.request.post("/console/check/save", { form: { endpoint: registry.endpoint, authType: "noAuth", name: "forged" } });
   assert.equal(forged.status(), 403);
 });
@@ -419,12 +419,12 @@ test("a report is at its address, for colleagues too", async (t) => {
   assert.match(await colleague.locator("main").innerText(), new RegExp(`Not valid[^]*rejected the credentials[^]*by ${service.admin.email}`));
   assert.equal((await colleague.goto("/console/check/00000000-0000-4000-8000-000000000000")).status(), 404);
   assert.equal((await colleague.goto("/console/check/" + markup)).status(), 404);
-  assert.equal(await count(colleague.locator("main img")), 0);
+  assert.equal(await colleague.locator("main img").count(), 0);
 });
 
 // assertText fails if text of a user or registry became part of the page.
 async function assertText(page) {
-  assert.equal(await count(page.locator("main").locator("img, script, iframe")), 0);
+  assert.equal(await page.locator("main").locator("img, script, iframe").count(), 0);
   assert.equal(await page.evaluate(() => window.ran), undefined);
 }
 

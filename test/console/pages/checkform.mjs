@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
-import { as, assertAccessible, becomes, count, html, service, unfold } from "../harness.mjs";
+import { as, assertAccessible, becomes, service, unfold } from "../harness.mjs";
 
 const { registry } = service;
 const field = (page, label) => page.getByLabel(label, { exact: true });
@@ -78,8 +78,8 @@ for (const mode of modes) {
     const alert = page.getByRole("alert");
     await alert.getByText("Client certificate").waitFor();
     assert.equal(await field(page, "Client key").inputValue(), mode.javaScriptEnabled ? key : "");
-    assert.ok(!(await html(page)).includes("PRIVATE KEY"), "the page has the key");
-    assert.equal(await count(page.getByText("Enter it again.")), mode.javaScriptEnabled ? 0 : 2);
+    assert.ok(!(await page.content()).includes("PRIVATE KEY"), "the page has the key");
+    assert.equal(await page.getByText("Enter it again.").count(), mode.javaScriptEnabled ? 0 : 2);
     if (mode.javaScriptEnabled) {
       assert.equal(await field(page, "Client key").evaluate((area) => getComputedStyle(area).webkitTextSecurity), "disc");
       assert.doesNotMatch(await page.evaluate(() => JSON.stringify(history.state)), /PRIVATE/);
@@ -118,7 +118,7 @@ for (const javaScriptEnabled of [true, false]) {
     const page = await as(t, "admin", { javaScriptEnabled });
     await page.goto("/console/check");
     await fill(page, { Authentication: "noAuth", Endpoint: "https://127.0.0.1:1" });
-    assert.equal(await count(button(page, "Save as registry")), 0, "there is no result yet");
+    assert.equal(await button(page, "Save as registry").count(), 0, "there is no result yet");
     const focused = () => page.evaluate(() => document.activeElement.labels?.[0]?.textContent || document.activeElement.textContent.trim());
     const save = async () => {
       await page.keyboard.press("Tab");

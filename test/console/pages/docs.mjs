@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, html, open } from "../harness.mjs";
+import { accessible, as, assertAccessible, open } from "../harness.mjs";
 
 accessible("the list of the API reference", "anyone", "/docs");
 accessible("a group of the API reference", "anyone", "/docs/projects");
@@ -69,7 +69,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await find("mail servers follow links"), /Show the page where the owner of an email address can confirm/);
     assert.match(await find("ProjectNotFoundInTenant"), /Errors\n/);
     assert.match(await find("<b>x</b>\"'"), /No operation, field or text of the API has all of these words/);
-    assert.ok((await html(page)).includes("&lt;b&gt;x&lt;/b&gt;"));
+    assert.ok((await page.content()).includes("&lt;b&gt;x&lt;/b&gt;"));
     await find("validate definition");
     await page.getByRole("link", { name: "Check whether an OCI registry definition is valid" }).first().click();
     await page.getByText("POST /v1/registries/oci/basic/validate", { exact: true }).waitFor();

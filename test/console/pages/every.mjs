@@ -2,7 +2,7 @@
 // error or a breach of its Content-Security-Policy. The pages are those of pages.txt, which a test of the console compares with its routes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, fillIn, forms, open, service, texts, viewports, violationsOf } from "../harness.mjs";
+import { fillIn, forms, open, service, viewports, violationsOf } from "../harness.mjs";
 
 const { url, pages } = service.many;
 
@@ -61,7 +61,7 @@ for (const role of ["admin", "member"]) {
     };
     await fits();
     const steps = page.getByRole("region", { name: "First steps" });
-    if (await count(steps)) await steps.getByRole("button", { name: "Hide" }).click();
+    if (await steps.count()) await steps.getByRole("button", { name: "Hide" }).click();
     await steps.waitFor({ state: "detached" });
     await fits();
   });
@@ -72,8 +72,8 @@ test("a certificate of a CA that 303 registries need is one row, the others have
   await page.goto("/console/expiry");
   const rows = page.getByRole("region", { name: "Expiry", exact: true }).locator("tbody tr");
   assert.ok((await rows.locator("time").first().boundingBox()).height < 30, "a date has two lines");
-  const all = await texts(rows);
-  for (const next = page.getByRole("link", { name: "Next" }); await count(next); all.push(...(await texts(rows)))) await next.click();
+  const all = await rows.allTextContents();
+  for (const next = page.getByRole("link", { name: "Next" }); await next.count(); all.push(...(await rows.allTextContents()))) await next.click();
   assert.equal(all.filter((text) => text.includes("Server certificate")).length, 303);
   assert.equal(all.filter((text) => /^registry-0 and 302 more registries.*CA certificate Example <b>CA.*(398|399) days/s.test(text)).length, 1);
   await page.setViewportSize(viewports.narrow);

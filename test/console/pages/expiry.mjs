@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, api, as, assertAccessible, html, service } from "../harness.mjs";
+import { accessible, api, as, assertAccessible, service } from "../harness.mjs";
 
 accessible("what expires", "admin", "/console/expiry");
 accessible("what expires", "member", "/console/expiry");
@@ -17,11 +17,11 @@ test("what expires has a date and the days that are left, JavaScript off", async
   await admin.getByRole("link", { name: "Expiry", exact: true }).click();
   const row = admin.getByRole("row", { name: "expires <b>first</b>" });
   assert.match(await row.textContent(), /API key.*20\d\d.*(99|100) days/s);
-  const text = await html(admin);
+  const text = await admin.content();
   assert.ok(text.indexOf("&lt;b&gt;first") < text.indexOf("expires second"));
   const member = await as(t, "member");
   await member.goto("/console/expiry");
-  assert.ok(!(await html(member)).includes("expires second"));
+  assert.ok(!(await member.content()).includes("expires second"));
   await row.getByRole("link").click();
   await admin.getByRole("heading", { name: "API key expires" }).waitFor();
 });
@@ -56,7 +56,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("link", { name: "Go to Expiry" }).click();
     const row = page.getByRole("region", { name: "Calendar links" }).getByRole("row", { name });
     assert.match(await row.textContent(), /In 12 months|In 1 year/);
-    assert.ok(!(await html(page)).includes(link.split("/").at(-2)));
+    assert.ok(!(await page.content()).includes(link.split("/").at(-2)));
     if (javaScriptEnabled) await assertAccessible(page);
 
     await page.getByLabel("Name").fill(name);
@@ -70,6 +70,6 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByText("The API key is deleted.").waitFor();
     assert.equal((await subscribe(link)).status, 404);
     await page.goto("/console/expiry");
-    assert.ok(!(await html(page)).includes("Calendar links"));
+    assert.ok(!(await page.content()).includes("Calendar links"));
   });
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, becomes, count, fillIn, open, service } from "../harness.mjs";
+import { accessible, as, becomes, fillIn, open, service } from "../harness.mjs";
 
 accessible("the login", "anyone", "/console/login");
 accessible("a refused login", "anyone", "/console/login", async (page) => {
@@ -67,7 +67,7 @@ test("too many wrong passwords", async (t) => {
   const page = await open(t);
   await page.goto("/console/login");
   const alert = page.getByRole("alert").filter({ hasText: /Too many failed logins\. Try again in \d+ (second|minute)s?\./ });
-  for (let n = 0; n < 20 && (await count(alert)) === 0; n++) {
+  for (let n = 0; n < 20 && (await alert.count()) === 0; n++) {
     await fillIn(page, { ...service.admin, email: "none@acme.example", password: "five lanterns on the quay" });
   }
   await alert.waitFor();
@@ -114,7 +114,7 @@ test("a form that is sent after the session has ended", async (t) => {
   await page.getByText("Your session has ended, so nothing was changed.").waitFor();
   await fillIn(page, service.admin);
   await page.getByRole("heading", { name: "Create a project" }).waitFor();
-  assert.equal(await count(page.getByText("nothing was changed")), 0);
+  assert.equal(await page.getByText("nothing was changed").count(), 0);
 });
 
 test("each login has a reference of its own", async (t) => {

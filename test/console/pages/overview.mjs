@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, api, as, assertAccessible, count, serve, service } from "../harness.mjs";
+import { accessible, api, as, assertAccessible, serve, service } from "../harness.mjs";
 import { authenticate } from "../account.mjs";
 
 const outage = (page, name) => page.getByRole("region", { name: "Failing registries" }).locator("li").filter({ has: page.locator("summary", { hasText: name }) });
@@ -33,7 +33,7 @@ for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     await page.goto("/console/");
     const expiring = page.getByRole("region", { name: "Certificates and credentials that expire soon" });
-    assert.equal(await count(expiring.getByRole("row", { name: "wrong-password" })), 0);
+    assert.equal(await expiring.getByRole("row", { name: "wrong-password" }).count(), 0);
     const text = /The credentials expire soon or have expired: \d{4}-\d\d-\d\d, in \d days\./;
     assert.match(await expiring.getByRole("row", { name: "expiring-token" }).textContent(), text);
     await expiring.getByRole("link", { name: "expiring-token" }).click();
@@ -48,7 +48,7 @@ test("the overview shows recent changes", async (t) => {
   await page.goto("/console/");
   const changes = page.getByRole("region", { name: "Recent changes" });
   const rows = changes.getByRole("row");
-  assert.equal(await count(rows), 6); // with the headings
+  assert.equal(await rows.count(), 6); // with the headings
   for (const text of (await rows.allTextContents()).slice(1)) assert.match(text, /(Stored|Failing: Registry\w+|Healthy again|Credentials expire soon).*(ago|just now)$/i);
   await rows.filter({ hasText: /failing: Registry/i }).first().waitFor();
 });
@@ -64,7 +64,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.goto("/console/");
     await steps.getByRole("button", { name: "Hide" }).click();
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    assert.equal(await count(steps), 0);
+    assert.equal(await steps.count(), 0);
   });
 }
 

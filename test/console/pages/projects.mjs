@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count } from "../harness.mjs";
+import { accessible, as, assertAccessible } from "../harness.mjs";
 import { newAccount } from "../account.mjs";
 
 const list = "/console/projects";
@@ -26,7 +26,7 @@ for (const javaScriptEnabled of [true, false]) {
 
     await page.getByRole("searchbox", { name: "Name" }).fill("ONERROR=");
     await page.getByRole("button", { name: "Filter" }).click();
-    assert.equal(await count(page.getByRole("row")), 2);
+    assert.equal(await page.getByRole("row").count(), 2);
     await page.getByRole("link", { name: `Rename ${name}` }).click();
     assert.equal(await page.getByLabel("Name").inputValue(), name);
     await page.getByLabel("Name").fill("renamed " + name);
@@ -38,7 +38,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await assertAccessible(page);
     await page.getByRole("button", { name: "Delete the project" }).click();
     await page.getByText("The project is deleted.").waitFor();
-    assert.equal(await count(page.getByRole("row", { name })), 0);
+    assert.equal(await page.getByRole("row", { name }).count(), 0);
   });
 }
 
@@ -67,7 +67,7 @@ test("a member sees its projects, and changes none", async (t) => {
   const page = await as(t, "member");
   await page.goto(list);
   await page.getByText("You are not a member of any project.").waitFor();
-  assert.equal(await count(page.getByRole("link", { name: "Create a project" })), 0);
+  assert.equal(await page.getByRole("link", { name: "Create a project" }).count(), 0);
   for (const address of [list + "/new", path, path + "/delete"]) {
     assert.equal((await page.goto(address)).status(), 403, address);
   }
@@ -76,5 +76,5 @@ test("a member sees its projects, and changes none", async (t) => {
   }
   await admin.reload();
   await admin.getByRole("rowheader", { name: "Default" }).waitFor();
-  assert.equal(await count(admin.getByText("forged")), 0);
+  assert.equal(await admin.getByText("forged").count(), 0);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, html } from "../harness.mjs";
+import { accessible, as, assertAccessible } from "../harness.mjs";
 
 const provider = "/console/identity-provider";
 const rules = "/console/trust-rules";
@@ -39,7 +39,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByText("Off: an identity provider is stored").waitFor();
     assert.equal(await page.getByLabel("Scopes").inputValue(), "openid email");
     assert.equal(await page.getByLabel("Claim of the groups").inputValue(), "groups");
-    assert.ok(!(await html(page)).includes(secret));
+    assert.ok(!(await page.content()).includes(secret));
     if (javaScriptEnabled) await assertAccessible(page);
 
     await click(page, "Test the identity provider");
@@ -56,7 +56,7 @@ for (const javaScriptEnabled of [true, false]) {
     await click(page, "Delete the identity provider");
     await page.getByText("The identity provider is deleted.").waitFor();
     assert.equal(await page.getByLabel("Issuer").inputValue(), "");
-    assert.equal(await count(page.getByRole("button", { name: "Switch off" })), 0);
+    assert.equal(await page.getByRole("button", { name: "Switch off" }).count(), 0);
   });
 
   test(`an administrator creates and deletes a trust rule, JavaScript ${javaScriptEnabled}`, async (t) => {
@@ -81,14 +81,14 @@ for (const javaScriptEnabled of [true, false]) {
     await row.getByRole("link", { name: "Delete" }).click();
     await click(page, "Delete the trust rule");
     await page.getByText("The trust rule is deleted.").waitFor();
-    assert.equal(await count(row), 0);
+    assert.equal(await row.count(), 0);
   });
 }
 
 test("a member has no page of logins", async (t) => {
   const page = await as(t, "member");
   await page.goto("/console/");
-  for (const name of ["Roles", "Teams", "Single sign-on", "Trust rules"]) assert.equal(await count(page.getByRole("link", { name })), 0, name);
+  for (const name of ["Roles", "Teams", "Single sign-on", "Trust rules"]) assert.equal(await page.getByRole("link", { name }).count(), 0, name);
   for (const address of [provider, provider + "/delete", rules, rules + "/new"]) {
     assert.equal((await page.request.get(address)).status(), 403, address);
   }

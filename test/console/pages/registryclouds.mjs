@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { as, assertAccessible, becomes, count, html, service, unfold } from "../harness.mjs";
+import { as, assertAccessible, becomes, service, unfold } from "../harness.mjs";
 
 const { cloud } = service;
 const field = (page, label) => page.getByLabel(label, { exact: true });
@@ -44,14 +44,14 @@ for (const javaScriptEnabled of [true, false]) {
       const stages = page.getByRole("region", { name: "Stages" });
       assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /Failed/);
       await page.getByText(/^Fix: Set the secret of this key/).waitFor();
-      assert.ok(!(await html(page)).includes("typo-in-the-secret"));
+      assert.ok(!(await page.content()).includes("typo-in-the-secret"));
       await page.getByRole("link", { name: "Secret key", exact: true }).click();
       await becomes(field(page, "Secret key"), ":target");
       await field(page, "Secret key").fill(cloud.secretKey);
       await page.getByRole("button", { name: "Check", exact: true }).click();
       await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
       assert.match(await stages.getByRole("row", { name: /^Credentials/ }).textContent(), /Ok.*issued a password for AWS, valid until/s);
-      assert.ok(!(await html(page)).includes(cloud.secretKey));
+      assert.ok(!(await page.content()).includes(cloud.secretKey));
       assert.equal(await field(page, "Secret key").inputValue(), javaScriptEnabled ? cloud.secretKey : "");
       if (javaScriptEnabled) await assertAccessible(page);
     });
@@ -77,7 +77,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
       const credentials = page.getByRole("region", { name: "Stages" }).getByRole("row", { name: /^Credentials/ });
       assert.match(await credentials.textContent(), /Ok.*issued a password for .*, valid until/s);
-      assert.ok(!(await html(page)).includes(other.fields[other.secret]));
+      assert.ok(!(await page.content()).includes(other.fields[other.secret]));
       if (javaScriptEnabled) await assertAccessible(page);
     });
   }
@@ -95,14 +95,14 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("link", { name: "Secret key", exact: true }).click();
     assert.equal(await field(page, "Access key").inputValue(), cloud.accessKey);
     assert.equal(await field(page, "Secret key").inputValue(), "");
-    assert.ok(!(await html(page)).includes("typo-in-the-secret"));
+    assert.ok(!(await page.content()).includes("typo-in-the-secret"));
     await field(page, "Secret key").fill(cloud.secretKey);
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Check now" }).click();
     await page.getByText("The registry works").waitFor();
     const definition = page.getByRole("region", { name: "Definition", exact: true });
     assert.match(await definition.textContent(), new RegExp(`Amazon ECR, by an access key.*Access key${cloud.accessKey}`, "s"));
-    assert.ok(!(await html(page)).includes(cloud.secretKey));
+    assert.ok(!(await page.content()).includes(cloud.secretKey));
     if (javaScriptEnabled) await assertAccessible(page);
 
     await page.getByRole("link", { name: "Edit" }).click();
@@ -120,5 +120,5 @@ test("a registry of a cloud, shown to a member", async (t) => {
   await page.goto("/console/registries?name=ecr-true");
   await page.getByRole("link", { name: "ecr-true" }).click();
   await page.getByRole("region", { name: "Definition", exact: true }).getByText(cloud.accessKey).waitFor();
-  assert.equal(await count(page.getByRole("link", { name: "Edit" })), 0);
+  assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
 });

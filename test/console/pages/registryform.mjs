@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, serve, service, unfold } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, serve, service, unfold } from "../harness.mjs";
 
 accessible("the form of a new registry", "admin", "/console/registries/new");
 
@@ -37,7 +37,7 @@ for (const javaScriptEnabled of [true, false]) {
 
     await page.getByRole("link", { name: "Edit" }).click();
     assert.equal(await page.getByLabel("Password").inputValue(), "");
-    assert.ok(!(await html(page)).includes(service.registry.password), "the page has the password");
+    assert.ok(!(await page.content()).includes(service.registry.password), "the page has the password");
     await page.getByText("Leave empty to use the stored one.").first().waitFor();
     await page.getByLabel("Name", { exact: true }).fill(name + "-again");
     await page.getByLabel("Synchronize content").check();
@@ -58,7 +58,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("link", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete the registry" }).click();
     await page.getByText("The registry is deleted.").waitFor();
-    assert.equal(await count(page.getByRole("link", { name })), 0);
+    assert.equal(await page.getByRole("link", { name }).count(), 0);
     await page.goBack();
     await page.getByRole("button", { name: "Delete the registry" }).or(page.getByText("Registry not found.")).waitFor();
   });
@@ -97,7 +97,7 @@ for (const javaScriptEnabled of [true, false]) {
     release();
     const shows = async (name) => {
       const heading = page.getByRole("heading", { name, exact: true });
-      if (!javaScriptEnabled) while ((await count(heading)) === 0) await page.getByRole("link", { name: "Reload" }).click();
+      if (!javaScriptEnabled) while ((await heading.count()) === 0) await page.getByRole("link", { name: "Reload" }).click();
       await heading.waitFor();
     };
     await shows("Failing");
@@ -109,7 +109,7 @@ for (const javaScriptEnabled of [true, false]) {
     const text = await result.textContent();
     assert.match(text, /changed just now, and its check has not ended yet\. The result below is of the definition before\./);
     assert.match(text, /Before the change: failing\s+The credentials were rejected/);
-    assert.equal(await count(page.getByText("Its first check")), 0);
+    assert.equal(await page.getByText("Its first check").count(), 0);
     let requests = 0;
     if (javaScriptEnabled) {
       await assertAccessible(page);
@@ -120,7 +120,7 @@ for (const javaScriptEnabled of [true, false]) {
     }
     releaseAgain();
     await shows("Healthy");
-    assert.equal(await count(page.getByText("Before the change")), 0);
+    assert.equal(await page.getByText("Before the change").count(), 0);
     if (javaScriptEnabled) {
       assert.equal(requests, 0, "the page was left");
       await page.getByRole("status").getByText("The check has ended: healthy.").waitFor();

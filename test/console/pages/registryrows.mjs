@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, download } from "../harness.mjs";
+import { accessible, as, assertAccessible, download } from "../harness.mjs";
 
 // Names, messages and labels that are too long for a row are stored by storeLong in console_test.go.
 const list = "/console/registries?name=long";
@@ -17,7 +17,7 @@ for (const role of ["admin", "member"]) {
         await page.goto(list);
         const region = page.getByRole("region", { name: "Registries" });
         const rows = region.locator("tbody tr");
-        assert.ok((await count(rows)) > 0);
+        assert.ok((await rows.count()) > 0);
         await region.evaluate((list) => list.querySelectorAll("time").forEach((time) => / ago$|^just now$/.test(time.textContent) && (time.textContent = "119 minutes ago"))); // the longest one
         for (const row of await rows.all()) {
           const { height } = await row.boundingBox();

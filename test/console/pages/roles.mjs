@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, service, texts } from "../harness.mjs";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const roles = "/console/roles";
@@ -83,7 +83,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await assertAccessible(page);
     await click(page, "Delete the role");
     await page.getByText("The role is deleted.").waitFor();
-    assert.equal(await count(page.getByRole("link", { name, exact: true })), 0);
+    assert.equal(await page.getByRole("link", { name, exact: true }).count(), 0);
   });
 
   test(`a team gives roles to its users, JavaScript ${javaScriptEnabled}`, async (t) => {
@@ -122,8 +122,8 @@ for (const javaScriptEnabled of [true, false]) {
     const user = await logIn(t, account);
     for (const address of [path, roles + "/viewer", `/console/users/${account.uid}`]) {
       await user.goto(address);
-      assert.equal(await count(user.locator("main form")), 0, address);
-      assert.equal(await count(user.locator("main .button")), 0, address);
+      assert.equal(await user.locator("main form").count(), 0, address);
+      assert.equal(await user.locator("main .button").count(), 0, address);
       if (javaScriptEnabled) await assertAccessible(user);
     }
     await user.goto(path);
@@ -141,4 +141,4 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-const entries = (page) => texts(page.getByRole("navigation", { name: "Main" }).locator("a:not(.badge)"));
+const entries = (page) => page.getByRole("navigation", { name: "Main" }).locator("a:not(.badge)").allTextContents();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, serve, service } from "../harness.mjs";
 
 for (const role of ["admin", "member"]) accessible("the scan", role, "/console/scan");
 
@@ -14,7 +14,7 @@ const docker = {
   })),
 };
 
-const noSecrets = async (page) => assert.ok(!/hunter2|YWRhOmh1bnRlcjI|ada password/.test(await html(page)), "the page has a secret");
+const noSecrets = async (page) => assert.ok(!/hunter2|YWRhOmh1bnRlcjI|ada password/.test(await page.content()), "the page has a secret");
 
 for (const role of ["admin", "member"]) {
   for (const javaScriptEnabled of [true, false]) {
@@ -35,12 +35,12 @@ for (const role of ["admin", "member"]) {
       if (javaScriptEnabled) await assertAccessible(page);
 
       const again = page.getByText("The service has not stored the file.");
-      assert.equal(await count(again), javaScriptEnabled ? 0 : 1);
+      assert.equal(await again.count(), javaScriptEnabled ? 0 : 1);
       if (!javaScriptEnabled) await page.getByLabel("File").setInputFiles(docker);
       await page.getByRole("button", { name: "Check the chosen" }).click();
       await row.getByText("not valid").waitFor();
       await noSecrets(page);
-      assert.equal(await count(page.getByRole("button", { name: "Save the chosen" })), role === "admin" ? 1 : 0);
+      assert.equal(await page.getByRole("button", { name: "Save the chosen" }).count(), role === "admin" ? 1 : 0);
     });
   }
 }
@@ -76,7 +76,7 @@ test("a text is checked against a real registry, and saved", async (t) => {
   await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "helm" }));
   await page.getByRole("button", { name: "List" }).click();
   await page.getByRole("heading", { name: "1 definition found" }).waitFor();
-  assert.equal(await count(page.getByText("Enter it again.")), 0, "the text is still there");
+  assert.equal(await page.getByText("Enter it again.").count(), 0, "the text is still there");
   await becomes(page.getByRole("heading", { name: "1 definition found" }), ":focus");
   await page.getByRole("button", { name: "Check the chosen" }).click();
   await page.getByText("Valid", { exact: true }).waitFor();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, fillIn, open, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, fillIn, open, service } from "../harness.mjs";
 
 const path = "/console/search";
 
@@ -45,7 +45,7 @@ test("a member finds no user, project or page that it may not see", async (t) =>
   const main = page.getByRole("main");
   for (const text of ["hidden from", service.admin.email, "Invite a"]) {
     await page.goto(`${path}?q=${encodeURIComponent(text)}`);
-    for (const title of ["Pages", "Projects", "Users"]) assert.equal(await count(main.getByRole("heading", { name: title })), 0, `${text}: ${title}`);
+    for (const title of ["Pages", "Projects", "Users"]) assert.equal(await main.getByRole("heading", { name: title }).count(), 0, `${text}: ${title}`);
   }
   await page.goto(`${path}?q=overview`);
   await main.getByRole("link", { name: "Overview", exact: true }).waitFor();
@@ -61,7 +61,7 @@ test("shortcuts lead to the search, and do nothing while somebody types", async 
   }
   await page.keyboard.type("/?");
   assert.equal(await page.getByRole("searchbox").inputValue(), "/?");
-  assert.equal(await count(page.getByRole("dialog")), 0);
+  assert.equal(await page.getByRole("dialog").count(), 0);
 
   await page.goto("/console/registries");
   await page.keyboard.press("?");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, assertAccessible, count, fillIn, html, open } from "../harness.mjs";
+import { accessible, assertAccessible, fillIn, open } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/sessions";
@@ -16,21 +16,21 @@ for (const role of ["admin", "member"]) {
     for (let n = 0; n < 2; n++) others.push(await logIn(t, account));
     await page.goto(list);
     const sessions = page.locator("tbody tr"); // on a phone the row of headings is hidden
-    assert.equal(await count(sessions), 3);
+    assert.equal(await sessions.count(), 3);
     const current = page.getByRole("row", { name: "This session" });
-    assert.equal(await count(current.getByRole("button")), 0);
+    assert.equal(await current.getByRole("button").count(), 0);
     assert.match(await current.textContent(), /127\.0\.0\.1.*A browser.*In 7 days/s);
     await assertAccessible(page);
 
     await page.getByRole("row", { name: "End the session" }).last().getByRole("button").click(); // the oldest is the last
     await page.getByText("The session has ended.").waitFor();
-    assert.equal(await count(sessions), 2);
+    assert.equal(await sessions.count(), 2);
     await ended(others[0]);
 
     await page.getByRole("button", { name: "End all other sessions" }).click();
     await page.getByText("Your other sessions have ended.").waitFor();
-    assert.equal(await count(sessions), 1);
-    assert.equal(await count(page.getByRole("button", { name: /^End/ })), 0);
+    assert.equal(await sessions.count(), 1);
+    assert.equal(await page.getByRole("button", { name: /^End/ }).count(), 0);
     await ended(others[1]);
   });
 
@@ -52,13 +52,13 @@ for (const role of ["admin", "member"]) {
     await change("another password", password);
     const alert = page.getByRole("alert");
     await alert.getByText("Current password does not match your password").waitFor();
-    assert.ok(!(await html(page)).includes(password));
-    assert.equal(await count(page.getByRole("row")), 3);
+    assert.ok(!(await page.content()).includes(password));
+    assert.equal(await page.getByRole("row").count(), 3);
 
     const [former] = (await page.context().cookies()).filter(({ name }) => name.endsWith("-session"));
     await change(account.password, password);
     await page.getByText("Your password is changed.").waitFor();
-    assert.equal(await count(page.getByRole("row")), 2);
+    assert.equal(await page.getByRole("row").count(), 2);
     const [renewed] = (await page.context().cookies()).filter(({ name }) => name.endsWith("-session"));
     assert.deepEqual({ ...renewed, value: "", expires: 0 }, { ...former, value: "", expires: 0 });
     assert.notEqual(renewed.value, former.value);
@@ -82,5 +82,5 @@ test("a user cannot end the session of another user", async (t) => {
   assert.equal((await other.request.post(path)).status(), 404);
   await other.request.post(list + "/end-others");
   await page.reload();
-  assert.equal(await count(page.getByRole("row")), 3);
+  assert.equal(await page.getByRole("row").count(), 3);
 });

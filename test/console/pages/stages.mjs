@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { authenticate } from "../account.mjs";
-import { api, as, assertAccessible, count, service, texts } from "../harness.mjs";
+import { api, as, assertAccessible, service } from "../harness.mjs";
 
 const regionOf = (page) => page.getByRole("region", { name: "Stages" });
 
@@ -72,7 +72,7 @@ test("stages and results have the words of the command line", async (t) => {
   const report = await response.json();
   const rows = regionOf(page).locator("tbody");
   const lower = (list) => list.map((text) => text.toLowerCase());
-  assert.deepEqual(lower(await texts(rows.getByRole("rowheader"))), report.stages.map(({ name }) => name));
-  assert.deepEqual(lower(await texts(rows.locator(".state"))), report.stages.map(({ status }) => status));
-  assert.equal(await count(page.getByText("Name resolution")), 0);
+  assert.deepEqual(lower(await rows.getByRole("rowheader").allTextContents()), report.stages.map(({ name }) => name));
+  assert.deepEqual(lower(await rows.locator(".state").allTextContents()), report.stages.map(({ status }) => status));
+  assert.equal(await page.getByText("Name resolution").count(), 0);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, count, fillIn, html, open, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, fillIn, open, service } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/users";
@@ -63,7 +63,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await assertAccessible(page);
     await click(page, "Delete the user");
     await page.getByText("The user is deleted.").waitFor();
-    assert.equal(await count(row), 0);
+    assert.equal(await row.count(), 0);
   });
 }
 
@@ -134,7 +134,7 @@ test("an administrator sets the password of a user, disables and enables it", as
   await page.getByLabel("New password").fill(password);
   await click(page, "Set the password");
   await page.getByText("The password is set.").waitFor();
-  assert.ok(!(await html(page)).includes(password));
+  assert.ok(!(await page.content()).includes(password));
   await user.reload();
   await user.getByText("Your session has ended.").waitFor();
   await fillIn(user, { ...account, password });
@@ -158,7 +158,7 @@ test("the own user", async (t) => {
   await page.getByRole("link", { name: service.admin.email, exact: true }).click();
   await page.getByText("This is your own user.").waitFor();
   for (const name of ["Set the roles", "Set the password", "Disable the user"]) {
-    assert.equal(await count(page.getByRole("button", { name })), 0, name);
+    assert.equal(await page.getByRole("button", { name }).count(), 0, name);
   }
   const path = new URL(page.url()).pathname;
   for (const [action, form] of [["role", { "role.member": "true" }], ["password", { password: "four kites above the dunes" }], ["disable", {}]]) {
@@ -185,7 +185,7 @@ test("long names leave all columns in sight", async (t) => {
   await click(page, "Save");
   await page.getByText("The user is saved.").waitFor();
   await page.reload();
-  assert.equal(await count(page.getByText("The user is saved.")), 0); // a message is shown once
+  assert.equal(await page.getByText("The user is saved.").count(), 0); // a message is shown once
   await page.goto(list);
   assert.equal(await page.getByRole("region", { name: "Users" }).evaluate((table) => table.scrollWidth - table.clientWidth), 0);
 });
@@ -194,7 +194,7 @@ test("a member has no page of users", async (t) => {
   const account = await newAccount();
   const page = await as(t, "member");
   await page.goto("/console/");
-  assert.equal(await count(page.getByRole("link", { name: "Users" })), 0);
+  assert.equal(await page.getByRole("link", { name: "Users" }).count(), 0);
   const path = `${list}/${account.uid}`;
   for (const address of [list, list + "/new", path, path + "/delete"]) {
     assert.equal((await page.goto(address)).status(), 403, address);
