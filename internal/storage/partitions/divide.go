@@ -91,7 +91,9 @@ func bound(ctx context.Context, db *sqldb.DB, now time.Time) (upper int64, err e
 		upper = monthOf(time.UnixMilli(newest)).AddDate(0, 1, 0).UnixMilli()
 	}
 	err = alone(ctx, db, func(q sqldb.Querier) ([]string, error) {
-		if added, err := number(ctx, q, sqlConstraint); err != nil || added > 0 { // by another replica
+		due, err := number(ctx, q, sqlUndivided)
+		added, errA := number(ctx, q, sqlConstraint)
+		if err = errors.Join(err, errA); err != nil || due == 0 || added > 0 { // another replica was first
 			return nil, err
 		}
 		return []string{fmt.Sprintf(`ALTER TABLE audits ADD CONSTRAINT audits_first CHECK (at < %d) NOT VALID`, upper)}, nil

@@ -217,6 +217,15 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// A replica that has read that the table is not divided goes on after another one divided it.
+func TestDividedByAnotherReplica(t *testing.T) {
+	w := mustWorld(t)
+	w.mustDivide(t, now)
+	if upper, err := partitions.Bound(t.Context(), w.DB.DB, now); upper != 0 || err != nil {
+		t.Errorf("bound %d, %v", upper, err)
+	}
+}
+
 const replicas, records = 3, 40
 
 // work has replicas divide, extend, write and read at once: in months from a first one on, and records of so many months.
