@@ -107,8 +107,9 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 	for _, deletionFirst := range []bool{true, false} {
 		org := w.mustOrg(t, fmt.Sprint("Acme ", deletionFirst))
 		var added, deleted error
+		of := w.operatorOf(t, org.Name) // before it is deleted
 		add := func() error {
-			_, added = w.CreateUser(t.Context(), w.operatorOf(t, org.Name), origin,
+			_, added = w.CreateUser(t.Context(), of, origin,
 				directory.NewUser{Email: "a@acme.example", WithoutPassword: true})
 			return nil
 		}
@@ -136,11 +137,9 @@ func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
 // take the locks of user and sessions in one order, so that none is ended for a deadlock.
 func TestDeletionDuringAPasswordChange(t *testing.T) {
 	w := mustWorld(t)
-	for name, remove := range map[string]func(auth.Principal) error{
-		"User": func(p auth.Principal) error {
-			return w.DeleteUser(t.Context(), w.operatorOf(t, p.OrgName), origin, p.UserUID)
-		},
-		"Org": func(p auth.Principal) error { return w.DeleteOrg(t.Context(), operator, origin, p.OrgUID, true) },
+	for name, remove := range map[string]func(of, p auth.Principal) error{
+		"User": func(of, p auth.Principal) error { return w.DeleteUser(t.Context(), of, origin, p.UserUID) },
+		"Org":  func(_, p auth.Principal) error { return w.DeleteOrg(t.Context(), operator, origin, p.OrgUID, true) },
 	} {
 		org := w.mustOrg(t, name)
 		member := w.mustUser(t, org, "member@acme.example", auth.RoleMember)
@@ -156,7 +155,7 @@ func TestDeletionDuringAPasswordChange(t *testing.T) {
 			}
 			return nil
 		}
-		postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", change, func() error { return remove(member) })
+		postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", change, func() error { return remove(of, member) })
 	}
 	if server != nil {
 		if n, err := server.Deadlocks(); n != 0 || err != nil {
