@@ -73,8 +73,10 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 		t.Error(err)
 	}
 	for _, replica := range f.replicas {
-		if strings.Contains(replica.Log(), "level=ERROR") {
-			t.Errorf("log of a replica:\n%s", replica.Log())
+		for line := range strings.Lines(replica.Log()) { // a busy machine may be slow to open connections, which wait for no lock
+			if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "no connection to the database within") {
+				t.Errorf("log of a replica: %s", line)
+			}
 		}
 	}
 }
