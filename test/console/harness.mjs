@@ -27,8 +27,9 @@ export const closeBrowser = async () => {
   await (await browser).close();
 };
 
-// readWhole has everything that reads a page wait until it is loaded: a click that leads to another page returns when that begins to load.
 let whole = false;
+
+// readWhole has everything that reads a page wait until it is loaded: a click that leads to another page returns when that begins to load.
 function readWhole(page) {
   whole = true;
   const wait = (prototype, pageOf, ...names) => {

@@ -254,7 +254,7 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// completes prints what a shell is given to complete a word: completes registry list --org ”
+// completes prints what a shell is given to complete a word: completes registry list --org NAME
 //
 // The program looks for names for as long as a person waits, which on a busy machine may be too short: then it is asked again.
 func completes(ts *testscript.TestScript, negated bool, args []string) {
