@@ -46,7 +46,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, 
 			return err
 		}
 		defer db.Close()
-		authService, err := serve.NewAuth(cmd.Context(), db, &s.Config, nil, nil, nil)
+		authService, err := serve.NewAuth(cmd.Context(), db, &s.Config, nil, nil, nil, nil)
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 
 // connect creates the parts of the service that need no listener.
 func (l localService) connect(ctx context.Context, db *store.DB, org string, anyOrg bool) (http.RoundTripper, error) {
-	authService, err := NewAuth(ctx, db, &l.Config, nil, nil, nil)
+	authService, err := NewAuth(ctx, db, &l.Config, nil, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,10 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cli/settings"
-	"github.com/regwarden/regwarden/internal/clock"
 	"github.com/regwarden/regwarden/internal/service/ambient"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/bulk"
 	"github.com/regwarden/regwarden/internal/service/checks"
-	"github.com/regwarden/regwarden/internal/service/clockmonitor"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/expiries"
@@ -84,15 +82,16 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 	return s, errors.Join(err, ambientErr)
 }
 
-// NewAuth returns the rules of logins on an open store. hash computes hashes of passwords; nil: in this process.
+// NewAuth returns the rules of logins on an open store. hash computes hashes of passwords; nil: in this process. now and waitNow are
+// auth.Config.Now and WaitNow.
 func NewAuth(ctx context.Context, db *store.DB, c *settings.Config, hash func(hashing.Input) ([]byte, error),
-	now func() time.Time, log *slog.Logger) (*auth.Service, error) {
+	now, waitNow func() time.Time, log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, OmitRefreshRecords: !c.AuditRefreshes, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
 		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
-		ComputeHash: hash, Log: log, Now: now, WaitNow: clock.New(clockmonitor.WaitHold).Now,
+		ComputeHash: hash, Log: log, Now: now, WaitNow: waitNow,
 	})
 }
 

@@ -67,6 +67,7 @@ type process struct {
 	tracing   *telemetry.Tracing
 	db        *store.DB
 	clocks    *clockmonitor.Monitor
+	waits     *clock.Clock // of waits after failed logins
 	auth      *auth.Service
 	listeners listeners
 	server    *server.Server
@@ -128,7 +129,8 @@ func (p *process) openStore(ctx context.Context) error {
 	}
 	p.atEnd(endHashing)
 	p.clocks = &clockmonitor.Monitor{DB: p.db, Clock: clock.New(0), Log: p.log}
-	p.auth, err = NewAuth(ctx, p.db, c, hash, p.clocks.Clock.Now, p.log)
+	p.waits = clock.New(clockmonitor.WaitHold)
+	p.auth, err = NewAuth(ctx, p.db, c, hash, p.clocks.Clock.Now, p.waits.Now, p.log)
 	return err
 }
 
@@ -206,7 +208,7 @@ func (p *process) start(ctx context.Context) error {
 	printURL(p.out, "Metrics", at.metrics, "/metrics")
 	printURL(p.out, "Profiles", at.debug, auxiliary.PathProfiles)
 	fmt.Fprintf(p.out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", p.version, at.address)
-	sweeper := sweep.Sweeper{DB: p.db, Now: p.clocks.Clock.Now, WaitNow: clock.New(clockmonitor.WaitHold).Now}
+	sweeper := sweep.Sweeper{DB: p.db, Now: p.clocks.Clock.Now, WaitNow: p.waits.Now}
 	p.atEnd(background(ctx, p.auth, sweeper, c.AuditRetention, p.log, p.tasks()...))
 	p.atEnd(auxiliary.Serve(at.metrics, "metrics", probe.Handler(p.server.Metrics.Handler(p.log), p.server.Watch.Probe, c.WatchInterval,
 		p.log), p.log))

@@ -62,7 +62,7 @@ func TestRefreshesOfAnHourShareARecord(t *testing.T) {
 func TestRecordsCountEveryRefresh(t *testing.T) {
 	for end, delete := range map[string]func(*world, *testing.T){
 		"sessions are deleted": func(w *world, t *testing.T) {
-			w.clock.move(defaultSessionMax + 48*time.Hour)
+			w.clock.move(defaultSessionMax + 48*time.Hour) // twice what the sweeper waits
 			if err := w.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -33,8 +33,7 @@ type Sweeper struct {
 // deletion deletes at most limit rows that are older than before, and returns how many it deleted.
 type deletion = func(ctx context.Context, before time.Time, limit int) (int64, error)
 
-// Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
-// hour.
+// Sweep deletes sessions, tokens and other rows that ended long ago, in small steps. It should be called about once an hour.
 func (s Sweeper) Sweep(ctx context.Context) error {
 	before := s.Now().Add(-after)
 	for _, rows := range []struct {
