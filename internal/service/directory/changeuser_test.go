@@ -14,8 +14,6 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func ref(user string) string { return user }
-
 func TestRolesAreChangedByOthers(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
@@ -24,24 +22,24 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 
 	for _, named := range []string{member.UserUID, "MEMBER@acme.example "} {
 		for _, role := range []auth.Role{auth.RoleAdmin, auth.RoleMember} {
-			if err := w.SetRole(t.Context(), admin, origin, ref(named), role, true); err != nil {
+			if err := w.SetRole(t.Context(), admin, origin, named, role, true); err != nil {
 				t.Fatal(err)
 			}
-			if user, err := w.User(t.Context(), admin, ref(named)); err != nil || user.Role != role {
+			if user, err := w.User(t.Context(), admin, named); err != nil || user.Role != role {
 				t.Errorf("%s is %s, %v; want %s", named, user.Role, err, role)
 			}
 		}
 	}
-	wantFields(t, w.SetRole(t.Context(), admin, origin, ref(member.UserUID), "operator", true), "role")
-	wantCode(t, w.SetRole(t.Context(), admin, origin, ref(admin.UserUID), auth.RoleMember, true), fault.CodeOperationForbidden)
-	wantCode(t, w.SetRole(t.Context(), member, origin, ref(member.UserUID), auth.RoleAdmin, true), fault.CodeOperationForbidden)
-	foreign := w.SetRole(t.Context(), admin, origin, ref(outsider.UserUID), auth.RoleAdmin, true)
-	unknown := w.SetRole(t.Context(), admin, origin, ref("unknown"), auth.RoleAdmin, true)
+	wantFields(t, w.SetRole(t.Context(), admin, origin, member.UserUID, "operator", true), "role")
+	wantCode(t, w.SetRole(t.Context(), admin, origin, admin.UserUID, auth.RoleMember, true), fault.CodeOperationForbidden)
+	wantCode(t, w.SetRole(t.Context(), member, origin, member.UserUID, auth.RoleAdmin, true), fault.CodeOperationForbidden)
+	foreign := w.SetRole(t.Context(), admin, origin, outsider.UserUID, auth.RoleAdmin, true)
+	unknown := w.SetRole(t.Context(), admin, origin, "unknown", auth.RoleAdmin, true)
 	wantCode(t, foreign, fault.CodeResourceNotFound)
 	if foreign.Error() != unknown.Error() {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
 	}
-	wantFields(t, w.SetRole(t.Context(), operator, origin, ref(member.UserUID), auth.RoleAdmin, true), "org")
+	wantFields(t, w.SetRole(t.Context(), operator, origin, member.UserUID, auth.RoleAdmin, true), "org")
 	if err := w.SetRole(t.Context(), w.operatorOf(t, "acme"), origin, admin.UserUID,
 		auth.RoleMember, true); err != nil {
 		t.Error(err)
@@ -69,24 +67,24 @@ func TestProjectsOfAUser(t *testing.T) {
 	for _, row := range []struct{ input, want []string }{
 		{[]string{blue.UID, "default", "Blue"}, []string{"Blue", "Default"}}, {[]string{"blue"}, []string{"Blue"}}, {nil, nil},
 	} {
-		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members(row.input)); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, member.UserUID, directory.Members(row.input)); err != nil {
 			t.Fatal(err)
 		}
-		user, err := w.User(t.Context(), member, ref(member.UserUID))
+		user, err := w.User(t.Context(), member, member.UserUID)
 		if err != nil || !slices.Equal(names(user.Projects), row.want) {
 			t.Errorf("set %q, got %q, %v", row.input, names(user.Projects), err)
 		}
 	}
-	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{"Blue", "x", "y"})),
+	wantFields(t, w.SetProjects(t.Context(), admin, origin, member.UserUID, directory.Members([]string{"Blue", "x", "y"})),
 		"projects[1]", "projects[2]")
-	if user, err := w.User(t.Context(), admin, ref(member.UserUID)); err != nil || len(user.Projects) != 0 {
+	if user, err := w.User(t.Context(), admin, member.UserUID); err != nil || len(user.Projects) != 0 {
 		t.Errorf("half a change was stored: %q, %v", names(user.Projects), err)
 	}
-	wantCode(t, w.SetProjects(t.Context(), member, origin, ref(member.UserUID), directory.Members([]string{"Blue"})),
+	wantCode(t, w.SetProjects(t.Context(), member, origin, member.UserUID, directory.Members([]string{"Blue"})),
 		fault.CodeOperationForbidden)
-	_, err = w.User(t.Context(), member, ref(admin.UserUID))
+	_, err = w.User(t.Context(), member, admin.UserUID)
 	wantCode(t, err, fault.CodeOperationForbidden)
-	_, err = w.User(t.Context(), member, ref("unknown"))
+	_, err = w.User(t.Context(), member, "unknown")
 	wantCode(t, err, fault.CodeOperationForbidden)
 }
 
@@ -96,10 +94,10 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	update := func(p auth.Principal, user, email, name string) error {
-		return w.UpdateUser(t.Context(), p, origin, ref(user),
+		return w.UpdateUser(t.Context(), p, origin, user,
 			directory.UserChange{Email: email, PersonName: directory.PersonName{Name: name}})
 	}
-	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), p, origin, ref(user)) }
+	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), p, origin, user) }
 
 	wantFields(t, update(admin, member.UserUID, "x", "a\nb"), "emailId", "name")
 	for _, refused := range []auth.Principal{member, {}} {
@@ -130,7 +128,7 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := w.mustUser(t, acme, "mate@acme.example", auth.RoleMember)
-	if user, err := w.User(t.Context(), admin, ref("mate@acme.example")); err != nil || user.UID == member.UserUID ||
+	if user, err := w.User(t.Context(), admin, "mate@acme.example"); err != nil || user.UID == member.UserUID ||
 		user.UID != again.UserUID || len(user.Projects) != 0 {
 		t.Errorf("the new user of that email is %+v, %v", user, err)
 	}
@@ -161,19 +159,19 @@ func TestLastAdministratorStays(t *testing.T) {
 	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin,
 		Method: audit.MethodAPIKey}
 	for name, last := range map[string]func() error{
-		"delete oneself": func() error { return w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)) },
-		"delete":         func() error { return w.DeleteUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },
+		"delete oneself": func() error { return w.DeleteUser(t.Context(), admin, origin, admin.UserUID) },
+		"delete":         func() error { return w.DeleteUser(t.Context(), byMachine, origin, admin.UserUID) },
 		"demote": func() error {
-			return w.SetRole(t.Context(), byMachine, origin, ref(admin.UserUID), auth.RoleMember, true)
+			return w.SetRole(t.Context(), byMachine, origin, admin.UserUID, auth.RoleMember, true)
 		},
-		"disable": func() error { return w.DisableUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },
+		"disable": func() error { return w.DisableUser(t.Context(), byMachine, origin, admin.UserUID) },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, last(), directory.CodeLastAdmin) })
 	}
 	second := w.mustUser(t, acme, "second@acme.example", auth.RoleAdmin)
 	for _, done := range []error{
-		w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)), // not the last administrator
-		w.DeleteUser(t.Context(), second, origin, ref(machine.UID)),
+		w.DeleteUser(t.Context(), admin, origin, admin.UserUID), // not the last administrator
+		w.DeleteUser(t.Context(), second, origin, machine.UID),
 	} {
 		if done != nil {
 			t.Error(done)
@@ -239,7 +237,7 @@ func TestAdministrationOfUsers(t *testing.T) {
 			}
 		})
 	}
-	wantFields(t, w.SetPassword(t.Context(), admin, origin, ref(member.UserUID), secret.String(member.Email)), "password")
+	wantFields(t, w.SetPassword(t.Context(), admin, origin, member.UserUID, secret.String(member.Email)), "password")
 }
 
 // A password set by an administrator ends the sessions of the user and the wait after failed logins. Disabling ends
@@ -267,20 +265,20 @@ func TestAdministrationEndsSessions(t *testing.T) {
 	}
 	_, err = login(goodPassword)
 	wantCode(t, err, fault.CodeTooManyRequests)
-	if err := errors.Join(use(), w.SetPassword(t.Context(), admin, origin, ref(member.UserUID), otherPassword)); err != nil {
+	if err := errors.Join(use(), w.SetPassword(t.Context(), admin, origin, member.UserUID, otherPassword)); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, use(), fault.CodeUnauthorizedAccess)
 	if tokens, err = login(otherPassword); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(use(), w.DisableUser(t.Context(), admin, origin, ref(member.UserUID))); err != nil {
+	if err := errors.Join(use(), w.DisableUser(t.Context(), admin, origin, member.UserUID)); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, use(), fault.CodeUnauthorizedAccess)
 	_, err = login(otherPassword)
 	wantCode(t, err, fault.CodeAuthenticationFailed)
-	if err := w.EnableUser(t.Context(), admin, origin, ref(member.UserUID)); err != nil {
+	if err := w.EnableUser(t.Context(), admin, origin, member.UserUID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := login(otherPassword); err != nil {

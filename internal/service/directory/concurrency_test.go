@@ -23,11 +23,11 @@ func TestConcurrentSetProjects(t *testing.T) {
 	}
 	set := func(name string) func() error {
 		return func() error {
-			return w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{name}))
+			return w.SetProjects(t.Context(), admin, origin, member.UserUID, directory.Members([]string{name}))
 		}
 	}
 	postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", set("red"), set("blue"), set("red"))
-	user, err := w.User(t.Context(), admin, ref(member.UserUID))
+	user, err := w.User(t.Context(), admin, member.UserUID)
 	if err != nil || len(user.Projects) != 1 {
 		t.Errorf("in %v, %v", names(user.Projects), err)
 	}
@@ -45,7 +45,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		}
 		var added, deleted error
 		add := func() error {
-			added = w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), directory.Members([]string{project.UID}))
+			added = w.SetProjects(t.Context(), admin, origin, member.UserUID, directory.Members([]string{project.UID}))
 			return nil
 		}
 		remove := func() error { deleted = w.DeleteProject(t.Context(), admin, origin, project.UID, false); return nil }
@@ -65,7 +65,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		if w.url != "" && (deleted == nil) != deletionFirst {
 			t.Errorf("deletion first %t: added: %v; deleted: %v", deletionFirst, added, deleted)
 		}
-		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), nil); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, member.UserUID, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.DeleteProject(t.Context(), admin, origin, project.UID, false); deleted != nil && err != nil {
@@ -78,11 +78,11 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 func TestAdministratorsRemoveEachOther(t *testing.T) {
 	w := mustWorld(t)
 	ways := []func(by, of auth.Principal) error{
-		func(by, of auth.Principal) error { return w.DeleteUser(t.Context(), by, origin, ref(of.UserUID)) },
+		func(by, of auth.Principal) error { return w.DeleteUser(t.Context(), by, origin, of.UserUID) },
 		func(by, of auth.Principal) error {
-			return w.SetRole(t.Context(), by, origin, ref(of.UserUID), auth.RoleMember, true)
+			return w.SetRole(t.Context(), by, origin, of.UserUID, auth.RoleMember, true)
 		},
-		func(by, of auth.Principal) error { return w.DisableUser(t.Context(), by, origin, ref(of.UserUID)) },
+		func(by, of auth.Principal) error { return w.DisableUser(t.Context(), by, origin, of.UserUID) },
 	}
 	for i, oneWay := range ways {
 		for j, otherWay := range ways[:i+1] {

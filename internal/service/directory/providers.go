@@ -249,7 +249,7 @@ func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Or
 // existing user, who may have a password, gets to log in there.
 //
 // Faults: Invalid with field subject; Forbidden; NotFound for the user or the provider.
-func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, named string, subject string) error {
+func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, named, subject string) error {
 	if subject != "" {
 		if problem := textProblem(subject, 255); problem != "" {
 			return fault.InvalidField("subject", problem)

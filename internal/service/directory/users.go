@@ -37,8 +37,8 @@ type NewUser struct {
 
 // CreateUser creates a user and its memberships.
 //
-// Faults: Invalid with the fields of UserProblems, and projects, teams and org; Forbidden;
-// Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
+// Faults: Invalid with the fields of UserProblems, and projects, teams and org; Forbidden; Conflict with CodeUserExists; Unavailable
+// when too many passwords are hashed at once.
 func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, input NewUser) (User, error) {
 	if problems := d.UserProblems(p, input); len(problems) > 0 {
 		return User{}, fault.InvalidFields(problems...)

@@ -127,7 +127,7 @@ func (p userPage) Path(action ...string) string { return pathOf(pathUsers, p.UID
 
 // userPage reads the user of the address.
 func (h userHandlers) userPage(c *call) (*userPage, error) {
-	user, err := h.directory.User(c.Context(), c.principal, userOf(c))
+	user, err := h.directory.User(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +149,6 @@ func (h userHandlers) userPage(c *call) (*userPage, error) {
 	}
 	return page, err
 }
-
-// userOf returns the user of the address.
-func userOf(c *call) string { return c.PathValue("uid") }
 
 // showUser is GET /console/users/{uid}.
 func (h userHandlers) showUser(c *call) error {
@@ -184,7 +181,7 @@ func (h userHandlers) updateUser(c *call) error {
 	if change.Email == "" { // the API leaves it unchanged
 		return fault.InvalidFields(append(fault.FieldProblem("emailId", "is required"), change.Problems()...)...)
 	}
-	return h.directory.UpdateUser(c.Context(), c.principal, c.origin, userOf(c), change)
+	return h.directory.UpdateUser(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
 }
 
 func (h userHandlers) setRole(c *call) error {
@@ -192,7 +189,7 @@ func (h userHandlers) setRole(c *call) error {
 	if err != nil {
 		return err
 	}
-	return h.directory.SetRole(c.Context(), c.principal, c.origin, userOf(c), known.Sent(c), true)
+	return h.directory.SetRole(c.Context(), c.principal, c.origin, c.PathValue("uid"), known.Sent(c), true)
 }
 
 func (h userHandlers) setProjects(c *call) error {
@@ -201,22 +198,22 @@ func (h userHandlers) setProjects(c *call) error {
 		return err
 	}
 	projects := known.SentProjects(c)
-	return people.ProjectProblems(h.directory.SetProjects(c.Context(), c.principal, c.origin, userOf(c), projects), projects)
+	return people.ProjectProblems(h.directory.SetProjects(c.Context(), c.principal, c.origin, c.PathValue("uid"), projects), projects)
 }
 
 func (h userHandlers) setPassword(c *call) error {
-	return h.directory.SetPassword(c.Context(), c.principal, c.origin, userOf(c), secret.String(c.PostFormValue("password")))
+	return h.directory.SetPassword(c.Context(), c.principal, c.origin, c.PathValue("uid"), secret.String(c.PostFormValue("password")))
 }
 
 // disableUser is POST /console/users/{uid}/disable.
 func (h userHandlers) disableUser(c *call) error {
-	err := h.directory.DisableUser(c.Context(), c.principal, c.origin, userOf(c))
+	err := h.directory.DisableUser(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 	return c.done(err, pathOf(pathUsers, c.PathValue("uid")), "userDisabled")
 }
 
 // enableUser is POST /console/users/{uid}/enable.
 func (h userHandlers) enableUser(c *call) error {
-	err := h.directory.EnableUser(c.Context(), c.principal, c.origin, userOf(c))
+	err := h.directory.EnableUser(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 	return c.done(err, pathOf(pathUsers, c.PathValue("uid")), "userEnabled")
 }
 
@@ -236,7 +233,7 @@ func (h userHandlers) confirmDeleteUser(c *call) error {
 
 // deleteUser is POST /console/users/{uid}/delete.
 func (h userHandlers) deleteUser(c *call) error {
-	if err := h.directory.DeleteUser(c.Context(), c.principal, c.origin, userOf(c)); err != nil {
+	if err := h.directory.DeleteUser(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
 		return err
 	}
 	if c.PathValue("uid") == c.principal.UserUID {

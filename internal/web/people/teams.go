@@ -44,9 +44,6 @@ func (h teamHandlers) operations() []Operation {
 	}
 }
 
-// ref returns the team that the path names, by uid or name.
-func ref(c Call) string { return c.PathValue("uid") }
-
 // all returns the list of the teams that match, as show shows them.
 func (h teamHandlers) all(c Call, matches func(directory.Team) bool, show func(directory.Team) (any, error)) List {
 	after, count := "", 0
@@ -178,13 +175,13 @@ func wholeTeam(body api.TeamRequest) directory.TeamChange {
 
 // get is GET /v1/teams/{uid}.
 func (h teamHandlers) get(c Call) (int, any, error) {
-	team, err := h.teams.Get(c.Context(), c.Principal, ref(c))
+	team, err := h.teams.Get(c.Context(), c.Principal, c.PathValue("uid"))
 	return http.StatusOK, shownTeam(team), err
 }
 
 // change changes the team of the path.
 func (h teamHandlers) change(c Call, names fieldnames.Names, change func(directory.Team) (directory.TeamChange, error)) (int, any, error) {
-	return http.StatusNoContent, nil, names.Err(h.teams.Change(c.Context(), c.Principal, c.Origin, ref(c), change))
+	return http.StatusNoContent, nil, names.Err(h.teams.Change(c.Context(), c.Principal, c.Origin, c.PathValue("uid"), change))
 }
 
 // replace is PUT /v1/teams/{uid}.
@@ -224,12 +221,12 @@ func (h teamHandlers) patch(c Call) (int, any, error) {
 
 // delete is DELETE /v1/teams/{uid}.
 func (h teamHandlers) delete(c Call) (int, any, error) {
-	return http.StatusNoContent, nil, h.teams.Delete(c.Context(), c.Principal, c.Origin, ref(c))
+	return http.StatusNoContent, nil, h.teams.Delete(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
 }
 
 // withNames returns the team that the path names, and the names of roles.
 func (h teamHandlers) withNames(c Call) (team directory.Team, names roles.Names, err error) {
-	if team, err = h.teams.Get(c.Context(), c.Principal, ref(c)); err == nil {
+	if team, err = h.teams.Get(c.Context(), c.Principal, c.PathValue("uid")); err == nil {
 		names, err = h.roles.Names(c.Context(), c.Principal.OrgUID)
 	}
 	return team, names, err
@@ -295,13 +292,13 @@ func (h teamHandlers) setProjects(c Call) (int, any, error) {
 
 // getResourceRoles is GET /v1/teams/{uid}/resourceRoles. The list is always empty.
 func (h teamHandlers) getResourceRoles(c Call) (int, any, error) {
-	_, err := h.teams.Get(c.Context(), c.Principal, ref(c))
+	_, err := h.teams.Get(c.Context(), c.Principal, c.PathValue("uid"))
 	return http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}, err
 }
 
 // getWorkspaceRoles is GET /v1/workspaces/teams/{uid}/roles. The lists are always empty.
 func (h teamHandlers) getWorkspaceRoles(c Call) (int, any, error) {
-	_, err := h.teams.Get(c.Context(), c.Principal, ref(c))
+	_, err := h.teams.Get(c.Context(), c.Principal, c.PathValue("uid"))
 	return http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}, err
 }
 
@@ -318,7 +315,7 @@ func (h teamHandlers) setWorkspaceRoles(c Call) (int, any, error) {
 		err = c.Principal.May(access.ChangeTeams)
 	}
 	if err == nil {
-		_, err = h.teams.Get(c.Context(), c.Principal, ref(c))
+		_, err = h.teams.Get(c.Context(), c.Principal, c.PathValue("uid"))
 	}
 	return http.StatusNoContent, nil, err
 }

@@ -60,7 +60,7 @@ func (h userHandlers) setUserRoles(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	err = h.directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
+	err = h.directory.SetRole(c.Context(), c.principal, c.origin, c.PathValue("uid"), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
 	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.Err(err)
 }
 
@@ -85,7 +85,7 @@ func (h userHandlers) setUserProjects(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
+	return response{status: http.StatusNoContent}, h.directory.SetProjects(c.Context(), c.principal, c.origin, c.PathValue("uid"), projects)
 }
 
 // memberships returns the projects of a request. Public clients remove a user from all projects by null, and from one

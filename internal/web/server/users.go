@@ -70,7 +70,7 @@ func (h userHandlers) getUser(c *call) (response, error) {
 
 // userOfPath returns the user that the path names; "me" is the caller.
 func (h userHandlers) userOfPath(c *call) (directory.UserWithProjects, error) {
-	named := c.user()
+	named := c.PathValue("uid")
 	if named == "me" {
 		named = c.principal.UserUID
 	}
@@ -122,9 +122,6 @@ func (h userHandlers) createUser(c *call) (response, error) {
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.Err(err)
 }
 
-// user returns the user that the path names.
-func (c *call) user() string { return c.PathValue("uid") }
-
 // updateUser is PUT /v1/users/{uid}. Roles and projects have separate paths.
 func (h userHandlers) updateUser(c *call) (response, error) {
 	var body api.UserUpdate
@@ -137,12 +134,12 @@ func (h userHandlers) updateUser(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
+	return response{status: http.StatusNoContent}, h.directory.UpdateUser(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
 }
 
 // deleteUser is DELETE /v1/users/{uid}.
 func (h userHandlers) deleteUser(c *call) (response, error) {
-	return response{status: http.StatusNoContent}, h.directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
+	return response{status: http.StatusNoContent}, h.directory.DeleteUser(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // setUserPassword is PUT /v1/users/{uid}/password.
@@ -151,7 +148,8 @@ func (h userHandlers) setUserPassword(c *call) (response, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, h.directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
+	return response{status: http.StatusNoContent}, h.directory.SetPassword(c.Context(), c.principal, c.origin, c.PathValue("uid"),
+		body.Password)
 }
 
 // setUserState is PUT /v1/users/{uid}/state.
@@ -170,7 +168,7 @@ func (h userHandlers) setUserState(c *call) (response, error) {
 	if *body.IsActive {
 		change = h.directory.EnableUser
 	}
-	return response{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.user())
+	return response{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // changePassword is PATCH /v1/users/me/password.

@@ -64,16 +64,16 @@ func local(w *wire.Client, o egress.Origin) (*wire.Client, error) {
 		return nil, err
 	}
 	c := wire.Config{Guard: &egress.Guard{Policy: policy, Dialer: w.Guard.Dialer}, Limits: w.Limits, Now: w.Now, Header: w.Header}
-	most := max(localTime, c.Limits.Response/localShare)
+	most := max(localTime, c.Limits.Response/localPart)
 	c.Limits.Connect, c.Limits.Response = min(c.Limits.Connect, most), min(c.Limits.Response, most)
 	return wire.New(c), nil
 }
 
-// A service of the machine may take localTime, or where a check has more time than others, this share of that of a response. On other
-// machines no packet comes back from its address.
+// localTime is how long a service of the machine may take: on other machines no packet comes back from its address. Where responses may
+// take long, it may take that part of their time.
 const (
-	localTime  = 2 * time.Second
-	localShare = 5
+	localTime = 2 * time.Second
+	localPart = 5 // a fifth
 )
 
 // explain returns why a provider sent no response.

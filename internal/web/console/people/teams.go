@@ -70,7 +70,7 @@ type teamPage struct {
 func (p teamPage) Path(action ...string) string { return pathOf(pathTeams, p.UID, action...) }
 
 func (h teamHandlers) page(c Call) (teamPage, error) {
-	team, err := h.teams.Get(c.Context(), c.Principal, teamOf(c))
+	team, err := h.teams.Get(c.Context(), c.Principal, c.PathValue("uid"))
 	if err != nil {
 		return teamPage{}, err
 	}
@@ -81,8 +81,6 @@ func (h teamHandlers) page(c Call) (teamPage, error) {
 	}
 	return page, err
 }
-
-func teamOf(c Call) string { return c.PathValue("uid") }
 
 const titleNewTeam = "Create a team"
 
@@ -180,7 +178,7 @@ func (h teamHandlers) update(c Call) error {
 		return err
 	}
 	input, projects := sentTeam(c, known)
-	err = h.teams.Change(c.Context(), c.Principal, c.Origin, teamOf(c),
+	err = h.teams.Change(c.Context(), c.Principal, c.Origin, c.PathValue("uid"),
 		func(team directory.Team) (directory.TeamChange, error) {
 			change, users := input, changedUsers(team, lines(c.PostFormValue(fieldShown)), *input.Users)
 			change.Users = &users
@@ -202,7 +200,7 @@ func (h teamHandlers) update(c Call) error {
 func (h teamHandlers) confirmDelete(c Call) error {
 	uid := c.PathValue("uid")
 	name := ""
-	if team, err := h.teams.Get(c.Context(), c.Principal, teamOf(c)); err == nil {
+	if team, err := h.teams.Get(c.Context(), c.Principal, c.PathValue("uid")); err == nil {
 		name = " " + team.Name
 	} else if c.Principal.Can(access.ReadTeams) {
 		return err
@@ -213,6 +211,6 @@ func (h teamHandlers) confirmDelete(c Call) error {
 
 // delete is POST /console/teams/{uid}/delete.
 func (h teamHandlers) delete(c Call) error {
-	err := h.teams.Delete(c.Context(), c.Principal, c.Origin, teamOf(c))
+	err := h.teams.Delete(c.Context(), c.Principal, c.Origin, c.PathValue("uid"))
 	return c.done(err, pathTeams, "teamDeleted")
 }
