@@ -223,7 +223,7 @@ func TestAConsoleSessionWhoseUseIsNotStored(t *testing.T) {
 // TestAConsoleSessionIsRechecked asks the identity provider from the time on that the session has, unless the session has ended.
 func TestAConsoleSessionIsRechecked(t *testing.T) {
 	w := mustWorld(t, nil)
-	reference, _, err := w.LoginVouchedConsole(t.Context(), origin, Vouched{Org: w.org, Method: audit.MethodOIDC,
+	reference, _, err := w.LoginVouchedConsole(t.Context(), origin, Vouched{OrgUID: w.org.UID, Method: audit.MethodOIDC,
 		RecheckAt: start.Add(time.Hour), User: func(*store.Tx) (store.User, error) { return w.user, nil }})
 	if err != nil {
 		t.Fatal(err)

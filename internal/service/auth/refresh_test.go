@@ -316,6 +316,13 @@ func TestIdleSessionsOfAnOrganization(t *testing.T) {
 	tokens = w.mustLogin(t)
 	w.clock.move(30 * time.Minute)
 	w.wantRefused(t, tokens.Refresh, ReasonIdle)
+	tokens, err := w.LoginVouched(t.Context(), origin, Vouched{OrgUID: w.org.UID, Method: audit.MethodOIDC,
+		User: func(*store.Tx) (store.User, error) { return w.user, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.move(30 * time.Minute)
+	w.wantRefused(t, tokens.Refresh, ReasonIdle)
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.SetSessionIdle(t.Context(), w.org.UID, 1000*time.Hour) })
 	tokens = w.mustLogin(t)
 	w.clock.move(defaultSessionIdle - time.Minute)

@@ -64,8 +64,9 @@ func TestRefreshTokensThatNeedNoQuery(t *testing.T) {
 // TestRefreshAsksTheProvider asks it once when it is due, and refuses while it has not moved the time.
 func TestRefreshAsksTheProvider(t *testing.T) {
 	w := mustWorld(t, nil)
-	tokens, err := w.LoginVouched(t.Context(), origin, Vouched{Org: w.org, Method: audit.MethodOIDC, RecheckAt: start.Add(time.Minute),
-		User: func(*store.Tx) (store.User, error) { return w.user, nil }})
+	tokens, err := w.LoginVouched(t.Context(), origin, Vouched{OrgUID: w.org.UID, Method: audit.MethodOIDC,
+		RecheckAt: start.Add(time.Minute),
+		User:      func(*store.Tx) (store.User, error) { return w.user, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

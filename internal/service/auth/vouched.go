@@ -14,7 +14,7 @@ import (
 
 // Vouched is a login without a password: another service, or another session of the user, vouches for the caller.
 type Vouched struct {
-	Org       store.Org
+	OrgUID    string
 	Method    audit.AuthMethod // for the record
 	Target    string           // for the record, such as the subject of a token
 	Until     time.Time        // absolute end of the session; zero: that of the settings
@@ -60,14 +60,14 @@ func (l *Logins) LoginVouchedConsole(ctx context.Context, origin audit.Origin, v
 
 func (l *Logins) logInVouched(ctx context.Context, origin audit.Origin, v Vouched, reference []byte) (store.Session, error) {
 	now := l.now()
-	session := l.newSession(v.Org, origin, now)
-	session.RecheckAt = v.RecheckAt
-	if !v.Until.IsZero() {
-		session.MaxUntil = earlier(v.Until, session.MaxUntil)
-		session.IdleUntil = earlier(session.MaxUntil, session.IdleUntil)
-	}
+	var session store.Session
 	err := l.db.InTx(ctx, func(tx *store.Tx) error {
-		user, err := v.User(tx)
+		var user store.User
+		org, err := tx.Orgs.Get(ctx, v.OrgUID)
+		if err == nil {
+			session = l.vouchedSession(v, org, origin, now)
+			user, err = v.User(tx)
+		}
 		if err == nil { // locks the row, as a login with a password does
 			err = tx.Users.NoteLogin(ctx, user.UID, user.PasswordHash, user.PasswordHash, now)
 		}
@@ -85,9 +85,20 @@ func (l *Logins) logInVouched(ctx context.Context, origin audit.Origin, v Vouche
 		if err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: v.Org.UID, ActorUID: user.UID,
+		return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: org.UID, ActorUID: user.UID,
 			ActorName: user.Email, Method: v.Method, Action: audit.Login, Object: session.UID, Target: v.Target,
 			Outcome: audit.Succeeded, Origin: origin})
 	})
 	return session, fault.Wrap("log in", err)
+}
+
+// vouchedSession is newSession within the bounds of a login.
+func (l *Logins) vouchedSession(v Vouched, org store.Org, origin audit.Origin, now time.Time) store.Session {
+	session := l.newSession(org, origin, now)
+	session.RecheckAt = v.RecheckAt
+	if !v.Until.IsZero() {
+		session.MaxUntil = earlier(v.Until, session.MaxUntil)
+		session.IdleUntil = earlier(session.MaxUntil, session.IdleUntil)
+	}
+	return session
 }

@@ -32,7 +32,7 @@ func TestVouchedLogins(t *testing.T) {
 	} {
 		for _, console := range []bool{false, true} {
 			session := ""
-			v := Vouched{Org: w.org, Method: audit.MethodOIDC, User: func(*store.Tx) (store.User, error) { return tt.user, tt.find },
+			v := Vouched{OrgUID: w.org.UID, Method: audit.MethodOIDC, User: func(*store.Tx) (store.User, error) { return tt.user, tt.find },
 				Stored: func(tx *store.Tx, uid string) error {
 					_, err := tx.Sessions.Get(t.Context(), uid)
 					session = uid

@@ -234,7 +234,7 @@ func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth
 		if session, err = tx.Sessions.Get(ctx, device.SessionUID); err != nil {
 			return err
 		}
-		v = auth.Vouched{Org: store.Org{UID: session.OrgUID, Name: session.OrgName}, Method: audit.MethodConsole, Target: device.Address,
+		v = auth.Vouched{OrgUID: session.OrgUID, Method: audit.MethodConsole, Target: device.Address,
 			RecheckAt: session.RecheckAt}
 		identity, err = tx.Identities.OfSession(ctx, device.SessionUID)
 		if err == nil && session.RecheckAt.IsZero() {

@@ -195,7 +195,7 @@ func (s *Service) record(ctx context.Context, origin audit.Origin, org store.Org
 // logIn issues the token. A token of the issuer that was used before is refused in the same transaction, so that it is accepted once even
 // by several servers.
 func (s *Service) logIn(ctx context.Context, origin audit.Origin, org store.Org, rule trusts.Rule, token presented) (auth.Tokens, error) {
-	tokens, err := s.logins.LoginWorkload(ctx, origin, auth.Vouched{Org: org, Method: audit.MethodOIDC, Target: token.subject,
+	tokens, err := s.logins.LoginWorkload(ctx, origin, auth.Vouched{OrgUID: org.UID, Method: audit.MethodOIDC, Target: token.subject,
 		User: func(tx *store.Tx) (store.User, error) {
 			user, err := tx.Users.Get(ctx, org.UID, rule.UID)
 			if err == nil {

@@ -680,7 +680,7 @@ func TestRefreshTokensAskTheProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := p.auth.Logins.LoginVouched(t.Context(), origin, auth.Vouched{Org: store.Org{UID: p.org.UID, Name: org},
+	tokens, err := p.auth.Logins.LoginVouched(t.Context(), origin, auth.Vouched{OrgUID: p.org.UID,
 		Method: audit.MethodOIDC, RecheckAt: start.Add(time.Hour),
 		User: func(tx *store.Tx) (store.User, error) { return tx.Users.Get(t.Context(), p.org.UID, who.UserUID) },
 		Stored: func(tx *store.Tx, session string) error {

@@ -32,7 +32,7 @@ func (s *SSO) vouch(ctx context.Context, origin audit.Origin, org store.Org, p *
 	token *oauth2.Token) auth.Vouched {
 	now := s.service.config.Now()
 	next, refresh := now.Add(s.recheck), secret.String(token.RefreshToken)
-	v := auth.Vouched{Org: org, Method: audit.MethodOIDC, Target: claimed.subject, RecheckAt: next}
+	v := auth.Vouched{OrgUID: org.UID, Method: audit.MethodOIDC, Target: claimed.subject, RecheckAt: next}
 	if refresh == "" {
 		v.Until, v.RecheckAt = next, time.Time{}
 	}

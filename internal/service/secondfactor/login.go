@@ -261,7 +261,7 @@ func (s *Service) vouched(ctx context.Context, origin audit.Origin, token, code 
 	case err != nil:
 		return auth.Vouched{}, err
 	}
-	v := auth.Vouched{Org: store.Org{UID: login.OrgUID, Name: login.principal.OrgName}, Method: audit.MethodPassword, Target: byApp}
+	v := auth.Vouched{OrgUID: login.OrgUID, Method: audit.MethodPassword, Target: byApp}
 	switch {
 	case add:
 		v.Target = byAdding
