@@ -163,4 +163,10 @@ func TestLeftGroupsCountWhenTheProviderIsAsked(t *testing.T) {
 	if caller := ask([]any{"Sales"}); caller.Can(access.CreateRegistries) || !caller.Can(access.ReadAllAudits) {
 		t.Errorf("after leaving the group: %s", caller.Role)
 	}
+	// A provider whose groups are read from the userinfo endpoint is asked for its ID token only, which may have others.
+	p.settings.UserInfo = map[string]string{identities.ClaimGroups: "groups"}
+	p.configure(t)
+	if caller := ask([]any{"Ops"}); caller.Can(access.CreateRegistries) {
+		t.Errorf("by a claim that does not count: %s", caller.Role)
+	}
 }

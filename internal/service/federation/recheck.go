@@ -48,7 +48,7 @@ func (s *SSO) Recheck(ctx context.Context, session string) error {
 		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
 			return err
 		}
-		if _, given := claims[stored.Settings.Claims[identities.ClaimGroups]]; given {
+		if hasGroups(stored.Settings, claims) {
 			user, err := tx.Users.Get(ctx, identity.OrgUID, identity.UserUID)
 			if err == nil {
 				err = s.setTeams(ctx, tx, audit.Origin{}, stored, user, claims)
@@ -60,6 +60,12 @@ func (s *SSO) Recheck(ctx context.Context, session string) error {
 		return tx.Identities.Verified(ctx, identity.UID, secret.String(token.RefreshToken), s.service.config.Now().Add(next))
 	})
 	return fault.Wrap("store what an identity provider returned", err)
+}
+
+// hasGroups reports whether a new ID token says in which groups its person is. Groups of the userinfo endpoint change with the next login.
+func hasGroups(s identities.Settings, claims map[string]any) bool {
+	_, given := claims[s.Claims[identities.ClaimGroups]]
+	return given && s.UserInfo[identities.ClaimGroups] == ""
 }
 
 // claim makes this call the one of several that asks the provider. A session whose identity was removed ends.
