@@ -205,6 +205,36 @@ func TestRegistriesFollowTheirObjects(t *testing.T) {
 	})
 }
 
+// Registries that cannot be stored, here because of a quota, do not prevent that others are changed and deleted.
+func TestAFailureStopsNoOtherRegistry(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		k := newFixture(f)
+		k.stored = registries.New(f.DB, registries.Limits{OrgRegistries: 40}, f.Now)
+		k.Service.registries = k.stored
+		var objects []Object
+		for i := range 40 {
+			objects = append(objects, pullSecret("apps", fmt.Sprintf("old-%02d", i), "x", "r.test"))
+		}
+		k.read(t, objects...)
+		objects = objects[:2:2]
+		objects[1] = pullSecret("apps", "old-01", "other", "r.test")
+		for i := range 60 {
+			objects = append(objects, pullSecret("apps", fmt.Sprintf("new-%02d", i), "x", "r.test"))
+		}
+		k.memory.objects = objects
+		if _, err := k.reconcile(t.Context()); err == nil {
+			t.Error("62 registries stored of 40")
+		}
+		if names := k.list(t); len(names) != 40 {
+			t.Errorf("%d registries: %q", len(names), names)
+		}
+		changed := k.find(t, "r.test (prod/apps/Secret/old-01)")
+		if opened, err := k.stored.Load(t.Context(), k.OrgUID, changed.UID); err != nil || opened.Definition.Auth.Password != "other" {
+			t.Errorf("%+v, %v", opened.Registry, err)
+		}
+	})
+}
+
 // Flux and Argo CD are read by the rules of a scan, with the Secrets to which they refer.
 func TestFluxAndArgoCD(t *testing.T) {
 	k := newFixture(registriestest.New(t, nil))

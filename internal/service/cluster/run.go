@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ const (
 	compareEvery  = time.Minute            // although nothing changed: somebody may have restored a backup
 	announceEvery = 2 * time.Second
 	errorBackoff  = 10 * time.Second
-	writers       = 8 // concurrent transactions, which share commits
+	maxWriters    = 8 // concurrent transactions, which share commits
 )
 
 // Run reads the cluster until ctx ends. Of several servers, the one with the lease does.
@@ -125,28 +126,45 @@ func (s *Service) reconcile(ctx context.Context) (now resolved, err error) {
 	if err != nil {
 		return now, err
 	}
-	w, ctx := errgroup.WithContext(ctx)
-	w.SetLimit(writers)
-	for i, input := range changes.New {
-		input.Delay = s.delay(i)
-		w.Go(func() error { return s.create(ctx, input) })
-	}
-	for uid, input := range changes.Replaced {
-		w.Go(func() error { return s.registries.StoreOfCluster(ctx, s.OrgUID, uid, input) })
-	}
-	gone := 0
-	for _, r := range changes.Gone {
-		if complete(namespaceOf(r.Object)) {
-			gone++
-			w.Go(func() error { return s.registries.DeleteOfCluster(ctx, s.OrgUID, r.UID) })
-		}
-	}
-	err = w.Wait()
+	gone, err := s.deleteGone(ctx, changes.Gone, complete) // first: an organization may be at its quota
+	err = errors.Join(err, s.storeChanged(ctx, changes))
 	if len(changes.New)+len(changes.Replaced)+gone > 0 && err == nil {
 		s.Log.Info("registries of the cluster stored", "cluster", s.Cluster, "new", len(changes.New), "replaced", len(changes.Replaced),
 			"deleted", gone, "objects", len(objects))
 	}
 	return now, err
+}
+
+// deleteGone deletes the registries of objects that do not exist any more, where all objects of the namespace are known. It returns their
+// number.
+func (s *Service) deleteGone(ctx context.Context, gone []store.OriginRegistry, complete func(namespace string) bool) (n int, err error) {
+	w := writers()
+	for _, r := range gone {
+		if complete(namespaceOf(r.Object)) {
+			n++
+			w.Go(func() error { return s.registries.DeleteOfCluster(ctx, s.OrgUID, r.UID) })
+		}
+	}
+	return n, w.Wait()
+}
+
+func (s *Service) storeChanged(ctx context.Context, changes registries.ClusterChanges) error {
+	w := writers()
+	for uid, input := range changes.Replaced {
+		w.Go(func() error { return s.registries.StoreOfCluster(ctx, s.OrgUID, uid, input) })
+	}
+	for i, input := range changes.New {
+		input.Delay = s.delay(i)
+		w.Go(func() error { return s.create(ctx, input) })
+	}
+	return w.Wait()
+}
+
+// writers returns a group of a few concurrent changes. It has no context of its own: an object that cannot be stored stops no other.
+func writers() *errgroup.Group {
+	var w errgroup.Group
+	w.SetLimit(maxWriters)
+	return &w
 }
 
 // firstChecksPerSecond is how many registries of a cluster have their first check at once: most use the same host.
