@@ -27,6 +27,12 @@ func (r result) readCredentials() bool {
 	return r.Stage == string(regcheck.StageAuth) || r.Stage == string(regcheck.StageContent)
 }
 
+// readCertificates reports whether a check that failed has read when the certificates expire. Of those that TLS refuses it does not say
+// whether they expire soon.
+func (r result) readCertificates() bool {
+	return r.Stage != string(regcheck.StageTLS) && hasEndpoint(r.certificates)
+}
+
 // decision is what follows from a check.
 type decision struct {
 	after   store.Watched // the registry's row without its times
@@ -54,7 +60,7 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	if !now.Valid {
 		d.after.Certificates = withEndpoint(now.certificates, before.Certificates)
 		d.after.State.CertificateNotAfter = firstOf(d.after.Certificates)
-		d.after.State = withExpiry(d.after.State, before.State, now.readCredentials())
+		d.after.State = withExpiry(d.after.State, before.State, now.readCertificates(), now.readCredentials())
 	}
 	if !sameState(before, now.HealthResult) {
 		d.after.Since = at
@@ -65,8 +71,10 @@ func decide(before store.Watched, now result, at time.Time) decision {
 
 // withExpiry returns the result of a check that failed with what an earlier one saw of the certificate and the credentials. One that
 // failed early has not seen the certificate, or not read the credentials.
-func withExpiry(now, before store.HealthResult, readCredentials bool) store.HealthResult {
-	now.CertificateExpiresSoon = now.CertificateExpiresSoon || before.CertificateExpiresSoon
+func withExpiry(now, before store.HealthResult, readCertificates, readCredentials bool) store.HealthResult {
+	if !readCertificates {
+		now.CertificateExpiresSoon = now.CertificateExpiresSoon || before.CertificateExpiresSoon
+	}
 	if now.CertificateNotAfter.IsZero() {
 		now.CertificateNotAfter = before.CertificateNotAfter
 	}
@@ -83,12 +91,17 @@ func withExpiry(now, before store.HealthResult, readCredentials bool) store.Heal
 // withEndpoint returns the certificates of a check that failed. One that ended before TLS has not seen those of the endpoint, so that
 // those of an earlier check stay.
 func withEndpoint(now, before registries.Certificates) registries.Certificates {
-	ofClient := func(c registries.Certificate) bool { return c.Role == string(regcheck.RoleClient) }
-	if !slices.ContainsFunc(now, func(c registries.Certificate) bool { return !ofClient(c) }) {
+	if !hasEndpoint(now) {
 		now = append(slices.DeleteFunc(slices.Clone(before), ofClient), now...)
 	}
 	return now
 }
+
+func hasEndpoint(certificates registries.Certificates) bool {
+	return slices.ContainsFunc(certificates, func(c registries.Certificate) bool { return !ofClient(c) })
+}
+
+func ofClient(c registries.Certificate) bool { return c.Role == string(regcheck.RoleClient) }
 
 func firstOf(certificates registries.Certificates) (at time.Time) {
 	for _, c := range certificates {

@@ -214,6 +214,24 @@ func TestCertificatesOfAnEndpointStay(t *testing.T) {
 	}
 }
 
+// A certificate that expires soon stays in the status until a check has seen another one that TLS accepts.
+func TestExpiryOfReplacedCertificates(t *testing.T) {
+	server := registries.Certificates{{Role: "server", NotAfter: dawn.AddDate(1, 0, 0)}}
+	for _, tt := range []struct {
+		stage        string
+		certificates registries.Certificates
+		want         bool
+	}{{"connect", nil, true}, {"tls", server, true}, {"auth", server, false},
+		{"connect", registries.Certificates{{Role: "client", NotAfter: dawn.AddDate(1, 0, 0)}}, true}} {
+		now := refused()
+		now.Stage, now.certificates = tt.stage, tt.certificates
+		before := store.Watched{Since: dawn, State: valid(true).HealthResult}
+		if d := decide(before, now, dawn); d.after.State.CertificateExpiresSoon != tt.want {
+			t.Errorf("after %+v: %+v", now, d.after.State)
+		}
+	}
+}
+
 // Credentials that expire soon stay in the status until a check has read others.
 func TestExpiryOfReplacedCredentials(t *testing.T) {
 	for _, tt := range []struct {
