@@ -26,6 +26,12 @@ func (a Alert) ofIncident() bool {
 	return a.Registry != nil && (a.Kind == RegistryNotValid || a.Kind == RegistryCodeChanged || a.Kind == RegistryValid)
 }
 
+// begins reports whether an alert begins an incident. Another one of the kind follows an outage of the provider of the credentials: a
+// channel that alerted of the outage must not wait again, since it would then not report the recovery.
+func (a Alert) begins() bool {
+	return a.Kind == RegistryNotValid && (a.Registry.Previous == nil || a.Registry.Previous.Valid)
+}
+
 // atOnce reports whether a channel sends an alert at once, and stores when it alerts of an incident later or again.
 func atOnce(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
 	if !a.ofIncident() {
@@ -40,7 +46,7 @@ func atOnce(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) 
 	case waiting:
 		next.DueAt = c.DueAt
 		return false, tx.Incidents.Put(ctx, next)
-	case c.DueAt.IsZero() && a.Kind == RegistryNotValid && c.AfterMinutes > 0:
+	case c.DueAt.IsZero() && a.begins() && c.AfterMinutes > 0:
 		next.DueAt = a.At.Add(time.Duration(c.AfterMinutes) * time.Minute)
 		return false, tx.Incidents.Put(ctx, next)
 	case c.RepeatHours > 0:

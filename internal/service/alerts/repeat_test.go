@@ -51,6 +51,11 @@ func (f failing) becomes(kind Kind, code string, raised bool) {
 			return fmt.Errorf("claimed %d: %w", len(rows), err)
 		}
 		row := rows[0]
+		var previous *HealthResult
+		if !row.Since.IsZero() {
+			before := ResultOf(row.State)
+			previous = &before
+		}
 		row.State = store.HealthResult{Valid: kind == RegistryValid, Code: code}
 		row.Since, row.LastAt, row.NextAt = f.clock, f.clock, f.clock
 		err = tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: f.clock, LastAt: f.clock, Counted: true, Result: row.State})
@@ -58,7 +63,7 @@ func (f failing) becomes(kind Kind, code string, raised bool) {
 			return err
 		}
 		a := sample(f.fixture)
-		a.Kind, a.Registry.UID, a.Registry.Current = kind, f.registry.UID, ResultOf(row.State)
+		a.Kind, a.Registry.UID, a.Registry.Previous, a.Registry.Current = kind, f.registry.UID, previous, ResultOf(row.State)
 		a.Message = string(kind)
 		return Raise(ctx, tx, a)
 	})
@@ -115,6 +120,13 @@ func TestChannelsAlertAfterAThreshold(t *testing.T) {
 	f.want(f.after(14 * time.Minute))
 	f.becomes(RegistryValid, "", true)
 	f.want(f.after(time.Hour))
+
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(15*time.Minute), "registryNotValid A 0")
+	f.becomes(RegistryNotValid, "B", true) // A was an outage of the provider of its credentials
+	f.want(f.after(0), "registryNotValid B 0")
+	f.becomes(RegistryValid, "", true)
+	f.want(f.after(time.Hour), "registryValid  0")
 
 	f.write(func(ctx context.Context, tx *store.Tx) error { // not an outage
 		a := sample(f.fixture)
