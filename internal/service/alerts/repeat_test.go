@@ -176,6 +176,24 @@ func TestMutesPostponeRepeatedAlerts(t *testing.T) {
 	f.want(f.after(postponed), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 1`)
 }
 
+// An alert that waits longer than alerts are stored, because its registry is muted, is sent after the mute.
+func TestLongMutes(t *testing.T) {
+	f := newFailing(t, 10, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	until := f.clock.AddDate(0, 0, 40)
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.Mutes.Insert(ctx, mutes.Mute{UID: "m", OrgUID: f.in.OrgUID, Key: "team", Value: "a", From: f.clock, Until: until,
+			CreatedAt: f.clock})
+	})
+	for ; f.clock.Before(until); f.clock = f.clock.AddDate(0, 0, 1) {
+		f.want(f.after(0))
+		if err := f.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want(f.after(0), "registryNotValid A 0")
+}
+
 // Of two replicas that find the same incident due, one sends.
 func TestReplicasRepeatOnce(t *testing.T) {
 	f := newFailing(t, 0, 1)

@@ -67,7 +67,9 @@ const (
 		WHERE uid = $1 AND ended_at IS NULL`
 	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
 	sqlDeliveryLeft    = `SELECT next_at FROM alert_deliveries WHERE channel_uid = $1 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1`
-	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
+	// An alert that waits for the end of a mute is sent after it, however old it is.
+	sqlDeleteAlerts = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts a WHERE a.at < $1 AND NOT EXISTS
+		(SELECT 1 FROM alert_incidents i WHERE i.org_uid = a.org_uid AND i.alert_uid = a.uid) LIMIT $2)`
 	sqlCountDeliveries = `SELECT COUNT(*) FROM (SELECT 1 FROM alert_deliveries WHERE next_at IS NOT NULL LIMIT $1) AS counted`
 
 	sqlChannelsDue = oldestDue + `alert_channels WHERE next_at <= $1` + newestDue + `alert_channels WHERE next_at <= $1` + endDue
@@ -84,8 +86,9 @@ const (
 	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT)
 		ELSE NULL END WHERE uid = $1 AND lease_owner = $2`
 
-	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
-		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
+	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL
+		AND (u.role = 'admin' OR EXISTS (SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2))
+		ORDER BY u.canonical LIMIT $3`
 )
 
 // Outbox reads and changes alerts and their pending deliveries.
@@ -207,7 +210,8 @@ func (tx Outbox) Count(ctx context.Context, atMost int) (int64, error) {
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountDeliveries, atMost)
 }
 
-// DeleteBefore deletes at most limit alerts from before a moment with their pending deliveries, and returns how many.
+// DeleteBefore deletes at most limit alerts from before a moment with their pending deliveries, except those of incidents, and returns
+// how many.
 func (tx Outbox) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.db.Change(ctx, sqlDeleteAlerts, rows.Millis(before), limit)
 }
