@@ -343,6 +343,10 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		t.Errorf("refused: %s", got)
 	}
 	everybody := Channel{Type: TypeEmail, Active: true, AlertAllUsers: true}
+	f.write(func(ctx context.Context, tx *store.Tx) error { // of a trust rule, which has no address
+		return tx.Users.Insert(ctx, store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: "github", Canonical: "github",
+			Role: "admin", Workload: true, PasswordChangedAt: f.clock, CreatedAt: f.clock})
+	})
 	if got := create(everybody); got != "<nil>" {
 		t.Errorf("users of the domain: %s", got)
 	}

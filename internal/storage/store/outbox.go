@@ -86,7 +86,7 @@ const (
 	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT)
 		ELSE NULL END WHERE uid = $1 AND lease_owner = $2`
 
-	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL
+	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.workload = 0 AND u.disabled_at IS NULL
 		AND (u.role = 'admin' OR EXISTS (SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2))
 		ORDER BY u.canonical LIMIT $3`
 )
