@@ -3,6 +3,8 @@ package alert
 import (
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/api"
 )
 
 func TestURLsWithSecretsAreNoArguments(t *testing.T) {
@@ -17,5 +19,21 @@ func TestURLsWithSecretsAreNoArguments(t *testing.T) {
 		if err := checkPlainURL(url); (err == nil) != ok || err != nil && strings.Contains(err.Error(), "marked") {
 			t.Errorf("%s: %v", url, err)
 		}
+	}
+}
+
+func TestFindMuteByUIDOrOnlyBeginning(t *testing.T) {
+	list := make([]api.Mute, 3)
+	for i, uid := range []string{"6f1c", "6f1c2b9a", "6f2d"} {
+		list[i].Metadata.UID = uid
+	}
+	for named, want := range map[string]string{"6f1c": "6f1c", "6f1c2": "6f1c2b9a", "6f2": "6f2d", "": "", "6": "", "6f1": "", "7": ""} {
+		found, err := findMute(list, named)
+		if found.Metadata.UID != want && err == nil || (err == nil) != (want != "") {
+			t.Errorf("%q: %+v, %v", named, found.Metadata, err)
+		}
+	}
+	if _, err := findMute(list, "6f1"); !strings.HasSuffix(err.Error(), "one of the uids 6f1c, 6f1c2b9a") {
+		t.Error(err)
 	}
 }

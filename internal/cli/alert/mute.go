@@ -111,13 +111,34 @@ func (p Commands) unmute() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, m := range list {
-			if strings.HasPrefix(m.Metadata.UID, args[0]) {
-				err := c.Client.Alerts.Unmute(c.Ctx, m.Metadata.UID)
-				return c.Changed(err, "The alerts of %s are sent again.",
-					targetOf(cmp.Or(m.Status.RegistryName, m.Spec.RegistryUID), m.Spec.Label))
-			}
+		m, err := findMute(list, args[0])
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("there is no mute %q; see: regwarden alert mutes", args[0])
+		err = c.Client.Alerts.Unmute(c.Ctx, m.Metadata.UID)
+		return c.Changed(err, "The alerts of %s are sent again.", targetOf(cmp.Or(m.Status.RegistryName, m.Spec.RegistryUID), m.Spec.Label))
 	}, manage.Changes)
+}
+
+// findMute returns the mute with this uid, or the only one whose uid begins so.
+func findMute(list []api.Mute, named string) (found api.Mute, err error) {
+	if named == "" { // as an unset variable of a script is
+		return found, command.AsUsage(errors.New("the uid must not be empty"))
+	}
+	var uids []string
+	for _, m := range list {
+		if m.Metadata.UID == named {
+			return m, nil
+		}
+		if strings.HasPrefix(m.Metadata.UID, named) {
+			found, uids = m, append(uids, m.Metadata.UID)
+		}
+	}
+	switch len(uids) {
+	case 1:
+		return found, nil
+	case 0:
+		return found, fmt.Errorf("there is no mute %q; see: regwarden alert mutes", named)
+	}
+	return found, command.AsUsage(fmt.Errorf("%q are several mutes; give one of the uids %s", named, strings.Join(uids, ", ")))
 }
