@@ -157,6 +157,8 @@ func (c *call) beginCSV(name string) {
 	c.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	c.begin(http.StatusOK)
+	// The deadline of the request would end a slow download.
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
 }
 
 // csvCells are the cells of a record.

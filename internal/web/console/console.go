@@ -7,6 +7,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -285,7 +286,8 @@ func pathNotFound() error {
 	return &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "There is no page at this address."}
 }
 
-// ServePage serves a request below /console/ or /docs. It returns the error that the response shows.
+// ServePage serves a request below /console/ or /docs. It returns the error that the response shows, or with http.ErrAbortHandler the one
+// that ended it early.
 func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
 	c := &call{ResponseWriter: w, console: s, origin: origin}
 	s.setHeaders(w.Header())
@@ -317,10 +319,12 @@ func (s *Console) serve(c *call, r route) {
 	if err == nil {
 		return
 	}
-	c.err = err
-	if !c.begun {
-		c.showError(err)
+	if c.begun {
+		c.err = fmt.Errorf("%w: %w", http.ErrAbortHandler, err)
+		return
 	}
+	c.err = err
+	c.showError(err)
 }
 
 func (s *Console) run(c *call, r route) (err error) {

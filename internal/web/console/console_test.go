@@ -612,7 +612,8 @@ func TestPanicOfAPage(t *testing.T) {
 		c.begin(http.StatusOK)
 		panic("hunter2")
 	}})
-	if begun.err == nil || strings.Contains(begun.err.Error(), "hunter2") || recorder.Code != http.StatusOK || recorder.Body.Len() > 0 {
+	if !errors.Is(begun.err, http.ErrAbortHandler) || strings.Contains(begun.err.Error(), "hunter2") ||
+		recorder.Code != http.StatusOK || recorder.Body.Len() > 0 {
 		t.Errorf("after the response began: %d %s, %v", recorder.Code, recorder.Body, begun.err)
 	}
 }

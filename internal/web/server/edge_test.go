@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -494,6 +495,32 @@ func TestFormsMustArrive(t *testing.T) {
 	_ = response.Body.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("the deadline of the body ended its request: %v", err)
+	}
+}
+
+// A file that ends early is not complete for the client: its connection is closed.
+func TestPageThatEndsEarlyIsAborted(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s := edge(&log)
+	s.Console = pagesFunc(func(w http.ResponseWriter, _ *http.Request) error {
+		_, _ = io.WriteString(w, "uid,at\n")
+		_ = http.NewResponseController(w).Flush()
+		return fmt.Errorf("%w: %w", http.ErrAbortHandler, errors.New("the store is away"))
+	})
+	server := httptest.NewServer(s.Handler())
+	response, err := http.Get(server.URL + "/console/audit.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	server.Close()
+	if err == nil || string(text) != "uid,at\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if !strings.Contains(log.String(), "the store is away") {
+		t.Error(log.String())
 	}
 }
 

@@ -7,6 +7,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -91,8 +92,9 @@ const (
 	pathDocs    = "/docs"
 )
 
-// Pages serves the pages of the console, each with the response of its error, if any. The error is returned for the log. The
-// pattern of the request is set to that of the page: log and metrics have it instead of the path.
+// Pages serves the pages of the console, each with the response of its error, if any. The error is returned for the log; it wraps
+// http.ErrAbortHandler if the response ends early. The pattern of the request is set to that of the page: log and metrics have it instead
+// of the path.
 type Pages interface {
 	ServePage(http.ResponseWriter, *http.Request, audit.Origin) error
 }
@@ -313,6 +315,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	defer func() { recordOf(w).template = pageTemplate(r.Pattern) }()
 	if err := s.Console.ServePage(w, r, recordOf(w).origin); err != nil {
 		s.noteFault(w, r, err)
+		if errors.Is(err, http.ErrAbortHandler) { // so that no browser takes a file for complete
+			panic(http.ErrAbortHandler)
+		}
 	}
 }
 
