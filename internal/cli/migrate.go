@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +42,7 @@ func newMigrate() *cobra.Command {
 		if err != nil {
 			return migrateUsage(settings.NoStore(err, &settings.Config{DataDir: s.DataDir}))
 		}
-		return printCopied(cmd, copied, format, s.DataDir)
+		return printCopied(cmd, copied, format, &s.Config)
 	}
 	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
 	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: "+
@@ -99,16 +98,28 @@ func progressTo(out io.Writer) datamigration.Progress {
 }
 
 // printCopied prints what was copied, and what to do next: the directory stays as it is, and a server could start on it again.
-func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, format, dir string) error {
+func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, format string, c *settings.Config) error {
 	rows := make([][]any, len(copied))
-	for i, c := range copied {
-		rows[i] = []any{c.Table, c.Rows, c.Digest}
+	for i, t := range copied {
+		rows[i] = []any{t.Table, t.Rows, t.Digest}
 		if format == "text" {
-			rows[i][2] = c.Digest[:16]
+			rows[i][2] = t.Digest[:16]
 		}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Copied the store in %s. Start servers with the new --database-url, and with the same master key: "+
-		"--master-key-file %s.\nwarning: %[1]s can still be written to. Move it away, so that no server or command changes "+
-		"it by mistake.\n", dir, command.ShellQuote(filepath.Join(dir, "master.key")))
+		"%s.\nwarning: %[1]s can still be written to. Move it away, so that no server or command changes "+
+		"it by mistake.\n", c.DataDir, masterKeySource(c, os.Getenv))
 	return output.PrintTable(cmd, format, []string{"table", "rows", "digest"}, rows)
+}
+
+// masterKeySource returns the setting that the master key comes from. The text of a command is not repeated: it may have a secret.
+func masterKeySource(c *settings.Config, getenv func(string) string) string {
+	switch {
+	case c.MasterKeyCommand != "":
+		return "that of --master-key-command"
+	case getenv(settings.EnvMasterKey) != "":
+		return "that of " + settings.EnvMasterKey
+	default:
+		return "--master-key-file " + command.ShellQuote(c.MasterKeyFile)
+	}
 }
