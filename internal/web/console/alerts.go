@@ -195,7 +195,7 @@ func (h alertHandlers) refuse(c *call, err error, formOf func(alertsPage) *forms
 	return c.showAgain(err, "alerts.html", "Alerts", page)
 }
 
-// muteForm returns the form of a time without alerts of the organization, of a label, or of the registry that the address names.
+// muteForm returns the form of a time without alerts of the organization or of a label.
 func muteForm(c *call) *forms.Form {
 	if !c.principal.Can(access.ConfigureAlerts) {
 		return nil
@@ -216,8 +216,8 @@ func (h alertHandlers) mute(c *call) error {
 	if problems = append(problems, more...); len(problems) > 0 {
 		err = fault.InvalidFields(problems...)
 	} else {
-		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{RegistryUID: c.PostFormValue("registryUid"),
-			Label: c.PostFormValue("label"), From: from, Until: until, Reason: c.PostFormValue("reason")})
+		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{Label: c.PostFormValue("label"), From: from, Until: until,
+			Reason: c.PostFormValue("reason")})
 	}
 	if err != nil {
 		return h.refuse(c, err, func(p alertsPage) *forms.Form { return p.Mute })
