@@ -164,6 +164,7 @@ type limitedConn struct {
 	pending atomic.Int64
 	refused atomic.Bool // a read failed, and its bytes are lost
 	inBody  atomic.Bool // the header of the request has arrived
+	gone    atomic.Bool // Close has begun
 	closed  sync.Once
 }
 
@@ -189,7 +190,14 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.entry.Received(time.Since(began))
 	}
-	if n > 0 && !c.hold(c.cost(n)) {
+	if n == 0 {
+		return n, err
+	}
+	held := c.hold(c.cost(n))
+	if c.gone.Load() { // the release of Close may have missed these bytes
+		c.releasePending()
+	}
+	if !held {
 		c.refused.Store(true)
 		return 0, tooManyBytes{}
 	}
@@ -266,6 +274,7 @@ func (c *limitedConn) cut() {
 
 func (c *limitedConn) Close() error {
 	c.closed.Do(func() {
+		c.gone.Store(true)
 		c.releasePending()
 		c.entry.Remove()
 		c.listener.leave(c)

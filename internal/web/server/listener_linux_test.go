@@ -224,6 +224,32 @@ func TestClosedConnectionsAreNotCounted(t *testing.T) {
 	}
 }
 
+// closedInRead is a connection that another goroutine closes while data arrives.
+type closedInRead struct {
+	net.Conn
+	close func() error
+}
+
+func (c *closedInRead) Read(p []byte) (int, error) {
+	_ = c.close()
+	return len(p), nil
+}
+
+func TestBytesThatArriveDuringCloseAreNotCounted(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	conn := &closedInRead{Conn: ours}
+	l := NewListener(nil, ConnLimits{Connections: 1, PerSource: 1, Bytes: 1 << 20})
+	c := l.admit(conn)
+	conn.close = c.Close
+	if n, err := c.Read(make([]byte, 2*freeBytes)); n == 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if l.bytes.Load() != 0 || c.from.bytes.Load() != 0 {
+		t.Errorf("%d bytes are left, %d of the source", l.bytes.Load(), c.from.bytes.Load())
+	}
+}
+
 // A source with unfinished headers reaches its quarter of the limit; other sources are not affected.
 func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
