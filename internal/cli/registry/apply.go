@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/output"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // Results of a definition.
@@ -227,6 +228,14 @@ func keepSecrets(wanted *api.OCIRegistryRequest, stored api.OCIRegistryRequest) 
 			wanted.Spec.Auth.Kind() == stored.Spec.Auth.Kind() {
 			*value = *mask
 		}
+	}
+	dropStoredSession(wanted.Spec.Auth)
+}
+
+// dropStoredSession removes the mask of a session token next to a new secret key: the stored token belongs to the former key.
+func dropStoredSession(a *regcheck.Auth) {
+	if a != nil && a.AWS != nil && a.AWS.SecretKey != "" && a.AWS.SecretKey != secret.Mask && a.AWS.SessionToken == secret.Mask {
+		a.AWS.SessionToken = ""
 	}
 }
 

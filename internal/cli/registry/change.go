@@ -129,6 +129,7 @@ func (f *registryChange) change(c *manage.Call, r *api.OCIRegistryRequest) error
 	command.Set(&r.Metadata.Name, f.name)
 	f.clear(flags, &r.Spec.Definition)
 	f.apply(flags, &r.Spec)
+	dropStoredSession(r.Spec.Auth)
 	return nil
 }
 
