@@ -68,7 +68,8 @@ func cliOf(d regcheck.Definition) string {
 	}
 	lines := []string{"regwarden check --endpoint " + shellWord(d.Endpoint)}
 	for _, flag := range []struct{ name, value string }{
-		{"--base-path", d.BasePath}, {"--content", d.BaseContentPath}, {"--provider-type", string(d.ProviderType)},
+		{"--kind", string(d.Kind)}, {"--base-path", d.BasePath}, {"--content", d.BaseContentPath},
+		{"--provider-type", string(d.ProviderType)},
 		{"--auth-type", string(d.Auth.Type)}, {"--username", d.Auth.Username},
 	} {
 		if flag.value != "" {
@@ -84,7 +85,7 @@ func cliOf(d regcheck.Definition) string {
 	}{
 		{"--ca " + caFile, d.Auth.TLS.CA != ""}, {"--cert " + certificateFile, d.Auth.TLS.Certificate != ""},
 		{"--key " + keyFile, d.Auth.TLS.Key != ""},
-		{"--insecure-skip-verify", d.Auth.TLS.InsecureSkipVerify},
+		{"--insecure-skip-verify", d.Auth.TLS.InsecureSkipVerify}, {"--pass-credentials", d.Auth.PassCredentials},
 	} {
 		if flag.used {
 			lines = append(lines, flag.text)
@@ -147,6 +148,10 @@ func indentedJSON(value any) string {
 // terraformOf returns a resource of Palette's provider, which has no tokens and no client keys.
 func terraformOf(d regcheck.Definition) Snippet {
 	s := Snippet{ID: "terraform", Title: "Terraform"}
+	if d.Kind == regcheck.KindChartRepository {
+		s.Text, s.Needs = helmResource(d)
+		return s
+	}
 	if d.Auth.Type == regcheck.Token || d.Auth.Type.IsObtained() || d.Auth.TLS.Key != "" {
 		s.Needs = "Palette's provider has no arguments for tokens, client keys and what credentials are obtained with."
 		return s
@@ -162,6 +167,27 @@ func terraformOf(d regcheck.Definition) Snippet {
 		"  is_private = " + strconv.FormatBool(d.Auth.Type != regcheck.NoAuth) + "\n  is_synchronization = true\n  credentials {\n" +
 		credentials + tlsConfig(d.Auth.TLS) + "  }\n}"
 	return s
+}
+
+// helmResource returns the resource of a chart repository, which has fewer arguments.
+func helmResource(d regcheck.Definition) (text, needs string) {
+	hasTLS := d.Auth.TLS != (regcheck.TLS{Enabled: d.Auth.TLS.Enabled})
+	if d.BasePath != "" || d.BaseContentPath != "" || d.Auth.Type.IsObtained() || hasTLS || d.Auth.PassCredentials {
+		return "", "Palette's provider has no arguments for paths, charts, TLS and passed credentials of a chart repository."
+	}
+	credentials := arguments{{"credential_type", string(d.Auth.Type)}, {"username", d.Auth.Username}}.lines("    ")
+	switch d.Auth.Type {
+	case regcheck.Basic:
+		credentials += "    password = var.registry_password\n"
+		needs = "Uses var.registry_password."
+	case regcheck.Token:
+		credentials += "    token = var.registry_token\n"
+		needs = "Uses var.registry_token."
+	default: // without credentials
+	}
+	return "resource \"spectrocloud_registry_helm\" \"registry\" {\n" +
+		arguments{{"name", "registry"}, {"endpoint", d.Endpoint}}.lines("  ") +
+		"  is_private = " + strconv.FormatBool(d.Auth.Type != regcheck.NoAuth) + "\n  credentials {\n" + credentials + "  }\n}", needs
 }
 
 // tlsConfig returns the block with the certificates to trust, which the provider has one argument for.

@@ -149,3 +149,34 @@ func TestTerraformSnippet(t *testing.T) {
 		}
 	}
 }
+
+// A chart repository is one in each program.
+func TestSnippetsOfChartRepository(t *testing.T) {
+	d := regcheck.Definition{Kind: regcheck.KindChartRepository, Endpoint: "https://charts.test",
+		Auth: &regcheck.Auth{Type: regcheck.Token, Username: "u", Token: "hunter2"}}
+	const want = `resource "spectrocloud_registry_helm" "registry" {
+  name = "registry"
+  endpoint = "https://charts.test"
+  is_private = true
+  credentials {
+    credential_type = "token"
+    username = "u"
+    token = var.registry_token
+  }
+}`
+	if diff := cmp.Diff(Snippet{"terraform", "Terraform", want, "Uses var.registry_token."}, terraformOf(d)); diff != "" {
+		t.Error(diff)
+	}
+	if curl := curlOf(d); !strings.Contains(curl, `"kind": "chartRepository"`) {
+		t.Error(curl)
+	}
+	d.Auth.PassCredentials = true
+	words := []string{"check", "--endpoint", d.Endpoint, "--kind", "chartRepository", "--auth-type", "token", "--username", "u",
+		"--pass-credentials"}
+	if diff := cmp.Diff(strings.Join(words, "\n")+"\n", runInShell(t, cliOf(d))); diff != "" {
+		t.Error(diff)
+	}
+	if s := terraformOf(d); s.Text != "" || s.Needs == "" {
+		t.Errorf("%+v", s)
+	}
+}
