@@ -153,7 +153,7 @@ func (s *links) sendLink(ctx context.Context, client *mailSession, org store.Org
 	if err != nil {
 		return 0, nil // no message can be sent to that address
 	}
-	if err := client.Send(message); message.IsDelivered() || isPermanent(err) {
+	if err := client.Send(message); message.IsDelivered() || isRefused(err, 5) {
 		return 0, nil
 	}
 	err = storeOutcome(ctx, s.db, func(ctx context.Context, tx *store.Tx) error {

@@ -92,6 +92,7 @@ func (s *sender) emailTo(ctx context.Context, m *Mail, addresses []string, d sto
 type sendings struct {
 	sent, rejected []string
 	reason         string        // why an address was not sent to
+	later          bool          // the mail server does not accept one now, which is tried again
 	late           bool          // there was not enough time for all
 	pause          time.Duration // until the organization may send more
 }
@@ -123,8 +124,10 @@ func (s *sender) sendEach(ctx context.Context, client *mailSession, addresses []
 		switch {
 		case message.IsDelivered():
 			out.sent = append(out.sent, address)
-		case isPermanent(err):
+		case isRefused(err, 5):
 			out.rejected, out.reason = append(out.rejected, address), mailReason(err)
+		case isRefused(err, 4): // such as a full mailbox; others must not wait for it
+			out.later, out.reason = true, mailReason(err)
 		default:
 			return result{hint: mailHint, message: "the mail server did not accept the message: " + mailReason(err),
 				sentTo: append(slices.Clone(d.Processed), out.sent...)}
@@ -142,19 +145,20 @@ func (s *links) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (t
 	return max(wait, jitter(budgetBackoff)), err
 }
 
-// isPermanent reports whether the mail server rejects every message for an address.
-func isPermanent(err error) bool {
+// isRefused reports whether the mail server refuses an address, for now (4) or for ever (5). By code 421 it ends the connection (RFC 5321
+// section 3.8).
+func isRefused(err error, class int) bool {
 	failed, is := errors.AsType[*mail.SendError](err)
-	return is && failed.Reason == mail.ErrSMTPRcptTo && !failed.IsTemp() && failed.ErrorCode()/100 == 5
+	return is && failed.Reason == mail.ErrSMTPRcptTo && failed.ErrorCode()/100 == class && failed.ErrorCode() != 421
 }
 
 // result gives up rejected addresses if others were sent to; if all are rejected, the settings of the mail server are the likely
 // cause. The remaining addresses follow in the next attempt: at once if time was short, after a pause if the budget was used up.
 func (out sendings) result(d store.Delivery, left int) result {
 	sent := len(d.Processed) - int(d.Refused) + len(out.sent)
-	rest := out.late || out.pause > 0
+	rest := out.late || out.later || out.pause > 0
 	r := result{hint: mailHint, sentTo: append(slices.Clone(d.Processed), out.sent...), ok: sent > 0 && !rest,
-		more: sent > 0 && out.late || out.pause > 0, pause: out.pause}
+		more: sent > 0 && out.late && !out.later || out.pause > 0, pause: out.pause}
 	rejected := d.Refused
 	if r.more && sent > 0 { // do not try them in the next attempt
 		r.sentTo, r.rejected = append(r.sentTo, out.rejected...), int64(len(out.rejected))

@@ -252,6 +252,28 @@ func TestEmailResumesAfterFailure(t *testing.T) {
 	}
 }
 
+// A mailbox that is full does not prevent that others get an alert.
+func TestAFullMailboxDelaysNoOther(t *testing.T) {
+	s := newMailServer(t, false)
+	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
+	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example", "b@acme.example", "c@acme.example"}})
+	s.refuse["a@acme.example"] = "452 4.2.2 mailbox full"
+	f.raise()
+	f.attempt()
+	others := []string{"b@acme.example", "c@acme.example"}
+	if st := f.channel(uid).Status; st.OK || !strings.Contains(st.Message, "452 4.2.2") || !slices.Equal(s.to, others) {
+		t.Errorf("status %+v, sent to %v", st, s.to)
+	}
+	s.mu.Lock()
+	delete(s.refuse, "a@acme.example")
+	s.mu.Unlock()
+	f.clock = f.clock.Add(time.Minute)
+	f.attempt()
+	if st := f.channel(uid).Status; !st.OK || !slices.Equal(s.to, append(others, "a@acme.example")) {
+		t.Errorf("status %+v, sent to %v", st, s.to)
+	}
+}
+
 // Addresses that an attempt had no time for follow at once in the next one. Such attempts are not failures, and an address that one
 // attempt found rejected is not tried in another.
 func TestManyAddressesAreSentToWithoutWaiting(t *testing.T) {
