@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ type OrgReminder struct {
 	config   Config
 	now      func() time.Time
 	limit    *perminute.Limiter
-	requests chan string // canonical addresses
+	requests chan string // addresses by addressKey
 }
 
 func newOrgReminder(db *store.DB, c Config, now func() time.Time) *OrgReminder {
@@ -45,7 +46,7 @@ func (r *OrgReminder) Request(origin audit.Origin, address string) {
 		return
 	}
 	select {
-	case r.requests <- names.Canonical(address):
+	case r.requests <- addressKey(strings.TrimSpace(address)):
 	default: // too many wait
 	}
 }
@@ -64,12 +65,15 @@ func (r *OrgReminder) Run(ctx context.Context) {
 	}
 }
 
-// send sends one message, at most one in an hour to an address. An address without a user takes no allowance.
+// send sends one message, at most one in an hour to an address. An address without a user takes no allowance. Users whose address is another
+// one with the same canonical form are other people: mail servers tell ß from ss.
 func (r *OrgReminder) send(ctx context.Context, address string) error {
 	var orgs []store.OrgOfUser
 	reserved := false
 	err := r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if orgs, err = tx.Orgs.OfEmail(ctx, address, maxOrgsNamed); err != nil || len(orgs) == 0 {
+		orgs, err = tx.Orgs.OfEmail(ctx, names.Canonical(address), maxOrgsNamed)
+		orgs = slices.DeleteFunc(orgs, func(o store.OrgOfUser) bool { return addressKey(o.Email) != address })
+		if err != nil || len(orgs) == 0 {
 			return err
 		}
 		hash := sha256.Sum256([]byte(address))

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -24,16 +25,20 @@ func TestOrgNamesAreSent(t *testing.T) {
 		return slices.Clone(mails.messages)
 	}
 	second := store.Org{UID: uuid.NewString(), Name: "Second\r\nBcc: x", Canonical: "second", CreatedAt: f.clock}
+	first := store.Org{UID: uuid.NewString(), Name: "Attacker", Canonical: "aaa", CreatedAt: f.clock}
 	user := func(org, email string) store.User {
 		return store.User{UID: uuid.NewString(), OrgUID: org, Email: email, Canonical: strings.ToLower(email), Role: "member",
 			PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	}
 	off := user(f.in.OrgUID, "off@acme.example")
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Orgs.Insert(ctx, second); err != nil {
+		if err := errors.Join(tx.Orgs.Insert(ctx, first), tx.Orgs.Insert(ctx, second)); err != nil {
 			return err
 		}
-		for _, u := range []store.User{user(f.in.OrgUID, "Ada@acme.example"), user(second.UID, "ada@acme.example"), off} {
+		other := user(first.UID, "ada@straße.example")
+		other.Canonical = "ada@strasse.example"
+		for _, u := range []store.User{user(f.in.OrgUID, "Ada@acme.example"), user(second.UID, "ada@acme.example"), off, other,
+			user(second.UID, "ada@strasse.example")} {
 			if err := tx.Users.Insert(ctx, u); err != nil {
 				return err
 			}
@@ -56,8 +61,13 @@ func TestOrgNamesAreSent(t *testing.T) {
 		!strings.Contains(message, "To: <Ada@acme.example>") {
 		t.Errorf("sent %s", message)
 	}
+	const strasse = "ada@strasse.example"
+	if err := reminder.send(t.Context(), strasse); err != nil || len(sent()) != 2 || strings.Contains(sent()[1], "Attacker") ||
+		!strings.Contains(sent()[1], "To: <"+strasse+">") {
+		t.Errorf("sent %q, %v", sent()[1:], err)
+	}
 	f.clock = f.clock.Add(forgottenInterval)
-	if err := reminder.send(t.Context(), "ada@acme.example"); err != nil || len(sent()) != 2 {
+	if err := reminder.send(t.Context(), "ada@acme.example"); err != nil || len(sent()) != 3 {
 		t.Errorf("an hour later: %d messages, %v", len(sent()), err)
 	}
 }
