@@ -9,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/secret"
@@ -77,6 +78,8 @@ func TestProjectsOfAUser(t *testing.T) {
 	}
 	wantFields(t, w.SetProjects(t.Context(), admin, origin, member.UserUID, directory.Members([]string{"Blue", "x", "y"})),
 		"projects[1]", "projects[2]")
+	wantFields(t, w.SetProjects(t.Context(), admin, origin, member.UserUID, []directory.ProjectRole{
+		{Project: "Blue", Role: access.Viewer}, {Project: blue.UID, Role: auth.RoleMember}}), "projects[1]")
 	if user, err := w.User(t.Context(), admin, member.UserUID); err != nil || len(user.Projects) != 0 {
 		t.Errorf("half a change was stored: %q, %v", names(user.Projects), err)
 	}

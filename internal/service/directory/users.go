@@ -174,10 +174,15 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, given []Pr
 	var problems []fault.Field
 	roles := map[string]auth.Role{}
 	for i, uid := range uids {
-		roles[uid] = given[i].Role
-		if uid == "" {
-			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "does not exist in your organization"})
+		problem := ""
+		if role, twice := roles[uid]; twice && roleInProject(role) != roleInProject(given[i].Role) {
+			problem = "is given twice, with different roles"
 		}
+		if uid == "" {
+			problem = "does not exist in your organization"
+		}
+		problems = append(problems, fault.FieldProblem(fmt.Sprintf("projects[%d]", i), problem)...)
+		roles[uid] = given[i].Role
 	}
 	if len(problems) > 0 {
 		return fault.InvalidFields(problems...)
