@@ -316,6 +316,33 @@ func FuzzAPIKey(f *testing.F) {
 }
 
 // Lists and expiry alerts contain every key of a user, so their number is limited.
+// Who may change the keys of others cannot make the key of a user valid who may do more.
+func TestKeysOfUsersWhoMayDoMore(t *testing.T) {
+	w := mustWorld(t, nil)
+	boss := w.mustUser(t, w.org, "boss@example.com", RoleAdmin)
+	keeper := w.principal(t)
+	custom := access.Custom{}
+	custom.Add(uuid.NewString(), []string{string(access.ReadAllAPIKeys), string(access.ManageAllAPIKeys)})
+	for role := range custom {
+		keeper.Role, keeper.Grants = role, &access.Grants{Custom: custom}
+	}
+	admin := keeper
+	admin.UserUID, admin.Role, admin.Grants = boss.UID, RoleAdmin, nil
+	created, _ := w.mustKey(t, admin, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	for _, active := range []bool{false, true} {
+		change := APIKeyChange{Active: &active}
+		if _, err := w.APIKeys.Update(t.Context(), keeper, origin, created.UID, change); fault.KindOf(err) != fault.Forbidden {
+			t.Errorf("active %t: %v", active, err)
+		}
+		if _, err := w.APIKeys.Update(t.Context(), admin, origin, created.UID, change); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.APIKeys.Delete(t.Context(), keeper, origin, created.UID); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("deleted: %v", err)
+	}
+}
+
 func TestKeysOfAUserAreBounded(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)

@@ -369,6 +369,13 @@ func (k *APIKeys) changeKey(ctx context.Context, p Principal, origin audit.Origi
 		if err != nil {
 			return err
 		}
+		owner, err := tx.Users.Get(ctx, key.OrgUID, key.UserUID)
+		if err == nil { // else a key of an administrator that leaked and was deactivated could be made valid again
+			err = p.Covers(ctx, tx, owner)
+		}
+		if err != nil {
+			return NotFoundAs(err, "API key not found.")
+		}
 		if err := change(tx, key, now); err != nil {
 			return err
 		}
