@@ -82,6 +82,17 @@ func (k fixture) status(t *testing.T, uid string) Status {
 	return s
 }
 
+func (k fixture) sync(t *testing.T, uid string) store.RegistrySync {
+	t.Helper()
+	s, err := store.Read(t.Context(), k.DB, func(tx *store.Tx) (store.RegistrySync, error) {
+		return tx.Syncs.Get(t.Context(), k.Admin.OrgUID, uid)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // run runs synchronizations until the test ends, or stop is called.
 func (k fixture) run(t *testing.T, config Config) (stop func()) {
 	t.Helper()
@@ -187,7 +198,7 @@ func TestSyncRequest(t *testing.T) {
 	uid := k.mustCreate(t, w)
 	w.Name, w.SyncSupported = "off", false
 	off := k.mustCreate(t, w)
-	k.run(t, Config{})
+	k.run(t, Config{Every: 24 * time.Hour})
 	if s := k.status(t, off); s.Supported || s.Status != "" {
 		t.Errorf("disabled: %+v", s)
 	}
@@ -214,6 +225,15 @@ func TestSyncRequest(t *testing.T) {
 	}
 	if s := k.waitFor(t, uid, ended); s.Status != store.SyncSuccess {
 		t.Errorf("requested: %+v", s)
+	}
+	before := k.sync(t, uid)
+	if err := k.stored.Change(t.Context(), k.Admin, origin, uid, func(r *registries.RegistryInput) {
+		r.Labels, r.SkipSync = map[string]string{"team": "a"}, true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if after := k.sync(t, uid); after.Status != store.SyncSuccess || !after.NextAt.Equal(before.NextAt) || after.NextAt.IsZero() {
+		t.Errorf("after other labels: %+v, before %+v", after, before)
 	}
 	record := strings.Join(k.AuditRecords(t), "\n")
 	if strings.Count(record, "registry.sync succeeded by admin@a") != 1 || strings.Count(record, "registry.sync refused by member@a") != 1 {

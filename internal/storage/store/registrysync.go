@@ -40,6 +40,10 @@ const (
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL,
 		status = 'Pending', message = '',
 			run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
+	sqlHoldSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
+		VALUES ($1, $2, NULL, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET lease_owner = NULL,
+		status = CASE registry_sync.status WHEN 'InProgress' THEN 'Pending' ELSE registry_sync.status END,
+		run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0`
 	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3
 		THEN registry_sync.next_at ELSE $3 END,
@@ -104,9 +108,13 @@ func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at tim
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Hold drops a running synchronization like Schedule. The next one runs only on request.
+// Hold is Schedule for a definition that need not be synchronized now: the next synchronization stays when it is due, and the first one runs
+// only on request.
 func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
-	return tx.Schedule(ctx, orgUID, registryUID, time.Time{})
+	if err := tx.db.ChangeOne(ctx, sqlHoldSync, registryUID, orgUID); err != nil {
+		return err
+	}
+	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
 // Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is
