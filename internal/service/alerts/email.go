@@ -145,7 +145,7 @@ func (s *links) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (t
 	return max(wait, jitter(budgetBackoff)), err
 }
 
-// isRefused reports whether the mail server refuses an address, for now (4) or for ever (5). By code 421 it ends the connection (RFC 5321
+// isRefused reports whether the mail server refuses an address, for now (4) or always (5). By code 421 it ends the connection (RFC 5321
 // section 3.8).
 func isRefused(err error, class int) bool {
 	failed, is := errors.AsType[*mail.SendError](err)

@@ -65,8 +65,8 @@ func (r *OrgReminder) Run(ctx context.Context) {
 	}
 }
 
-// send sends one message, at most one in an hour to an address. An address without a user takes no allowance. Users whose address is another
-// one with the same canonical form are other people: mail servers tell ß from ss.
+// send sends one message, at most one in an hour to an address. An address without a user takes no allowance. Users whose address is
+// another one with the same canonical form are other people: for mail servers, ß is not ss.
 func (r *OrgReminder) send(ctx context.Context, address string) error {
 	var orgs []store.OrgOfUser
 	reserved := false

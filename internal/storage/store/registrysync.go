@@ -108,8 +108,8 @@ func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at tim
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Hold is Schedule for a definition that need not be synchronized now: the next synchronization stays when it is due, and the first one runs
-// only on request.
+// Hold is Schedule for a definition that need not be synchronized now: the next synchronization stays when it is due, and the first one
+// runs only on request.
 func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 	if err := tx.db.ChangeOne(ctx, sqlHoldSync, registryUID, orgUID); err != nil {
 		return err
