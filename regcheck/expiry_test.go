@@ -1,6 +1,7 @@
 package regcheck_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -49,5 +50,25 @@ func TestCredentialsExpireSoon(t *testing.T) {
 				t.Errorf("warning at %q: %q, want %q: …%q…", field, message, row.field, row.want)
 			}
 		})
+	}
+}
+
+// A report has no expiry of obtained credentials, which are renewed: neither in the check that obtains them nor in one that has them.
+func TestObtainedCredentialsHaveNoExpiry(t *testing.T) {
+	claims := base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf(`{"exp": %d}`, time.Now().Add(3*time.Hour).Unix())))
+	password, asked := secret.String(regchecktest.TokenHead+claims+".c2ln"), 0
+	g := regchecktest.Start(t, "open")
+	c := checker(g, egress.Policy{}, matrixRow{})
+	c.Obtained = new(regcheck.CredentialCache)
+	c.Ambient = &regcheck.Ambient{Helper: func(context.Context, string, string) (string, secret.String, error) {
+		asked++
+		return "ada", password, nil
+	}}
+	auth := regcheck.Auth{Type: regcheck.Exec, Exec: &regcheck.CredentialHelper{Name: "docker-credential-x"}}
+	for range 2 {
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, regcheck.Definition{Endpoint: g.Endpoint, Auth: &auth}), nil)
+		if err != nil || !report.CredentialsExpire.IsZero() || asked != 1 {
+			t.Errorf("expiry %v, %v; credentials were obtained %d times", report.CredentialsExpire, err, asked)
+		}
 	}
 }

@@ -115,7 +115,9 @@ func (r *run) finish(started time.Time) {
 	r.report.DurationMS = r.report.Duration.Milliseconds()
 	r.report.RoundTrips = r.rounds.Count()
 	r.report.Certificates = append(r.served, certs.OfClient(r.plan.tls.Client)...)
-	r.report.CredentialsExpire = expiry.NotAfter(r.plan.login.Username, r.plan.login.Secret())
+	if r.plan.login.Source == nil { // obtained credentials are renewed
+		r.report.CredentialsExpire = expiry.NotAfter(r.plan.login.Username, r.plan.login.Secret())
+	}
 	r.report.Known = r.knownAfter()
 }
 
