@@ -35,11 +35,14 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 			}
 			break
 		}
-		for _, tag := range r.Names() {
-			if count++; includes(versionOf(tag)) && (newest == "" || oci.Newer(tag, newest)) {
-				newest = tag
+		_, _ = wire.EachName(r.Response.Body, "tags", func(tag string) bool { // not Names, which has only the first tags
+			if oci.IsTag(tag) {
+				if count++; includes(versionOf(tag)) && (newest == "" || oci.Newer(tag, newest)) {
+					newest = tag
+				}
 			}
-		}
+			return true
+		})
 		if rest = oci.NextPage(r.Response); rest == "" {
 			break
 		}

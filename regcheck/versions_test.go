@@ -24,6 +24,10 @@ func TestRangesOfVersions(t *testing.T) {
 		{server: "htpasswd", path: "charts/missing:>=2", contains: "charts/missing", code: regcheck.CodeContentNotFound},
 		{server: "listing-tags-loop", path: "charts/nginx:^1.2", contains: "charts/nginx:1.2.3 is"},
 		{server: "listing-tags-endless", path: "charts/nginx:>=2", contains: "the first 10 tags of charts/nginx are not in the range >=2"},
+		{server: "listing-tags-unpaged", path: "charts/nginx:>=0.9", contains: "charts/nginx:1.2.3 is"},
+		{server: "listing-tags-unpaged", path: "charts/nginx:^1.2", contains: "charts/nginx:1.2.3 is"},
+		{server: "listing-tags-unpaged", path: "charts/nginx:>=2", contains: "charts/nginx has 2002 tags, and none in the range >=2.",
+			code: regcheck.CodeContentNotFound, reason: "versionUnknown"},
 	} {
 		g := regchecktest.Start(t, row.server)
 		c, d := mustRow(t, g, withContent(goodLogin, row.path))

@@ -63,6 +63,13 @@ func listingServers() map[string]builder {
 			v.linked(fmt.Sprintf("%s/tags/list?last=%d", v.repo, n+1))
 			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{fmt.Sprint("t", n)}})
 		},
+		"listing-tags-unpaged": func(v *visit) { // as distribution before 3.0
+			list := []string{"0.9.0"}
+			for n := range 2000 {
+				list = append(list, fmt.Sprint("nightly-", n))
+			}
+			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": append(list, "1.2.3")})
+		},
 	} {
 		all[name] = func(g *Registry) {
 			s := g.htpasswdRegistry("Registry Realm")
