@@ -29,9 +29,11 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 		return model.Registry{}, nil, fmt.Errorf("%s is not valid JSON: %w", name, err)
 	}
 	host, content := splitWritten(reference)
+	used := dockerauth.Reference(c.Rules, host, content)
+	_, content, _ = strings.Cut(used, "/")
 	r := model.Registry{Sources: []model.Source{{File: name}}, Format: c.Reader, Consumer: c.Consumer}
 	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(host), BaseContentPath: content}
-	choice := Choose(s, &r, c.Config, c.Rules, dockerauth.Reference(c.Rules, host, content))
+	choice := Choose(s, &r, c.Config, c.Rules, used)
 	if len(choice.Entries) > 0 {
 		r.Sources = []model.Source{c.At(choice.Entries[0].Line, choice.Entries[0].Key)}
 	}
@@ -48,7 +50,7 @@ func splitWritten(reference string) (host, path string) {
 	if !strings.Contains(reference, "/") && (strings.Contains(name, ".") || name == "localhost") {
 		return reference, ""
 	}
-	host, path = scanner.SplitReference(reference)
+	host, path = scanner.SplitPrefix(reference)
 	return host, strings.Trim(path, "/")
 }
 

@@ -23,9 +23,12 @@ type registryField struct {
 	ociOnly  bool // whether other addresses than oci://… are not for a registry
 }
 
+// fluxDistribution is a field with the first part of the names of images.
+const fluxDistribution = "spec.distribution.registry"
+
 // registryFields are the kinds that need no rules of their own.
 var registryFields = []registryField{
-	{"fluxcd.controlplane.io/FluxInstance", "spec.distribution.registry", "spec.distribution.imagePullSecret", model.Kubelet, false},
+	{"fluxcd.controlplane.io/FluxInstance", fluxDistribution, "spec.distribution.imagePullSecret", model.Kubelet, false},
 	{"fluxcd.controlplane.io/FluxInstance", "spec.distribution.artifact", "spec.distribution.artifactPullSecret", model.Flux, true},
 	{"fluxcd.controlplane.io/FluxInstance", "spec.sync.url", "spec.sync.pullSecret", model.Flux, true},
 	{"pkg.crossplane.io/Provider pkg.crossplane.io/Configuration pkg.crossplane.io/Function", "spec.package", "spec.packagePullSecrets", "",
@@ -202,8 +205,11 @@ func secretNames(n *node.Node) (all []string) {
 // addWithSecrets adds a registry with the credentials of Secrets: a username and a password, or the entry of a docker config.
 func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, address string, isOCI bool, secrets []string) {
 	host, path := scanner.SplitReference(address)
-	if isOCI {
+	switch {
+	case isOCI:
 		host, path, _ = strings.Cut(scanner.CutTag(address), "/")
+	case f.address == fluxDistribution || strings.Contains(at.Text(), "*"):
+		host, path = scanner.SplitPrefix(address)
 	}
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}

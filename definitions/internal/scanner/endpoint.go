@@ -18,18 +18,28 @@ func EndpointOf(host string) string {
 	return "https://" + host
 }
 
-// SplitReference splits a reference as docker writes it (host[:port]/path[:tag][@digest]) into host and path. Without a host it is on
-// Docker Hub, where a path without a namespace is in "library".
+// SplitReference splits a reference of an image as docker writes it (host[:port]/path[:tag][@digest]) into host and path. Without a host
+// it is on Docker Hub, where a path without a namespace is in "library".
 func SplitReference(reference string) (host, path string) {
-	reference = CutTag(reference)
-	first, rest, found := strings.Cut(reference, "/")
+	host, path = SplitPrefix(reference)
+	if (host == "docker.io" || host == "index.docker.io") && path != "" && !strings.Contains(path, "/") {
+		path = "library/" + path
+	}
+	return host, path
+}
+
+// SplitPrefix is SplitReference for what may be the first part of several references, such as a namespace: after the host of Docker Hub
+// it is as it is written.
+func SplitPrefix(prefix string) (host, path string) {
+	prefix = CutTag(prefix)
+	first, rest, found := strings.Cut(prefix, "/")
 	switch {
 	case found && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first):
 		host, path = first, rest
 	case found:
-		host, path = "docker.io", reference
+		host, path = "docker.io", prefix
 	default:
-		host, path = "docker.io", "library/"+reference
+		host, path = "docker.io", "library/"+prefix
 	}
 	return host, path
 }

@@ -39,6 +39,25 @@ func TestReadAddress(t *testing.T) {
 	}
 }
 
+// TestNamesOnDockerHub: an image without a namespace is in "library" there; a prefix of images is as it is written.
+func TestNamesOnDockerHub(t *testing.T) {
+	for text, want := range map[string]struct{ host, path, prefix string }{
+		"redis:7":                      {"docker.io", "library/redis", "library/redis"},
+		"docker.io/redis:7":            {"docker.io", "library/redis", "redis"},
+		"index.docker.io/redis@sha256": {"index.docker.io", "library/redis", "redis"},
+		"docker.io/acme/app":           {"docker.io", "acme/app", "acme/app"},
+		"acme/app":                     {"docker.io", "acme/app", "acme/app"},
+		"docker.io/":                   {"docker.io", "", ""},
+		"one.test/redis":               {"one.test", "redis", "redis"},
+	} {
+		host, path := SplitReference(text)
+		hostOfPrefix, prefix := SplitPrefix(text)
+		if host != want.host || hostOfPrefix != want.host || path != want.path || prefix != want.prefix {
+			t.Errorf("%q: %s %s, as a prefix %s %s; want %+v", text, host, path, hostOfPrefix, prefix, want)
+		}
+	}
+}
+
 // TestKindsOfHosts: those of AWS, and those that may have no TLS.
 func TestKindsOfHosts(t *testing.T) {
 	for host, want := range map[string]struct{ ecr, local bool }{

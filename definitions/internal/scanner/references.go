@@ -19,9 +19,6 @@ func (s *Scanner) Reference(at model.Source, format model.Format, consumer model
 	if digest := strings.IndexByte(version, '@'); digest > 0 {
 		version = version[digest:] // which is used, whatever the tag is
 	}
-	if host == "docker.io" && !strings.Contains(path, "/") {
-		path = "library/" + path
-	}
 	if isOCI {
 		host, path, _ = strings.Cut(CutTag(name), "/")
 	}
