@@ -53,6 +53,8 @@ func TestRulesOfRenovateAndTerraform(t *testing.T) {
 		{name: "a chart with a password", file: "a.tf", text: releaseWith(`repository_password = "p"`),
 			want: "https://one.test b p,notice secretInRepository"},
 		{name: "a Secret without data", file: "a.tf", text: resource("kubernetes_secret", `  type = "kubernetes.io/dockerconfigjson"`)},
+		{name: "a Secret in the old format", file: "a.tf", text: resource("kubernetes_secret", "  type = \"kubernetes.io/dockercfg\"\n"+
+			`  data = { ".dockercfg" = "{\"one.test\": {\"auth\": \"dTpw\"}}" }`), want: "https://one.test u p,notice secretInRepository"},
 		{name: "another Secret", file: "a.tf", text: resource("kubernetes_secret", "  type = \"Opaque\"\n  data = { a = \"b\" }")},
 		{name: "a key", file: "a.tf", text: ecrOf("credential_type = \"secret\"\naccess_key = \"a\"\nsecret_key = \"s\""),
 			want: ecr + ",notice secretInRepository"},

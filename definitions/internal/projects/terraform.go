@@ -176,8 +176,12 @@ func kubernetesSecret(f *scanner.File, v tfValues, address string) {
 			"The data of the pull Secret are an expression. Read the output of terraform show -json instead.")
 		return
 	}
+	format := model.DockerConfig
+	if key == ".dockercfg" {
+		format = model.Dockercfg
+	}
 	at := v.at(f, "data", address)
-	c, err := docker.NewCredentialFile(f.Scanner, []byte(value.Text()), model.DockerConfig, func(int, string) model.Source { return at })
+	c, err := docker.NewCredentialFile(f.Scanner, []byte(value.Text()), format, func(int, string) model.Source { return at })
 	if err != nil {
 		f.Scanner.Problem(at, model.ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
 		return
