@@ -59,6 +59,7 @@ func Field(r model.Registry, path string) string {
 type phrases struct {
 	words
 	place, secret string
+	classic       string // what else than the address of an OCI registry may correct a definition that has a chart repository's
 	replacer      *strings.Replacer
 }
 
@@ -75,7 +76,7 @@ func newPhrases(r model.Registry, w words) phrases {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
-	p := phrases{words: w, place: at.String(), secret: at.String()}
+	p := phrases{words: w, place: at.String(), secret: at.String(), classic: classicUse(r.Consumer, at.Object)}
 	if r.Definition.Kind == regcheck.KindChartRepository {
 		p.words = w.ofCharts(r)
 	}
@@ -131,10 +132,23 @@ func (p phrases) hint(r *regcheck.Report) string {
 		return "Contact the registry operator: the registry requires a client certificate, which this definition cannot have."
 	case r.Reason == regcheck.ReasonOCIRegistry:
 		return p.replacer.Replace(p.oci) + ": charts in an OCI registry are used with oci://."
+	case r.Reason == regcheck.ReasonClassicHelm:
+		return "Set " + p.field("endpoint") + " to the address of an OCI registry" + p.classic + "."
 	case r.Code == regcheck.CodeAuthRequired:
 		return p.replacer.Replace(p.login) + "."
 	case r.Reason == regcheck.ReasonAnonymousWorks:
 		return "Renew the credentials, or remove them."
+	}
+	return ""
+}
+
+// classicUse returns how a consumer uses a classic repository instead of an OCI registry, "" if it uses no charts.
+func classicUse(consumer model.Consumer, object string) string {
+	switch {
+	case consumer == model.Flux && (strings.HasPrefix(object, "HelmRepository ") || strings.HasPrefix(object, "HelmRelease ")):
+		return ", or, for a classic Helm repository, remove spec.type of the HelmRepository and begin its spec.url with https://"
+	case consumer == model.Helm, consumer == model.ArgoCD:
+		return ", or use the charts as those of a classic Helm repository, by its https:// address"
 	}
 	return ""
 }

@@ -71,6 +71,7 @@ func TestHintsOfConsumers(t *testing.T) {
 		required:      report(regcheck.CodeAuthRequired, ""),
 		"refused":     report(regcheck.CodeAuthFailed, regcheck.ReasonRefused),
 		"unreachable": report(regcheck.CodeUnreachable, ""),
+		"classic":     report(regcheck.CodeNotOCI, regcheck.ReasonClassicHelm),
 	}
 	repository, oci := "HelmRepository flux-system/podinfo", "spectrocloud_registry_oci.charts"
 	for _, row := range []struct {
@@ -115,6 +116,11 @@ func TestHintsOfConsumers(t *testing.T) {
 		{model.ContainersAuth, model.Podman, "", required, "Run podman login r.example.com:5000."},
 		{model.Kubernetes, model.Flux, repository, "refused", "The credentials are in apps/secret.yaml:3 (Secret flux-system/creds)."},
 		{model.Kubernetes, model.Flux, repository, "unreachable", "Correct host and port in spec.url (apps/a.yaml:12), start"},
+		{model.Kubernetes, model.Flux, repository, "classic", "Set spec.url (apps/a.yaml:12) to the address of an OCI registry, or, " +
+			"for a classic Helm repository, remove spec.type of the HelmRepository and begin its spec.url with https://."},
+		{model.Kubernetes, model.Flux, "OCIRepository a/b", "classic", "Set spec.url (apps/a.yaml:12) to the address of an OCI registry."},
+		{model.HelmChart, model.Helm, "dependency a", "classic", "Set the repository (apps/a.yaml:12) to the address of an OCI registry, " +
+			"or use the charts as those of a classic Helm repository, by its https:// address."},
 		{model.RegistryDefinition, "", "", untrusted,
 			"Set auth.tls.ca to the PEM certificate of the signing CA and auth.tls.enabled to true."},
 	} {
@@ -130,7 +136,7 @@ func TestHintsOfConsumers(t *testing.T) {
 }
 
 // ofDefinition matches names of fields that only our own definitions have.
-var ofDefinition = regexp.MustCompile(`auth\.|basePath|baseContentPath|\{|to the client`)
+var ofDefinition = regexp.MustCompile(`auth\.|basePath|baseContentPath|chartRepository|\{|to the client`)
 
 // No hint and no warning for the files of another program has a field of our definitions.
 func TestEveryHintIsInTheWordsOfTheFile(t *testing.T) {
