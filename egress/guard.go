@@ -63,11 +63,12 @@ func (g *Guard) Reach(ctx context.Context, o Origin) (*Target, error) {
 }
 
 // Lookup resolves the host of an origin. A name that is not found is left to the proxy, if there is one, unless
-// ProxyConnect is ConnectAddress: the proxy may know more names. Then Lookup returns no address and no error.
+// ProxyConnect is ConnectAddress: the proxy may know more names. Then Lookup returns no address and no error, also for
+// a proxy that cannot be used, whose error Dial returns.
 func (g *Guard) Lookup(ctx context.Context, o Origin) ([]netip.Addr, error) {
 	addresses, err := g.lookup(ctx, o.Host)
 	if HostNotFound(err) {
-		if proxy, _ := g.proxyFor(o); proxy != nil && g.ProxyConnect != ConnectAddress {
+		if proxy, err := g.proxyFor(o); (proxy != nil || err != nil) && g.ProxyConnect != ConnectAddress {
 			return nil, nil
 		}
 	}
@@ -112,5 +113,9 @@ func (g *Guard) proxyFor(o Origin) (*url.URL, error) {
 	if g.Proxy == nil {
 		return nil, nil
 	}
-	return g.Proxy(&url.URL{Scheme: o.Scheme, Host: o.HostPort()})
+	proxy, err := g.Proxy(&url.URL{Scheme: o.Scheme, Host: o.HostPort()})
+	if err == nil && proxy != nil && proxy.Scheme != "http" && proxy.Scheme != "https" {
+		return nil, ErrProxyScheme
+	}
+	return proxy, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -32,6 +33,9 @@ const (
 	// ConnectName is always the name.
 	ConnectName
 )
+
+// ErrProxyScheme is the cause of a ProxyError for a proxy of another protocol than HTTP, such as SOCKS.
+var ErrProxyScheme = errors.New("only HTTP proxies are supported")
 
 // ProxyError is why the proxy did not open a connection.
 type ProxyError struct {

@@ -141,6 +141,23 @@ func TestProxyGetsTheEvaluatedAddress(t *testing.T) {
 	}
 }
 
+// A proxy for SOCKS is not spoken to, and is the cause also for a name that does not resolve.
+func TestProxyOfAnotherProtocol(t *testing.T) {
+	for _, scheme := range []string{"socks5", "socks5h"} {
+		p := newProxy(t)
+		g := p.guard(t, addresses{"one.test": {"10.0.0.1"}}, ConnectDefault)
+		g.Proxy = func(*url.URL) (*url.URL, error) {
+			return &url.URL{Scheme: scheme, Host: p.Listener.Addr().String()}, nil
+		}
+		for _, host := range []string{"one.test", "unknown.test"} {
+			_, err := reach(t.Context(), g, host, 443)
+			if failed, ok := errors.AsType[*ProxyError](err); !ok || !errors.Is(err, ErrProxyScheme) || failed.Host != "" {
+				t.Errorf("%s: %#v", host, err)
+			}
+		}
+	}
+}
+
 func TestProxyErrorHasRequestedTarget(t *testing.T) {
 	p := newProxy(t)
 	p.status = map[string]int{"10.0.0.1:443": 403, "unknown.test:443": 403}

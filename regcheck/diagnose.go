@@ -67,6 +67,10 @@ func (s explainer) diagnoseDial(p *wire.Peer, err error) *failure {
 
 func (s explainer) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	host := s.Wire.Text(p.HostPort())
+	if errors.Is(x, egress.ErrProxyScheme) {
+		return fail(CodeUnreachable, "", "The outbound proxy for %s has another protocol: only HTTP proxies are supported.", host).At("").
+			Hinting("%s", s.reader.FixProxy(host, false)).Retry(false)
+	}
 	asked := host
 	if x.ByAddress {
 		asked += " (" + x.Requested + ")"

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,6 +184,19 @@ func TestHintsHaveCause(t *testing.T) {
 				t.Errorf("leaked: %v", leaks)
 			}
 		})
+	}
+}
+
+// The environment may name a proxy for SOCKS, which is not the fault of the registry.
+func TestProxyForSOCKS(t *testing.T) {
+	g := regchecktest.Start(t, "open")
+	c := checker(g, egress.Policy{}, matrixRow{})
+	c.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse("socks5://proxy.test:1080") }
+	d := regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
+	report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
+	if err != nil || report.Code != regcheck.CodeUnreachable || report.Retryable || report.Field != "" ||
+		!strings.Contains(report.Message, "only HTTP proxies are supported") || !strings.Contains(report.Hint, "outbound proxy") {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 
