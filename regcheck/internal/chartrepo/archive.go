@@ -102,7 +102,7 @@ func (c *Check) archive(ctx context.Context, v chartindex.Version, field string)
 	case u.User != nil:
 		return codes.Unknown("%s has credentials in its URL, which are not used: %s", shown, wire.ShowURL(u))
 	}
-	d := download{c, shown, u, field, sha256.New(), nil, 0}
+	d := download{c, shown, u, c.sendsTo(v.URL), field, sha256.New(), nil, 0}
 	return d.run(ctx, v)
 }
 
@@ -111,6 +111,7 @@ type download struct {
 	*Check
 	shown string
 	url   *url.URL
+	login bool // whether the credentials are sent
 	field string
 	hash  hash.Hash
 	head  []byte
@@ -167,7 +168,7 @@ func (d *download) request(ctx context.Context) (*wire.Response, error) {
 	}
 	what := wire.Request{URL: d.url, Accept: "application/gzip, application/octet-stream, */*",
 		Download: &wire.Download{To: d, Size: max(d.Full, 2*smallArchive)}}
-	if d.sendsTo(d.url) {
+	if d.login {
 		what.Authorization = d.header
 	}
 	return d.Wire.Fetch(ctx, what, true)
@@ -186,7 +187,7 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 			d.shown, a.ShowURL())
 	case a.Status == http.StatusOK:
 		return nil
-	case a.Denied() && (!d.sendsTo(d.url) || a.From != d.origin()):
+	case a.Denied() && (!d.login || a.From != d.origin()):
 		return codes.Fail(codes.CodeAccessDenied, codes.ReasonOtherHost, seen, args...)
 	case a.Denied() && d.header == "":
 		return codes.Fail(codes.CodeAuthRequired, "", seen, args...)

@@ -120,9 +120,11 @@ func (r *Repository) redirected(a *wire.Response) *codes.Failure {
 }
 
 // sendsTo reports whether credentials are sent to a URL of the index: as in Helm, if scheme, host and port are written as those of the
-// repository.
-func (r *Repository) sendsTo(u *url.URL) bool {
-	return r.Login.PassEverywhere || u.Scheme == r.Base.Scheme && strings.EqualFold(u.Host, r.Authority)
+// repository, or if the URL is relative.
+func (r *Repository) sendsTo(written string) bool {
+	repository := &url.URL{Scheme: r.Base.Scheme, Host: r.Authority}
+	u, err := repository.Parse(written)
+	return r.Login.PassEverywhere || err == nil && u.Scheme == repository.Scheme && strings.EqualFold(u.Host, repository.Host)
 }
 
 // resolve returns the URL of an archive, as Helm resolves it: relative to the address of the repository.
