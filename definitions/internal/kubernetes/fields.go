@@ -162,6 +162,7 @@ func (f registryField) add(c *Cluster, o *object) {
 	for _, p := range node.At(o.node, f.secret) {
 		secrets = append(secrets, secretNames(p.Value)...)
 	}
+	versions := f.chartVersions(o)
 	for _, p := range node.At(o.node, f.address) {
 		n := p.Value
 		address, isOCI := strings.CutPrefix(withoutWildcard(n.Text()), "oci://")
@@ -170,9 +171,13 @@ func (f registryField) add(c *Cluster, o *object) {
 		case scanner.IsTemplate(address):
 			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		case len(secrets) == 0:
-			c.Reference(o.at(n), model.Kubernetes, f.consumer, withoutWildcard(n.Text()))
+			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, withoutWildcard(n.Text()), versions[n])
+		case isOCI:
+			host, path, _ := strings.Cut(scanner.CutTag(address), "/")
+			f.addWithSecrets(c, o, n, host, path, versions[n], secrets)
 		default:
-			f.addWithSecrets(c, o, n, address, isOCI, secrets)
+			host, path := f.split(n.Text(), address)
+			f.addWithSecrets(c, o, n, host, path, "", secrets)
 		}
 	}
 }
@@ -203,14 +208,8 @@ func secretNames(n *node.Node) (all []string) {
 }
 
 // addWithSecrets adds a registry with the credentials of Secrets: a username and a password, or the entry of a docker config.
-func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, address string, isOCI bool, secrets []string) {
-	host, path := scanner.SplitReference(address)
-	switch {
-	case isOCI:
-		host, path, _ = strings.Cut(scanner.CutTag(address), "/")
-	case f.address == fluxDistribution || strings.Contains(at.Text(), "*"):
-		host, path = scanner.SplitPrefix(address)
-	}
+// version is that of a chart; "" is for none.
+func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host, path, version string, secrets []string) {
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
 	if found := c.firstLogin(o, secrets); found != nil {
@@ -218,7 +217,32 @@ func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, addr
 	} else if !c.useKeyring(o, &r, secrets, host+"/"+path) {
 		return
 	}
+	r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, version)
 	c.Found(r)
+}
+
+// split returns host and path of an image, or of the prefix of several. written is what the field has.
+func (f registryField) split(written, address string) (host, path string) {
+	if f.address == fluxDistribution || strings.Contains(written, "*") {
+		return scanner.SplitPrefix(address)
+	}
+	return scanner.SplitReference(address)
+}
+
+// chartVersions returns the versions of charts by their addresses: what is next to these in the object.
+func (f registryField) chartVersions(o *object) map[*node.Node]string {
+	if f.consumer != model.Helm {
+		return nil
+	}
+	versions := map[*node.Node]string{}
+	last := strings.LastIndexByte(f.address, '.')
+	for _, p := range node.At(o.node, f.address[:last]) {
+		address := p.Value.Get(f.address[last+1:])
+		if chart := p.Value.Get("chart"); chart.Text() == "" || chart == address { // otherwise it is the chart that has the version
+			versions[address] = p.Value.Get("version").Text()
+		}
+	}
+	return versions
 }
 
 // firstLogin returns the first of the Secrets that has a username and is no pull Secret, nil if there is none.

@@ -40,6 +40,7 @@ type fileEntry struct {
 	config             string // the entry is a docker config after this prefix
 	configFile         string // names a docker config on the machine
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
+	appends            bool   // whether the program appends chart to an address that begins with oci://
 	skipVerify         string
 	tls                string // an object with ca and clientIdentity, in PEM or that in base64
 	image              bool   // whether the address is that of an image
@@ -194,6 +195,21 @@ func (t fileFormat) addCharts(f *scanner.File, e fileEntry, member node.Pair, ad
 	return true
 }
 
+// chartInRegistry returns the address of the chart that an entry names in an OCI registry, and its version. It is the address of the
+// entry unless the program appends the name of the chart.
+func (e fileEntry) chartInRegistry(member node.Pair, address string) (chart, version string) {
+	name := get(member.Value, e.chart).Text()
+	switch {
+	case e.chart == "" || !strings.HasPrefix(address, "oci://"):
+		return address, ""
+	case e.appends && name != "":
+		address = strings.TrimSuffix(address, "/") + "/" + name
+	case name != address && name != "":
+		return address, "" // it is not known what the program does with both
+	}
+	return address, get(member.Value, e.version).Text()
+}
+
 // find returns the address of an entry, and its place.
 func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source) {
 	for path := range strings.FieldsSeq(e.address) {
@@ -225,10 +241,12 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, pla
 	case store == nil && !e.hasSettings(member) && !e.image && e.username != "":
 		return // a registry that is used without credentials, and no content of it
 	case store == nil && !e.hasSettings(member):
-		f.Scanner.Reference(at, t.name, t.consumer, strings.TrimPrefix(address, "https://"))
+		chart, version := e.chartInRegistry(member, address)
+		f.Scanner.ChartReference(at, t.name, t.consumer, strings.TrimPrefix(chart, "https://"), version)
 		return
 	}
-	entry := scanner.Entry{At: at, Address: address}
+	entry := scanner.Entry{At: at}
+	entry.Address, entry.Version = e.chartInRegistry(member, address)
 	if e.image {
 		entry.Address = imageAddress(address)
 	}

@@ -10,6 +10,11 @@ import (
 // Reference adds an image or chart that is used without credentials of the files, such as nginx:1.29 or oci://HOST/PATH. Names with
 // variables are left out: what they are for is not in the file.
 func (s *Scanner) Reference(at model.Source, format model.Format, consumer model.Consumer, reference string) {
+	s.ChartReference(at, format, consumer, reference, "")
+}
+
+// ChartReference is Reference for a chart whose version, or a range of versions, is not in its address; "" is for none.
+func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer model.Consumer, reference, of string) {
 	name, isOCI := strings.CutPrefix(strings.TrimPrefix(reference, "docker://"), "oci://")
 	if name == "" || strings.ContainsAny(name, " $<>{}%\\\"'") || s.full() {
 		return
@@ -22,8 +27,12 @@ func (s *Scanner) Reference(at model.Source, format model.Format, consumer model
 	if isOCI {
 		host, path, _ = strings.Cut(CutTag(name), "/")
 	}
+	path = strings.Trim(path, "/") + version
+	if version == "" {
+		path = Tagged(path, of)
+	}
 	r := model.Registry{Format: format, Consumer: s.Consumer(consumer), Resolution: model.Resolved, Notices: []model.Notice{}}
-	r.Definition = regcheck.Definition{Endpoint: EndpointOf(host), BaseContentPath: strings.Trim(path, "/") + version,
+	r.Definition = regcheck.Definition{Endpoint: EndpointOf(host), BaseContentPath: path,
 		Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
 	if r.Definition.Registry() == "" || path == "" {
 		return
