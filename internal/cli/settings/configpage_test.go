@@ -96,8 +96,8 @@ echo 'login-wait: 5s' > regwarden.yaml && regwarden serve --config regwarden.yam
 - ` + "`regwarden config`" + ` prints the settings in force and the source of each, with secrets masked.
 - A duration is a number with a unit, such as ` + "`90s`, `15m`, `12h`, `30d` or `2w`" + `.
 - A list is written with commas in flags and variables, and as a YAML list in the file. A flag of a list may be repeated.
-- The service does not start with an unknown key in the file or a value outside its bounds. It logs a warning for an unknown
-  ` + "`REGWARDEN_…`" + ` variable.
+- The service does not start with an unknown key in the file, a key without a value or a value outside its bounds. It logs a warning for an
+  unknown ` + "`REGWARDEN_…`" + ` variable.
 - Settings take effect when the service starts.
 
 ## Secrets and variables that are not settings

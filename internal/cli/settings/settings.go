@@ -127,16 +127,27 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 			problems = append(problems, fmt.Errorf("config: %s: %q is not a setting%s", path, name, didYouMean(name, known)))
 			continue
 		}
-		if list, ok := value.([]any); ok {
-			words := make([]string, len(list))
-			for i, word := range list {
-				words[i] = fmt.Sprint(word)
-			}
-			value = strings.Join(words, ",")
+		text, ok := textOf(value)
+		if !ok {
+			problems = append(problems, fmt.Errorf("config: %s: %q has no value", path, name))
+			continue
 		}
-		values[name] = fmt.Sprint(value)
+		values[name] = text
 	}
 	return values, errors.Join(problems...)
+}
+
+// textOf returns a value of the settings file as a flag parses it, and false for a key or an entry of a list that has no value.
+func textOf(value any) (text string, ok bool) {
+	list, isList := value.([]any)
+	if !isList {
+		return fmt.Sprint(value), value != nil
+	}
+	words := make([]string, len(list))
+	for i, word := range list {
+		words[i] = fmt.Sprint(word)
+	}
+	return strings.Join(words, ","), !slices.Contains(list, nil)
 }
 
 func didYouMean(name string, known *pflag.FlagSet) string {

@@ -73,6 +73,25 @@ func TestAllProblemsOfTheSettingsAreReported(t *testing.T) {
 	}
 }
 
+// A key without a value is refused, and does not become a text.
+func TestKeysWithoutValueAreRefused(t *testing.T) {
+	for file, names := range map[string][]string{"data-dir:\nlog-level: ~\n": {"data-dir", "log-level"},
+		"egress-allow: [10.0.0.0/8, ~]\n": {"egress-allow"}, "egress-deny:\n  -\n": {"egress-deny"}} {
+		s, err := loaded(t, nil, nil, file)
+		for _, name := range names {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("settings.yaml: %q has no value", name)) {
+				t.Errorf("%q: %v", file, err)
+			}
+		}
+		if s.DataDir != "regwarden-data" {
+			t.Errorf("%q: the data directory is %q", file, s.DataDir)
+		}
+	}
+	if s, err := loaded(t, nil, nil, "smtp-host: ''\negress-allow: []\n"); err != nil || s.SMTPHost != "" || len(s.EgressAllow) > 0 {
+		t.Errorf("empty values: %+v, %v", s.Config, err)
+	}
+}
+
 func TestPlainHTTPIsForLoopbackOnly(t *testing.T) {
 	for listen, fine := range map[string]bool{
 		"127.0.0.1:80": true, "localhost:80": true, "[::1]:80": true, "127.0.0.53:1": true,
