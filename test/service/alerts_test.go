@@ -241,6 +241,9 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	if strings.Contains(text, "regwarden_registry_failure_info") {
 		t.Error("the metrics have a failure of a healthy registry")
 	}
+	if strings.Contains(text, `regwarden_watch_checks_total{outcome="notValid"} 0`) {
+		t.Error("the metrics count no check that was not valid")
+	}
 	for _, want := range []string{"regwarden_registry_healthy" + ofIt + "1",
 		`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`,
 		`regwarden_watch_checks_total{outcome="notValid"}`,

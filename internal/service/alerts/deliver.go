@@ -38,6 +38,9 @@ const (
 	GivenUp   Outcome = "givenUp"
 )
 
+// Outcomes returns all outcomes of attempts.
+func Outcomes() []Outcome { return []Outcome{Delivered, Failed, Forbidden, GivenUp} }
+
 // Config configures the delivery of alerts. The zero values are the system's resolver, dialer and roots, the zero policy, no proxy
 // and no mail server.
 type Config struct {

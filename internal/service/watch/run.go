@@ -42,6 +42,9 @@ const (
 	Failed      Outcome = "failed"      // the check could not run
 )
 
+// Outcomes returns all outcomes of scheduled checks.
+func Outcomes() []Outcome { return []Outcome{Valid, NotValid, Unknown, Unconfirmed, Dropped, Failed} }
+
 // Config configures scheduled checks. All fields except ObserveLatency, Observe and Log are required.
 type Config struct {
 	Interval    time.Duration // between checks of a registry

@@ -67,6 +67,7 @@ func New(version string, queues map[string]Load) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, m.watchChecks, m.deliveries, m.latency, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.beginAtZero()
 	for name, load := range queues {
 		m.registry.MustRegister(newQueue(name, load))
 	}

@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -17,6 +20,21 @@ var (
 	metricName = regexp.MustCompile(`\bregwarden_[a-z_]+`)
 	labelName  = regexp.MustCompile(`(\w+)(?:="[^"]*")?`)
 )
+
+// Counters whose first step raises an alert begin at 0: Prometheus sees no increase in a series that begins at 1.
+func TestCountersBeginAtZero(t *testing.T) {
+	m := New("v", nil)
+	page := httptest.NewRecorder()
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, name := range []string{`regwarden_alert_deliveries_total{channel="email",outcome="givenUp"}`,
+		`regwarden_alert_deliveries_total{channel="http",outcome="delivered"}`,
+		`regwarden_alert_deliveries_total{channel="http",outcome="givenUp"}`,
+		`regwarden_watch_checks_total{outcome="failed"}`, `regwarden_watch_checks_total{outcome="valid"}`} {
+		if !strings.Contains(page.Body.String(), name+" 0\n") {
+			t.Errorf("%s is not 0", name)
+		}
+	}
+}
 
 // The page of metrics has a row for each metric with its labels, and its rules use only metrics that exist.
 func TestPageOfMetricsIsComplete(t *testing.T) {

@@ -27,6 +27,18 @@ func (m *Metrics) Delivery(channel, outcome string) {
 	m.deliveries.WithLabelValues(channel, outcome).Inc()
 }
 
+// beginAtZero exports the counters of which a single step is an alert: Prometheus sees no increase in a series that begins at 1.
+func (m *Metrics) beginAtZero() {
+	for _, outcome := range watch.Outcomes() {
+		m.watchChecks.WithLabelValues(string(outcome))
+	}
+	for _, channel := range []string{alerts.TypeEmail, alerts.TypeHTTP} {
+		for _, outcome := range alerts.Outcomes() {
+			m.deliveries.WithLabelValues(channel, string(outcome))
+		}
+	}
+}
+
 // Watch registers metrics of pending work, which are counted at each scrape. An interval of 0 means that there are no
 // scheduled checks.
 func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Deliverer) {
