@@ -49,3 +49,21 @@ func TestHealth(t *testing.T) {
 		})
 	}
 }
+
+// As in a container whose server was started with --insecure-http: the health check has the environment alone.
+func TestHealthNeedsNoInsecureHTTP(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGWARDEN_LISTEN", "0.0.0.0:"+port)
+	var out strings.Builder
+	cmd := newHealth()
+	cmd.SetArgs([]string{})
+	cmd.SetOut(&out)
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.HasSuffix(out.String(), "/healthz: 200 OK\n") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
