@@ -201,6 +201,22 @@ func TestChartSetsKnownSettings(t *testing.T) {
 	}
 }
 
+// Numbers of the values are written as settings are read: without an exponent, and a fraction is not cut off, but refused at the start.
+func TestNumbersOfSettings(t *testing.T) {
+	values := "settings: {organization-registries: 2000000, check-per-minute: 10000000, smtp-port: 587, login-queue: 1.5, console: false}"
+	objects, _, err := render(t, valuesOf(t, []byte(values)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := object[corev1.ConfigMap](t, objects, "ConfigMap").Data
+	for name, want := range map[string]string{"ORGANIZATION_REGISTRIES": "2000000", "CHECK_PER_MINUTE": "10000000", "SMTP_PORT": "587",
+		"LOGIN_QUEUE": "1.5", "CONSOLE": "false"} {
+		if got := data["REGWARDEN_"+name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Only what is read gets rights, those of docs/kubernetes.md, and a Role is in each namespace.
 func TestChartRights(t *testing.T) {
 	want := documentedRules(t)
