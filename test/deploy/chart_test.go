@@ -135,7 +135,8 @@ func TestManifestsAreOfTheChart(t *testing.T) {
 			strings.TrimPrefix(objects, "---\n"))
 }
 
-// A generated Secret is of use: regwarden reads its master key.
+// A generated Secret is of use: regwarden reads its master key. Rendered without a cluster, each has another key, hence it is immutable:
+// Kubernetes refuses to replace the key, without which stored credentials cannot be decrypted.
 func TestGeneratedSecret(t *testing.T) {
 	chart, err := loader.Load(chartDir)
 	if err != nil {
@@ -155,6 +156,9 @@ func TestGeneratedSecret(t *testing.T) {
 	}
 	if key, password := secret.Data["master-key"], secret.Data["first-password"]; len(key) != 44 || len(password) != 32 {
 		t.Errorf("the master key has %d characters, the password %d", len(key), len(password))
+	}
+	if secret.Immutable == nil || !*secret.Immutable {
+		t.Error("the Secret can be changed")
 	}
 }
 
