@@ -133,7 +133,7 @@ func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Tim
 
 // send enqueues an alert, and stores when the next one is due.
 func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store.Channel, watched store.Watched, now time.Time) error {
-	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, At: now}
+	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, RegistryUID: i.RegistryUID, At: now}
 	next := i
 	if i.Sent > 0 {
 		if channel.RepeatHours == 0 { // changed since
@@ -150,7 +150,7 @@ func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store
 		if err := tx.Outbox.Store(ctx, stored); err != nil {
 			return err
 		}
-		next.AlertUID = stored.UID
+		stored.RegistryUID, next.AlertUID = i.RegistryUID, stored.UID
 	}
 	next.Sent, next.DueAt = i.Sent+1, nextRepeat(now, channel.AlertTimes)
 	change := func() (bool, error) { return tx.Incidents.Move(ctx, i.DueAt, next) }

@@ -16,7 +16,7 @@ import (
 // alert too.
 type Alert struct {
 	UID, OrgUID, Component, OtherComponent string
-	RegistryUID                            string // whose incidents AlertedChannels has
+	RegistryUID                            string // whose incident the alert begins, changes or ends; empty: none
 	At                                     time.Time
 	Body                                   []byte
 }
@@ -42,6 +42,7 @@ type Delivery struct {
 	Delivered        bool
 	AlertBody        []byte // read with the delivery
 	AlertUID, OrgUID string // read with the delivery
+	RegistryUID      string // Alert.RegistryUID
 }
 
 // ClaimedChannel is a channel that has something to send, and the claim's owner.
@@ -58,11 +59,16 @@ const (
 	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4)
 		THEN CAST($3 AS BIGINT) ELSE next_at END WHERE org_uid = $1 AND uid = $2`
 
-	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at)
-		VALUES ($1, $2, $3, $4, $5, $5)`
-	sqlNextDelivery = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid
-		FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
-		WHERE d.channel_uid = $1 AND d.next_at <= $2 ORDER BY d.next_at LIMIT 1`
+	// A recovery does not arrive before the failure that it ends, which would then stay at the receiver. An email that some addresses got
+	// delays nothing for the others.
+	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at, registry_uid)
+		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT MAX(next_at) FROM alert_deliveries WHERE channel_uid = $4 AND registry_uid = $6
+		AND $6 <> '' AND next_at > $5 AND next_at <= $7 AND told = ''), $5), $6)`
+	sqlDelayLater = `UPDATE alert_deliveries SET next_at = $3 WHERE channel_uid = $1 AND next_at < $3 AND created_at >= $4
+		AND registry_uid = $2`
+	sqlNextDelivery = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid,
+		d.registry_uid FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
+		WHERE d.channel_uid = $1 AND d.next_at <= $2 ORDER BY d.next_at, d.created_at LIMIT 1`
 	sqlEndDelivery = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6, refused = $7
 		WHERE uid = $1 AND ended_at IS NULL`
 	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
@@ -118,7 +124,8 @@ func (tx Outbox) Enqueue(ctx context.Context, a Alert, channelUID string, latest
 	if err != nil || woken == 0 {
 		return err
 	}
-	return tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, channelUID, rows.Millis(a.At))
+	return tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, channelUID, rows.Millis(a.At), a.RegistryUID,
+		rows.Millis(latest))
 }
 
 // DueOrgs lists the organizations that have something to send at that moment, by uid.
@@ -137,7 +144,7 @@ func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.T
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return rows.One(ctx, tx.db, func(row rows.Scanner, d *Delivery) error {
 		return row.Scan(&d.UID, &d.ChannelUID, rows.Moment(&d.CreatedAt), rows.Moment(&d.NextAt), &d.Attempts, jsontext.To(&d.Processed),
-			&d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
+			&d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID, &d.RegistryUID)
 	}, sqlNextDelivery, channelUID, rows.Millis(now))
 }
 
@@ -159,6 +166,11 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 		rows.Flag(d.Delivered),
 		d.Refused); err != nil {
 		return err
+	}
+	if d.RegistryUID != "" && !d.NextAt.IsZero() && processed == "" {
+		if err := tx.db.ChangeAny(ctx, sqlDelayLater, c.UID, d.RegistryUID, rows.Millis(d.NextAt), rows.Millis(d.CreatedAt)); err != nil {
+			return err
+		}
 	}
 	if _, err := tx.db.Change(ctx, sqlNoteAttempt, c.UID, failures, rows.Flag(status.OK), status.Message,
 		rows.Millis(status.At)); err != nil {

@@ -138,6 +138,52 @@ func wrongClock(t *testing.T, db *store.DB) {
 	}
 }
 
+// orderOfIncident has a failure whose delivery fails too, and its recovery: that does not arrive before it, whether it is stored before or
+// after the attempt. Alerts of another registry do not wait.
+func orderOfIncident(t *testing.T, db *store.DB) {
+	for _, early := range []bool{true, false} {
+		org := mustOrg(t, db, fmt.Sprint("one", early))
+		c := mustChannel(t, db, mustProject(t, db, org), 1)
+		at := start
+		raise := func(registry string) store.Alert {
+			at = at.Add(time.Second)
+			a := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: "c", RegistryUID: registry, At: at, Body: []byte(`{"n":1}`)}
+			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return enqueue(ctx, tx, a, at.Add(time.Hour)) })
+			return a
+		}
+		ends := func(now, next time.Time, want store.Alert) {
+			t.Helper()
+			taken := mustClaimChannel(t, db, org, now)
+			if len(taken) != 1 || taken[0].UID != c.UID {
+				t.Fatalf("claimed %+v", taken)
+			}
+			d := mustNext(t, db, taken[0], now)
+			if d.AlertUID != want.UID || d.RegistryUID != want.RegistryUID {
+				t.Errorf("the next delivery is of alert %s, want %s", d.AlertUID, want.UID)
+			}
+			if d.NextAt, d.Delivered = next, next.IsZero(); d.Delivered {
+				d.EndedAt = now
+			}
+			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+				return tx.Outbox.EndAttempt(ctx, taken[0], d, 0, store.ChannelStatus{At: now}, time.Time{})
+			})
+		}
+		var recovery store.Alert
+		failure := raise("a")
+		if early {
+			recovery = raise("a")
+		}
+		other := raise("b")
+		ends(at, start.Add(time.Minute), failure)
+		if !early {
+			recovery = raise("a")
+		}
+		ends(at.Add(2*time.Second), time.Time{}, other)
+		ends(at.Add(3*time.Second), time.Time{}, failure) // hurried: the receiver works again
+		ends(at.Add(4*time.Second), time.Time{}, recovery)
+	}
+}
+
 // outbox adds each alert to every active channel. One claim at a time has a channel, and no delivery is lost.
 func outbox(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")

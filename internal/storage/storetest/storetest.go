@@ -85,6 +85,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"histories are bounded, and checks missed in an outage are spread", watchBounds},
 		{"a requested check is completed by a later one", checkRequests},
 		{"an alert ends the wait of a wrong clock", wrongClock},
+		{"a recovery arrives after its failure", orderOfIncident},
 		{"alert channels", channels},
 		{"alerts are pending and delivered", outbox},
 		{"pending deliveries survive a deactivation of their channel", switchedOff},
