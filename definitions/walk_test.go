@@ -3,6 +3,7 @@ package definitions
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ const (
 )
 
 // What a file is follows from its name and content. In a directory, what cannot be parsed is a problem only if it is certain that a known
-// program reads it; the user means every file that is given.
+// program reads it; the user means every file that is given, but not every file of a list.
 func TestRecognition(t *testing.T) {
 	const nothing, problem, found = "nothing", "problem", "found"
 	for _, tt := range []struct{ name, text, walked, given string }{
@@ -88,10 +89,15 @@ func TestRecognition(t *testing.T) {
 		if err := s.AddFile("", tree, tt.name); err != nil {
 			t.Fatal(err)
 		}
+		directory, base := path.Split(tt.name)
+		listed := NewScanner(model.Options{SkipUnknown: true})
+		if err := listed.AddFile(directory, fstest.MapFS{base: {Data: []byte(tt.text)}}, base); err != nil {
+			t.Fatal(err)
+		}
 		for how, result := range map[string]struct {
 			got  model.Result
 			want string
-		}{"walked": {walked, tt.walked}, "given": {s.Result(), tt.given}} {
+		}{"walked": {walked, tt.walked}, "given": {s.Result(), tt.given}, "listed": {listed.Result(), tt.walked}} {
 			got := nothing
 			switch {
 			case len(result.got.Problems) > 0:

@@ -301,6 +301,9 @@ type Options struct {
 	Helper Helper `json:"-"`
 	// All reads the directories of test data, documentation and vendored code too, which a walk of a tree leaves out.
 	All bool
+	// SkipUnknown reads a file that is named itself as one that a walk finds: what no known program reads, and what is too large, is left
+	// out silently. It is for lists of files that the user did not choose one by one, such as those of a commit.
+	SkipUnknown bool
 	// Explain keeps how consumers chose the credentials in the Steps of each Registry.
 	Explain bool
 	// Now is the time against which credentials expire; the zero value means time.Now.

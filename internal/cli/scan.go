@@ -72,6 +72,8 @@ checked, 130 interrupted, 143 terminated.`,
 		"use credentials of the environment where a program has an identity at AWS, Google or Azure")
 	f.sources.AddTo(flags)
 	f.past.addTo(flags)
+	flags.BoolVar(&f.sources.known, "skip-unknown", false, "leave out named files that no known program reads")
+	_ = flags.MarkHidden("skip-unknown") // it is for deploy/ci/pre-commit; fails only without the flag
 	flags.StringVar(&f.sources.since, "since", "", "revision of git: only what is in files that changed since then, or depends on one")
 	command.FailOnFlag(flags, &f.failOn,
 		"exit code 1 for: notValid (or error), warning (and notValid), unresolved (and warning), notice (and unresolved), or never",

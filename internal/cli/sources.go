@@ -28,6 +28,7 @@ type sourceFlags struct {
 	stdin      bytes.Buffer // a copy of standard input
 	explain    bool         // keep how credentials were chosen
 	all        bool         // directories
+	known      bool         // leave out named files that no known program reads
 }
 
 func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
@@ -62,7 +63,7 @@ func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.O
 	if len(f.helpers.Allowed) > 0 {
 		o.Helper = func(program, host string) (string, secret.String, error) { return f.helpers.Get(ctx, program, host) }
 	}
-	o.Explain, o.All = f.explain, f.all
+	o.Explain, o.All, o.SkipUnknown = f.explain, f.all, f.known
 	if f.allowFiles {
 		o.ReadFile = scan.ReadFile
 	}

@@ -436,6 +436,28 @@ func TestPreCommitHook(t *testing.T) {
 	}
 }
 
+// A commit has files of all programs, which define nothing, and one may be too large to be read.
+func TestPreCommitHookOfAnyFiles(t *testing.T) {
+	hook, r, dir := hookOf(t), newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	args := []string{hook, "--checksums=" + r.checksums}
+	for name, text := range map[string]string{"deploy.sh": "set -eu\necho deployed\n", "LICENSE": "Copyright\n", "VERSION": "1.2.3\n",
+		"notes.txt": "Some text: of a person\n", ".gitignore": "out\n", "app.js": "let a = 1\n", "main.go": "package main\n",
+		"tsconfig.json": "{\n  // a comment\n}\n", "broken.toml": "a = \n", "data.json": strings.Repeat(" ", 8<<20) + "{}",
+		"data.csv": strings.Repeat("1,2\n", 3<<20)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	if out, err := r.run(t, dir, nil, args...); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err := r.run(t, dir, nil, append(args, "config.json")...)
+	if exitCode(err) != 1 || !strings.Contains(out, "invalidBase64") {
+		t.Errorf("with a definition: %v\n%s", err, out)
+	}
+}
+
 func mode(t *testing.T, path string) os.FileMode {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -33,7 +33,7 @@ type File struct {
 
 	Annotated bool // whether comments such as #@ data.values.password may have values, as in templates of ytt
 
-	found    bool // in a directory, and not named itself
+	found    bool // in a directory, and not named itself, or read as if it were
 	embedded bool // in a text of another file
 	before   int  // lines of that file before the text
 

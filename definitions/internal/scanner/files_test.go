@@ -52,6 +52,10 @@ func TestFilesUpToTheLimit(t *testing.T) {
 		if err := New(model.Options{}).AddFile("", tree, "a"); (err == nil) != ok {
 			t.Errorf("%d bytes of a given file: %v", size, err)
 		}
+		listed := New(model.Options{SkipUnknown: true})
+		if err := listed.AddFile("", tree, "a"); err != nil || (listed.result.Summary.Silent.TooLarge == 0) != ok {
+			t.Errorf("%d bytes of a file of a list: %v, %+v", size, err, listed.result.Summary)
+		}
 		if read, err := readFile(tree, "a"); (err == nil) != ok || ok && len(read) != size {
 			t.Errorf("%d bytes of a tree: %d, %v", size, len(read), err)
 		}

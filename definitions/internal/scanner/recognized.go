@@ -40,9 +40,14 @@ func (f *File) Extension() string { return strings.ToLower(path.Ext(f.Path)) }
 // is certain that a known program reads it.
 func (f *File) IsWalked() bool { return f.found }
 
-// HasName reports whether the last elements of the path match one of the patterns, which are those of path.Match.
+// HasName reports whether the last elements of the path match one of the patterns, which are those of path.Match. The tree of a file that
+// is named itself begins at its directory, so that the directories above are in its name only.
 func (f *File) HasName(patterns ...string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return hasName(f.Path, pattern) })
+	name := f.Path
+	if f.found && !f.embedded && f.Scanner.Options.SkipUnknown {
+		name = f.Name
+	}
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return hasName(name, pattern) })
 }
 
 // hasName is path.Match for the last elements of a path, after what is literal at the end of the pattern was compared: every file is

@@ -43,7 +43,7 @@ func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
 	})
 }
 
-// AddFile adds one file of a file system. It may refer to other files there.
+// AddFile adds one file of a file system. It may refer to other files there. With Options.SkipUnknown it is as if a walk found it.
 func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
 	info, err := fs.Stat(fsys, p)
 	if err != nil {
@@ -52,10 +52,14 @@ func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path.Join(name, p))
 	}
-	if info.Size() > maxFile {
+	switch {
+	case s.Options.SkipUnknown && isForeign(p):
+		s.result.Summary.Silent.Foreign++
+		return nil
+	case !s.Options.SkipUnknown && info.Size() > maxFile:
 		return errTooLarge
 	}
-	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p}
+	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p, found: s.Options.SkipUnknown}
 	f.Data, err = readFile(fsys, p)
 	s.addRead(f, err)
 	return nil
