@@ -81,16 +81,19 @@ func withCA(d regcheck.Definition, pem string) regcheck.Definition {
 // NoNames is why definitions were not checked if no host name could be resolved.
 const NoNames = "No host name could be resolved, so that nothing was checked: this machine reaches no DNS server."
 
-// withoutNames makes all definitions not checked if the machine could resolve no name. Of one host, the name is more likely wrong.
+// withoutNames makes all definitions not checked if the machine could resolve no name. Of one host, the name is more likely wrong; and a
+// DNS server that reports that a name does not exist, which no retry changes, was reached.
 func withoutNames(result *model.Result) {
 	hosts := map[string]bool{}
 	for _, r := range result.Registries {
-		if r.Report != nil && r.Report.Code != regcheck.CodeHostNotFound {
+		if r.Report == nil {
+			continue
+		}
+		if r.Report.Code != regcheck.CodeHostNotFound || !r.Report.Retryable {
 			return
 		}
-		if r.Report != nil {
-			hosts[hostOf(r.Definition)] = true
-		}
+		name := url.URL{Host: hostOf(r.Definition)}
+		hosts[name.Hostname()] = true
 	}
 	if len(hosts) < 2 {
 		return

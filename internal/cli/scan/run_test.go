@@ -44,20 +44,30 @@ func TestFallbackToPlainHTTP(t *testing.T) {
 
 // Without DNS nothing was checked; a single name that does not exist is a wrong one.
 func TestNoNames(t *testing.T) {
-	for hosts, want := range map[int]string{1: "", 3: NoNames} {
+	for _, row := range []struct {
+		name      string
+		hosts     []string
+		retryable bool
+		want      string
+	}{
+		{"one host", []string{"r0.test"}, true, ""},
+		{"several hosts", []string{"r0.test", "r1.test", "r2.test"}, true, NoNames},
+		{"ports of one host", []string{"r0.test", "r0.test:5000", "r0.test:5001"}, true, ""},
+		{"names that do not exist", []string{"r0.test", "r1.test"}, false, ""},
+	} {
 		result := model.Result{}
-		for i := range hosts {
-			result.Registries = append(result.Registries, found(fmt.Sprintf("r%d.test", i), "ada", "x"))
+		for _, host := range row.hosts {
+			result.Registries = append(result.Registries, found(host, "ada", "x"))
 		}
 		Checks{Check: func(context.Context, *regcheck.Plan) (*regcheck.Report, error) {
-			return &regcheck.Report{Code: regcheck.CodeHostNotFound}, nil
+			return &regcheck.Report{Code: regcheck.CodeHostNotFound, Retryable: row.retryable}, nil
 		}}.Run(t.Context(), &result)
-		if got := result.Registries[0]; got.NotChecked != want || (got.Report == nil) != (want != "") {
-			t.Errorf("%d hosts: %q, %+v", hosts, got.NotChecked, got.Report)
+		if got := result.Registries[0]; got.NotChecked != row.want || (got.Report == nil) != (row.want != "") {
+			t.Errorf("%s: %q, %+v", row.name, got.NotChecked, got.Report)
 		}
 		var text strings.Builder
-		if err := (Text{}).Write(&text, result); err != nil || strings.Count(text.String(), "DNS") != min(1, len(want)) {
-			t.Errorf("%d hosts: %v\n%s", hosts, err, text.String())
+		if err := (Text{}).Write(&text, result); err != nil || strings.Count(text.String(), "DNS") != min(1, len(row.want)) {
+			t.Errorf("%s: %v\n%s", row.name, err, text.String())
 		}
 	}
 }
