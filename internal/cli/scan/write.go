@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 )
 
-// writeFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is.
+// writeFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is, and a symbolic
+// link stays.
 func writeFile(name string, content []byte) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+	name, info := destination(name)
+	if info != nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, content, 0o600)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
@@ -33,18 +35,31 @@ func writeFile(name string, content []byte) error {
 
 // CheckWritable returns why writeFile could not write a file, before a scan. It does not open a device or a pipe.
 func CheckWritable(name string) error {
-	info, err := os.Stat(name)
+	path, info := destination(name)
 	switch {
-	case err == nil && info.IsDir():
+	case info != nil && info.IsDir():
 		return fmt.Errorf("cannot write %q: it is a directory", name)
-	case err == nil && !info.Mode().IsRegular():
+	case info != nil && !info.Mode().IsRegular():
 		return nil
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("cannot write %q: its directory %s", name, cause(err))
 	}
 	return errors.Join(temporary.Close(), os.Remove(temporary.Name()))
+}
+
+// destination returns the file that symbolic links lead to, with nil if it does not exist. A link to a file that does not exist is
+// returned itself: a write through it creates the file. /dev/stdout is such a link if standard output is a pipe.
+func destination(name string) (string, fs.FileInfo) {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		return name, nil
+	}
+	return name, info
 }
 
 func cause(err error) string {

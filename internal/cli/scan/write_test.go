@@ -28,6 +28,28 @@ func TestCheckWritable(t *testing.T) {
 	}
 }
 
+// A link such as /dev/stdout, or one that a team has for its baseline, stays a link.
+func TestWriteFileKeepsLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(outside, "old.json"), "old")
+	for _, name := range []string{"old.json", "new.json"} {
+		link, target := filepath.Join(dir, name), filepath.Join(outside, name)
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckWritable(link); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := writeFile(link, []byte("text")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, _ := os.ReadFile(target)
+		if leads, err := os.Readlink(link); err != nil || leads != target || string(got) != "text" {
+			t.Errorf("%s leads to %q, which has %q: %v", name, leads, got, err)
+		}
+	}
+}
+
 // The CA is added to what a definition trusts, and does not turn on settings that have no effect.
 func TestWithCA(t *testing.T) {
 	for _, row := range []struct {
