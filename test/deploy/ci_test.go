@@ -372,7 +372,7 @@ func TestPreSyncJob(t *testing.T) {
 	if result.Code != 1 || !slices.Contains(args, file) || !strings.Contains(result.Out, "invalidBase64") {
 		t.Errorf("exit code %d\n%s%s", result.Code, result.Out, result.Err)
 	}
-	if codes := job.Spec.PodFailurePolicy.Rules[0].OnExitCodes; *codes.ContainerName != c.Name || slices.Contains(codes.Values, 3) {
+	if codes := job.Spec.PodFailurePolicy.Rules[0].OnExitCodes; *codes.ContainerName != c.Name || !slices.Equal(codes.Values, []int32{2}) {
 		t.Errorf("%+v", codes)
 	}
 }
