@@ -155,19 +155,17 @@ func (f *scanFlags) checker() (*regcheck.Checker, error) {
 
 // find reads the files. Flags make more of what they have definitions to check.
 func (f *scanFlags) find(cmd *cobra.Command, args []string) (model.Result, error) {
-	result, err := f.sources.Read(cmd, args)
-	if err != nil {
-		return result, err
-	}
 	var use func(*regcheck.Definition) error
 	if f.ambient {
 		use = command.UseAmbient
 	}
-	scan.Ambient(&result, use)
-	if f.references {
-		scan.CheckReferences(&result)
+	f.sources.complete = func(result *model.Result) {
+		scan.Ambient(result, use)
+		if f.references {
+			scan.CheckReferences(result)
+		}
 	}
-	return result, nil
+	return f.sources.Read(cmd, args)
 }
 
 // check checks what was found, with the progress on a terminal.

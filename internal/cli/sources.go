@@ -29,6 +29,7 @@ type sourceFlags struct {
 	explain    bool         // keep how credentials were chosen
 	all        bool         // directories
 	known      bool         // leave out named files that no known program reads
+	complete   func(*model.Result)
 }
 
 func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
@@ -80,7 +81,7 @@ func (f *sourceFlags) Read(cmd *cobra.Command, args []string) (model.Result, err
 	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
 		return model.Result{}, command.AsUsage(errors.New("standard input can be given only once"))
 	}
-	read := scan.ReadOptions{Options: options, Exclude: f.exclude, Since: f.since, Stdin: &f.stdin}
+	read := scan.ReadOptions{Options: options, Exclude: f.exclude, Since: f.since, Stdin: &f.stdin, Complete: f.complete}
 	result, err := scan.Read(ctx, args, cmd.InOrStdin(), read)
 	if err != nil && ctx.Err() == nil {
 		err = command.AsUsage(err)

@@ -25,6 +25,8 @@ type ReadOptions struct {
 	Exclude []string  // patterns of paths that are not read, with the meaning of .gitignore
 	Stdin   io.Writer // gets a copy of standard input; nil: none is needed
 	Since   string    // revision of git; not empty: what is in files that changed since then, or depends on one
+	// Complete changes what was found, before Since leaves out what did not change: it may depend on all of it. nil: nothing is changed.
+	Complete func(*model.Result)
 }
 
 // Read returns what files and directories have. Those outside of the named directories, or of the directory of a named file, are not
@@ -69,6 +71,9 @@ func (r *reader) read(ctx context.Context, paths []string) (model.Result, error)
 	}
 	result := r.scanner.Result()
 	result.Summary.Excluded = r.excluded
+	if r.Complete != nil {
+		r.Complete(&result)
+	}
 	return result, nil
 }
 

@@ -45,7 +45,7 @@ func (r *reader) since(ctx context.Context, paths []string) (model.Result, error
 // difference returns what result has and before has not. A deleted file may be why something is missing, which both have.
 func difference(result, before model.Result, deleted bool) model.Result {
 	known := map[any]bool{}
-	for _, found := range before.Registries {
+	for _, found := range slices.Concat(before.Registries, before.References) {
 		for _, at := range found.Sources {
 			known[identityAt(found, at)] = true
 		}
@@ -56,8 +56,17 @@ func difference(result, before model.Result, deleted bool) model.Result {
 	for _, problem := range before.Problems {
 		known[problem] = true
 	}
-	rest := result.Registries[:0]
-	for _, found := range result.Registries {
+	result.Registries = unknown(result.Registries, known, deleted)
+	result.References = unknown(result.References, known, deleted)
+	result.Skipped = slices.DeleteFunc(result.Skipped, func(s model.Skipped) bool { return known[s] })
+	result.Problems = slices.DeleteFunc(result.Problems, func(p model.Problem) bool { return known[p] })
+	return result
+}
+
+// unknown returns the definitions at the places where they are not known.
+func unknown(registries []model.Registry, known map[any]bool, deleted bool) []model.Registry {
+	rest := registries[:0]
+	for _, found := range registries {
 		if !deleted || !lacksOther(found) {
 			found.Sources = slices.DeleteFunc(slices.Clone(found.Sources),
 				func(at model.Source) bool { return known[identityAt(found, at)] })
@@ -66,10 +75,7 @@ func difference(result, before model.Result, deleted bool) model.Result {
 			rest = append(rest, found)
 		}
 	}
-	result.Registries = rest
-	result.Skipped = slices.DeleteFunc(result.Skipped, func(s model.Skipped) bool { return known[s] })
-	result.Problems = slices.DeleteFunc(result.Problems, func(p model.Problem) bool { return known[p] })
-	return result
+	return rest
 }
 
 // registryAt is a definition at one of its places.

@@ -81,6 +81,40 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// A reference is new, or its login is: also one that has the login of a file that did not change.
+func TestSinceOfReferences(t *testing.T) {
+	needs.Program(t, "git", "git")
+	login := func(password string) string {
+		return `{"auths": {"one.test": {"username": "ada", "password": "` + password + `"}}}`
+	}
+	for _, row := range []struct{ name, file, text, want, username string }{
+		{"another file", "other.json", definition, "other.json", "ada"},
+		{"reference", "compose.yaml", "services: {a: {image: one.test/team/app:2}}\n", "compose.yaml", "ada"},
+		{"reference without login", "Dockerfile", "FROM two.test/base:2\n", "Dockerfile", ""},
+		{"login of a reference", "config.json", login("other"), "compose.yaml config.json", "ada"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			repository(t, nil, map[string]string{"compose.yaml": "services: {a: {image: one.test/team/app:1}}\n",
+				"Dockerfile": "FROM two.test/base:1\n", "config.json": login("x")})
+			git(t, "init", "-q")
+			git(t, "add", ".")
+			git(t, "commit", "-qm", "first")
+			write(t, row.file, row.text)
+			result, err := Read(t.Context(), []string{"."}, nil, ReadOptions{Since: "HEAD", Complete: CheckReferences})
+			names := files(result)
+			slices.Sort(names)
+			if got := strings.Join(names, " "); err != nil || got != row.want || result.Registries[0].Definition.Auth.Username != row.username {
+				t.Errorf("%v, got %q, %+v", err, got, result.Registries)
+			}
+			listed, err := Read(t.Context(), []string{"."}, nil, ReadOptions{Since: "HEAD"})
+			isChanged := strings.HasPrefix(row.name, "reference")
+			if err != nil || (len(listed.References) == 1) != isChanged || listed.Summary.References != len(listed.References) {
+				t.Errorf("%v, listed %+v", err, listed.References)
+			}
+		})
+	}
+}
+
 func TestSinceThatCannotBeUsed(t *testing.T) {
 	needs.Program(t, "git", "git")
 	repository(t, []string{"a.json"}, nil)
