@@ -116,17 +116,15 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	if !f.list {
 		f.check(cmd.Context(), checker, ca, &result)
 	}
-	if err := f.past.apply(cmd, f.sources.stdin.Bytes(), &result); err != nil {
-		return err
-	}
+	past := f.past.apply(cmd, f.sources.stdin.Bytes(), &result)
 	if err := f.show(cmd, structured, result); err != nil {
-		return err
+		return errors.Join(past, err)
 	}
 	options := scanreport.Options{Version: currentVersion().Version, ShowUsers: f.showUsers}
 	if err := scan.WriteReports(cmd.OutOrStdout(), reports, os.Getenv("GITHUB_STEP_SUMMARY"), result, options); err != nil {
-		return err
+		return errors.Join(past, err)
 	}
-	return scanError(cmd.Context(), f.failOn, result)
+	return scanError(cmd.Context(), f.failOn, result, past)
 }
 
 // readFlags refuses flags that cannot be combined, and reads the baseline.
@@ -197,12 +195,14 @@ func (f *scanFlags) show(cmd *cobra.Command, structured bool, result model.Resul
 		Summary: f.summary, Verbose: f.verbose}.Write(out, result)
 }
 
-// scanError returns the error for the exit code of a scan whose result was shown.
-func scanError(ctx context.Context, failOn command.FailOn, result model.Result) error {
+// scanError returns the error for the exit code of a scan whose result was shown. past is that of the baseline.
+func scanError(ctx context.Context, failOn command.FailOn, result model.Result, past error) error {
 	notDone := scan.NotChecked(result)
 	switch err := ended(ctx, fmt.Sprintf("not checked: %d", notDone)); {
 	case err != nil:
 		return err
+	case past != nil:
+		return past
 	case failsAt(failOn, result):
 		return command.ErrNotValid
 	case notDone > 0:

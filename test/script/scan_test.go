@@ -30,10 +30,18 @@ func noAuth(t *testing.T, name, endpoint string) string {
 
 // What a scan has found out is shown when it is interrupted.
 func TestSignalEndsAScanWithWhatIsDone(t *testing.T) {
+	t.Run("without a baseline", func(t *testing.T) { signalScan(t) })
+	t.Run("whose baseline is not written", func(t *testing.T) {
+		signalScan(t, "--write-baseline", filepath.Join(t.TempDir(), "baseline.json"))
+	})
+}
+
+func signalScan(t *testing.T, flags ...string) {
+	t.Helper()
 	open := realregistry.Distribution(t, realregistry.Options{})
 	endpoint, asked := silent(t)
-	scan := start(t, nil, "scan", "--concurrency", "1", noAuth(t, "a.json", open.Endpoint), noAuth(t, "b.json", endpoint),
-		noAuth(t, "c.json", endpoint+"/sub"))
+	scan := start(t, nil, append([]string{"scan", "--concurrency", "1", noAuth(t, "a.json", open.Endpoint), noAuth(t, "b.json", endpoint),
+		noAuth(t, "c.json", endpoint+"/sub")}, flags...)...)
 	<-asked
 	scan.signal(t, syscall.SIGINT)
 	_ = scan.Wait() // the exit code is compared below
