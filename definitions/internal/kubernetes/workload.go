@@ -242,8 +242,9 @@ func addImage(c *Cluster, o *object, image *node.Node, k keyring) bool {
 		if r.Reason == model.UnresolvedReferenceMissing {
 			r.Detail += " If it does not exist, kubelet connects without credentials."
 		}
-	case scanner.EndpointOf(host) == scanner.DockerHub:
-		return true // the pull Secrets are for other images
+	case scanner.EndpointOf(host) == scanner.DockerHub: // the pull Secrets are for other images
+		c.Reference(o.at(image), model.Kubernetes, model.Kubelet, image.Text())
+		return true
 	default:
 		k.noMatch(&r, host+"/"+content, "kubelet")
 	}
