@@ -125,8 +125,8 @@ func (r *reader) changesOf(ctx context.Context, path string) (c changes, err err
 	}
 	status, err := git.run("diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", "--relative", "--merge-base", r.Since, "--")
 	if err != nil {
-		return c, fmt.Errorf("--since: git cannot compare with %s: %w; a clone needs the history since the branch began (fetch-depth: 0)",
-			r.Since, err)
+		return c, fmt.Errorf("--since: git cannot compare with %s: %w; a clone needs the history since the branch began "+
+			"(fetch-depth: 0 or GIT_DEPTH: 0)", r.Since, err)
 	}
 	untracked, err := git.run("ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
