@@ -233,7 +233,8 @@ type Reader struct {
 func (s *Scanner) add(f *File) {
 	defer func() { f.Data, f.documents, f.tomlRoot = nil, nil, nil }()
 	if len(f.Data) > maxFile {
-		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
+		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB, and was not read. Give less of it, such as: "+
+			"kubectl get secrets -A --field-selector type!=helm.sh/release.v1 -o yaml", maxFile>>20)
 		return
 	}
 	if f.found && f.isBinary() {

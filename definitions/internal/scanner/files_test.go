@@ -49,6 +49,11 @@ func TestFilesUpToTheLimit(t *testing.T) {
 		if err := s.AddReader("a", bytes.NewReader(data)); err != nil || (len(s.result.Problems) == 0) != ok {
 			t.Errorf("%d bytes: %v, %v", size, s.result.Problems, err)
 		}
+		for _, problem := range s.result.Problems {
+			if !strings.Contains(problem.Message, "--field-selector") {
+				t.Error(problem.Message)
+			}
+		}
 		if err := New(model.Options{}).AddFile("", tree, "a"); (err == nil) != ok {
 			t.Errorf("%d bytes of a given file: %v", size, err)
 		}
