@@ -31,6 +31,9 @@ type walk struct {
 
 func (s *Scanner) newWalk(name string, fsys fs.FS) *walk {
 	w := &walk{s: s, name: name}
+	if part, ok := fsys.(interface{ Whole() fs.FS }); ok {
+		fsys = part.Whole()
+	}
 	w.ofCode = slices.ContainsFunc(strings.Fields(codeFiles), func(file string) bool {
 		_, err := fs.Stat(fsys, file)
 		return err == nil

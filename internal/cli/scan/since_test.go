@@ -81,6 +81,20 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// A changed package.json does not change that test/ is left out.
+func TestSinceInARepositoryOfAProgram(t *testing.T) {
+	needs.Program(t, "git", "git")
+	repository(t, nil, map[string]string{"package.json": "{}\n", "flux/a.yaml": helmRepository("a"), "test/a.yaml": basicSecret("a", "x")})
+	git(t, "init", "-q")
+	git(t, "add", ".")
+	git(t, "commit", "-qm", "first")
+	write(t, "package.json", `{"private": true}`)
+	result, err := Read(t.Context(), []string{"."}, nil, ReadOptions{Since: "HEAD"})
+	if err != nil || len(result.Registries) > 0 {
+		t.Errorf("%v, %+v", err, result.Registries)
+	}
+}
+
 // A reference is new, or its login is: also one that has the login of a file that did not change.
 func TestSinceOfReferences(t *testing.T) {
 	needs.Program(t, "git", "git")

@@ -201,6 +201,9 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(t.FS, name)
 }
 
+// Whole returns the directory with the names that are hidden. A walk decides by it which directories are left out.
+func (t *tree) Whole() fs.FS { return t.FS }
+
 // Lstat implements fs.ReadLinkFS.
 func (t *tree) Lstat(name string) (fs.FileInfo, error) {
 	if err := t.exists(name); err != nil {
