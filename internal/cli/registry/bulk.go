@@ -148,7 +148,7 @@ func named(c *manage.Call, names []string) (*api.RegistryBulk, error) {
 // lacksCredentials reports whether a request was refused because the registry has no credentials that others could have too.
 func lacksCredentials(err error) bool {
 	refused, ok := errors.AsType[*api.Error](err)
-	return ok && slices.ContainsFunc(refused.Fields(), func(f regcheck.Problem) bool { return f.Field == "sameCredentialsAs" })
+	return ok && slices.Contains(refused.Fields(), regcheck.Problem{Field: "sameCredentialsAs", Problem: "must have credentials"})
 }
 
 func (p Commands) registryCredentials() *cobra.Command {
@@ -169,6 +169,7 @@ func (p Commands) registryCredentials() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			slices.Sort(names)
 			c.Note("%s with these credentials: %s", counted(len(names)), list(names))
 			if dryRun {
 				return nil

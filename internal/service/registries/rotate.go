@@ -3,6 +3,7 @@ package registries
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -40,9 +41,10 @@ const differingPerMinute = 100
 const maxSame = 1000
 
 // SameCredentials lists the uids of the registries, by name, that the caller may change and that have the same credentials as one of them,
-// which is the first.
+// which is the last: while it has the old credentials, repeating a replacement that was interrupted finds the others that still have them.
 //
-// Faults: Forbidden; NotFound; Invalid for a registry without credentials; Conflict with CodeSecretUnreadable; Limited.
+// Faults: Forbidden; NotFound; Invalid for a registry without credentials, or with more than maxSame to compare; Conflict with
+// CodeSecretUnreadable; Limited.
 func (s *Service) SameCredentials(ctx context.Context, p auth.Principal, uid string) ([]string, error) {
 	found, err := s.Get(ctx, p, uid)
 	if err == nil {
@@ -65,7 +67,8 @@ func (s *Service) SameCredentials(ctx context.Context, p auth.Principal, uid str
 	if err != nil {
 		return nil, fault.Wrap("compare credentials", err)
 	}
-	same, differing := []string{uid}, 0
+	var same []string
+	differing := 0
 	for _, other := range others {
 		if credentialsOf(other) == credentialsOf(one.Registry) {
 			same = append(same, other.UID)
@@ -73,12 +76,17 @@ func (s *Service) SameCredentials(ctx context.Context, p auth.Principal, uid str
 			differing++
 		}
 	}
-	return same, s.reserveComparisons(p, differing)
+	return append(same, uid), s.reserveComparisons(p, differing)
 }
 
 // sameIdentities reads the other registries that the caller may change and that have the kind of credentials, username and settings of one.
 func sameIdentities(ctx context.Context, tx *store.Tx, p auth.Principal, one store.Registry) (list []store.Registry, err error) {
-	uids, err := tx.Registries.OfUsername(ctx, one.OrgUID, one.Username, maxSame)
+	kind := string(definitionOf(one).Auth.Kind())
+	uids, err := tx.Registries.OfUsername(ctx, one.OrgUID, one.Username, kind, maxSame+1)
+	if err == nil && len(uids) > maxSame {
+		err = fault.InvalidField("sameCredentialsAs",
+			fmt.Sprintf("must share auth.type and username with fewer than %d other registries", maxSame))
+	}
 	if err != nil {
 		return nil, err
 	}

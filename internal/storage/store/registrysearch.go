@@ -95,7 +95,9 @@ const (
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1)
 		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY ` + nameOrder + ` LIMIT $2`
 
-	sqlOfUsername   = `SELECT uid FROM registries WHERE org_uid = $1 AND username = $2 ORDER BY canonical LIMIT $3`
+	// An empty type is derived from the secrets: without any, the registry is used without credentials.
+	sqlOfUsername = `SELECT uid FROM registries WHERE org_uid = $1 AND username = $2
+		AND (auth_type = $3 OR auth_type = '' AND (has_password = 1 OR has_token = 1)) ORDER BY canonical LIMIT $4`
 	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
 
 	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END),
@@ -224,9 +226,10 @@ func (tx Registries) Expiring(ctx context.Context, orgUID string, limit int) ([]
 	return rows.All(ctx, tx.db, scanListed, sqlExpiringRegistries, orgUID, limit)
 }
 
-// OfUsername lists the uids of at most limit registries of an organization with a username, by name.
-func (tx Registries) OfUsername(ctx context.Context, orgUID, username string, limit int) ([]string, error) {
-	return rows.All(ctx, tx.db, rows.ScanText, sqlOfUsername, orgUID, username, limit)
+// OfUsername lists the uids of at most limit registries of an organization with a username and a type of credentials, by name. Those
+// whose type is derived from their secrets are listed too.
+func (tx Registries) OfUsername(ctx context.Context, orgUID, username, authType string, limit int) ([]string, error) {
+	return rows.All(ctx, tx.db, rows.ScanText, sqlOfUsername, orgUID, username, authType, limit)
 }
 
 // Name returns the name of a registry, "" if it does not exist.
