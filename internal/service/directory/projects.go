@@ -1,9 +1,11 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,16 +78,19 @@ func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin
 }
 
 // DeleteProject deletes a project that has neither members, registries nor alert channels, or with cascade any project. With cascade its
-// registries and alert channels are deleted, too, and its members stay users.
+// registries and alert channels are deleted, too, which requires the permissions to delete them, and its members stay users.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
 func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
-	if cascade && p.Can(access.DeleteProjects) { // what is not allowed is recorded below
-		if err := d.clearProject(ctx, p, origin, uid); err != nil {
+	required := access.DeleteProjects
+	if cascade && p.Can(required) { // what is not allowed is recorded below
+		missing, err := clearing{d, p, origin, uid}.run(ctx)
+		if err != nil {
 			return fault.Wrap("delete what a project contains", err)
 		}
+		required = cmp.Or(missing, required)
 	}
-	return d.changeProject(ctx, p, origin, access.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
+	return d.changeProject(ctx, p, origin, required, audit.ProjectDelete, uid, func(tx *store.Tx) error {
 		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
 			return err
 		}
@@ -100,25 +105,84 @@ func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin 
 // clearedRegistries is how many registries one transaction deletes, whose time is limited.
 const clearedRegistries = 200
 
-// clearProject deletes what a project contains, in steps, and records the deletion of each registry.
-func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
-	for more := true; more; {
-		err := d.db.InTx(ctx, func(tx *store.Tx) error {
-			registries, err := tx.Projects.Clear(ctx, p.OrgUID, uid, clearedRegistries)
-			more = len(registries) > 0
-			for _, registry := range registries {
-				record := p.AuditRecord(origin, audit.RegistryDelete)
-				record.UID, record.At, record.Outcome = audit.NewUID(), d.now(), audit.Succeeded
-				record.OrgUID, record.Object = p.OrgUID, registry
-				err = errors.Join(err, tx.Audits.Append(ctx, record))
+// clearing deletes what a project contains, and records the deletion of each registry and alert channel.
+type clearing struct {
+	directory *Directory
+	principal auth.Principal
+	origin    audit.Origin
+	project   string // uid
+}
+
+// run deletes the contents in steps. It deletes nothing if the caller lacks a permission for something in the project, and returns that
+// permission.
+func (c clearing) run(ctx context.Context) (missing access.Permission, err error) {
+	for more := true; more && missing == "" && err == nil; {
+		err = c.directory.db.InTx(ctx, func(tx *store.Tx) (err error) {
+			more = false
+			if missing, err = c.missing(ctx, tx); err == nil && missing == "" {
+				more, err = c.step(ctx, tx)
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return missing, err
+}
+
+func (c clearing) may(permission access.Permission) bool {
+	return c.principal.CanIn(permission, c.project)
+}
+
+// missing returns the permission that the caller lacks to delete what the project contains, "" if there is none.
+func (c clearing) missing(ctx context.Context, tx *store.Tx) (access.Permission, error) {
+	if c.may(access.DeleteRegistries) && c.may(access.ConfigureAlerts) {
+		return "", nil
+	}
+	registries, err := tx.Projects.Registries(ctx, c.principal.OrgUID, c.project, 1)
+	if err != nil {
+		return "", err
+	}
+	channels, err := tx.Channels.OfOrg(ctx, c.principal.OrgUID)
+	inProject := func(channel store.Channel) bool { return channel.ProjectUID == c.project }
+	switch {
+	case err != nil:
+		return "", err
+	case len(registries) > 0 && !c.may(access.DeleteRegistries):
+		return access.DeleteRegistries, nil
+	case slices.ContainsFunc(channels, inProject) && !c.may(access.ConfigureAlerts):
+		return access.ConfigureAlerts, nil
+	}
+	return "", nil
+}
+
+// step deletes alert channels and some registries, as far as the caller may, and reports whether there may be more.
+func (c clearing) step(ctx context.Context, tx *store.Tx) (bool, error) {
+	limit := clearedRegistries
+	if !c.may(access.DeleteRegistries) { // those stored concurrently stay
+		limit = 0
+	}
+	registries, err := tx.Projects.Clear(ctx, c.principal.OrgUID, c.project, limit)
+	if err != nil {
+		return false, err
+	}
+	for _, registry := range registries {
+		err = errors.Join(err, c.append(ctx, tx, audit.RegistryDelete, registry))
+	}
+	if err != nil || !c.may(access.ConfigureAlerts) {
+		return len(registries) > 0, err
+	}
+	channels, err := tx.Channels.DeleteOf(ctx, c.principal.OrgUID, c.project)
+	for _, channel := range channels {
+		err = errors.Join(err, c.append(ctx, tx, audit.AlertDelete, channel.UID))
+	}
+	return len(registries) > 0, err
+}
+
+// append records a deletion.
+func (c clearing) append(ctx context.Context, tx *store.Tx, action audit.Action, object string) error {
+	record := c.principal.AuditRecord(c.origin, action)
+	record.UID, record.At, record.Outcome = audit.NewUID(), c.directory.now(), audit.Succeeded
+	record.OrgUID, record.Object = c.principal.OrgUID, object
+	return tx.Audits.Append(ctx, record)
 }
 
 // changeProject changes a project of the caller's organization and records the change.

@@ -155,6 +155,12 @@ func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.db.ChangeOne(ctx, sqlDeleteChannel, orgUID, uid)
 }
 
+// DeleteOf deletes the channels of a project and their pending deliveries, and returns the channels. As for Projects.Clear,
+// Projects.Lock must not come first.
+func (tx Channels) DeleteOf(ctx context.Context, orgUID, projectUID string) ([]Channel, error) {
+	return rows.All(ctx, tx.db, tx.scan, sqlDeleteChannelsOf, orgUID, projectUID)
+}
+
 // List lists the channels of a project's component in their order.
 func (tx Channels) List(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
 	return rows.All(ctx, tx.db, tx.scan, sqlChannels, orgUID, projectUID, component)

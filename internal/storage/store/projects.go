@@ -43,7 +43,7 @@ const (
 		WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
 	sqlRegistriesOfProject   = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
 	sqlRegistryUIDsOfProject = `SELECT uid FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
-	sqlDeleteChannelsOf      = `DELETE FROM alert_channels WHERE org_uid = $1 AND project_uid = $2`
+	sqlDeleteChannelsOf      = `DELETE FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 RETURNING ` + channelColumns
 	sqlDeleteMembersOf       = `DELETE FROM project_members WHERE org_uid = $1 AND project_uid = $2`
 	sqlProjectOfRegistry     = `SELECT COALESCE(project_uid, '') FROM registries WHERE org_uid = $1 AND uid = $2`
 	sqlSetRegistryProject    = `UPDATE registries SET project_uid = $3 WHERE org_uid = $1 AND uid = $2`
@@ -86,8 +86,8 @@ func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.db.ChangeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
-// Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the
-// registries. Lock must not come first: who stores a registry locks its project last.
+// Clear deletes at most limit registries of a project, and removes its members. It returns the uids of the registries. Lock must not come
+// first: who stores a registry locks its project last.
 func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (registries []string, err error) {
 	listed, err := rows.All(ctx, tx.db, rows.ScanText, sqlRegistryUIDsOfProject, orgUID, uid, limit)
 	if err != nil {
@@ -108,12 +108,7 @@ func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (re
 			return nil, err
 		}
 	}
-	for _, query := range []string{sqlDeleteChannelsOf, sqlDeleteMembersOf} {
-		if err := tx.db.ChangeAny(ctx, query, orgUID, uid); err != nil {
-			return nil, err
-		}
-	}
-	return registries, nil
+	return registries, tx.db.ChangeAny(ctx, sqlDeleteMembersOf, orgUID, uid)
 }
 
 // Delete deletes a project. It returns ErrNotFound when the project does not exist, or when it has members, registries or alert channels.

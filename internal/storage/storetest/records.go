@@ -255,6 +255,15 @@ func projectChanges(t *testing.T, db *store.DB) {
 		}
 		return err
 	})
+	wantError(t, db, store.ErrNotFound, remove)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		foreign, err1 := tx.Channels.DeleteOf(ctx, other.UID, project.UID)
+		deleted, err := tx.Channels.DeleteOf(ctx, org.UID, project.UID)
+		if len(foreign) != 0 || len(deleted) != 1 || deleted[0].UID != "of-project" {
+			t.Errorf("deleted the channels %v and %v", foreign, deleted)
+		}
+		return errors.Join(err1, err)
+	})
 	mustWrite(t, db, remove)
 	for _, late := range []func(context.Context, *store.Tx) error{
 		remove,
