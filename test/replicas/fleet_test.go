@@ -26,6 +26,7 @@ func startFleet(t *testing.T, replicas int, databaseURL string, flags ...string)
 	f.options.Flags = append([]string{
 		"--database-url-file", urlFile(t, databaseURL), "--master-key-file", filepath.Join(t.TempDir(), "master.key"),
 		"--log-level", "warn", "--trusted-proxies", "127.0.0.1", "--check-per-minute", "100000", "--check-per-org", "64",
+		"--refresh-grace", "2m",
 	}, flags...)
 	targets := make([]string, replicas)
 	for place := range targets {
