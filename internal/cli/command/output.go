@@ -46,27 +46,36 @@ func WriteYAML(w io.Writer, v any) error {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(v), encoder.Close()); err != nil {
+	var tree yaml.Node
+	err := tree.Encode(v)
+	quoteUnprintable(&tree)
+	if err := errors.Join(err, encoder.Encode(&tree), encoder.Close()); err != nil {
 		return err
 	}
-	_, err := w.Write(EscapeUnprintable(out.Bytes(), escapeYAML))
+	_, err = w.Write(EscapeUnprintable(out.Bytes(), escapeYAML))
 	return err
 }
 
 func escapeYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 
-// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted, and
-// those in which characters are escaped.
+// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted.
 func blockStyle(n *yaml.Node) {
 	n.Style = 0
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		n.SetString(n.Value)
 	}
-	if string(EscapeUnprintable([]byte(n.Value), escapeYAML)) != n.Value {
+	for _, child := range n.Content {
+		blockStyle(child)
+	}
+}
+
+// quoteUnprintable quotes the texts of a YAML tree in which characters are escaped: outside of quotes, a backslash is itself.
+func quoteUnprintable(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && string(EscapeUnprintable([]byte(n.Value), escapeYAML)) != n.Value {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, child := range n.Content {
-		blockStyle(child)
+		quoteUnprintable(child)
 	}
 }
 
