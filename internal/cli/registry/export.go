@@ -107,7 +107,7 @@ func uidsOf(c *manage.Call, names []string) (uids []string, err error) {
 // export prints registries. Those of a cluster are only printed if they are named: applied to another server, they would be stored next to
 // those that it reads there.
 func export(c *manage.Call, uids []string, kind string, named bool) error {
-	out, separator, omitted := c.Cmd.OutOrStdout(), "", 0
+	out, separator, omitted, given := c.Cmd.OutOrStdout(), "", 0, map[string]string{}
 	for _, uid := range uids {
 		stored, err := c.Client.Registries.Get(c.Ctx, uid)
 		if err != nil {
@@ -118,7 +118,7 @@ func export(c *manage.Call, uids []string, kind string, named bool) error {
 			continue
 		}
 		_, err = io.WriteString(out, separator)
-		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), kind))); err != nil {
+		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), referTo(kind, stored.Metadata, given)))); err != nil {
 			return err
 		}
 		separator = "---\n"
@@ -129,8 +129,10 @@ func export(c *manage.Call, uids []string, kind string, named bool) error {
 	return nil
 }
 
-func exportOf(r api.OCIRegistryRequest, kind string) (e exported) {
-	refer := func(value secret.String, field string) string { return referTo(value, kind, r.Metadata.Name, field) }
+// referring returns the reference for a secret of a registry, which is masked, and "" for none.
+type referring func(value secret.String, field string) string
+
+func exportOf(r api.OCIRegistryRequest, refer referring) (e exported) {
 	a := r.Spec.Auth
 	e.Metadata.Name, e.Metadata.Labels, e.Metadata.Annotations = r.Metadata.Name, r.Metadata.Labels, r.Metadata.Annotations
 	s := &e.Spec
@@ -149,7 +151,7 @@ func exportOf(r api.OCIRegistryRequest, kind string) (e exported) {
 }
 
 // membersOf returns what credentials are obtained with, nil for nil. In its JSON, secrets are masked.
-func membersOf(settings any, refer func(value secret.String, field string) string) (members map[string]any) {
+func membersOf(settings any, refer referring) (members map[string]any) {
 	data, _ := json.Marshal(settings) // of texts and switches, as the next one: neither fails
 	_ = json.Unmarshal(data, &members)
 	for name, value := range members {
@@ -163,12 +165,24 @@ func membersOf(settings any, refer func(value secret.String, field string) strin
 	return members
 }
 
-// referTo returns the reference for a secret, which is masked.
-func referTo(value secret.String, kind, name, field string) string {
-	switch {
-	case value == "" || kind == "none":
-		return ""
-	case kind == "file":
+// referTo returns the references of a kind for the secrets of a registry. given has the uids of the registries that references were given
+// to: names that differ in punctuation, or in letters that a variable cannot have, must not refer to one secret.
+func referTo(kind string, r api.OCIRegistryMetadata, given map[string]string) referring {
+	return func(value secret.String, field string) string {
+		if value == "" || kind == "none" {
+			return ""
+		}
+		reference := referenceOf(kind, r.Name, field)
+		if owner, taken := given[reference]; taken && owner != r.UID {
+			reference = referenceOf(kind, r.Name+" "+r.UID, field)
+		}
+		given[reference] = r.UID
+		return reference
+	}
+}
+
+func referenceOf(kind, name, field string) string {
+	if kind == "file" {
 		plain := strings.ToLower(strings.Trim(notInVariable.Get().ReplaceAllString(strings.ToUpper(name), "-"), "-"))
 		return fmt.Sprintf("${file:%s.%s}", cmp.Or(plain, "registry"), field)
 	}
