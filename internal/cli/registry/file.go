@@ -44,6 +44,9 @@ func readDocuments(stdin io.Reader, names []string) (all []document, err error) 
 	if err := errors.Join(problems...); err != nil {
 		return nil, command.AsUsage(err)
 	}
+	if len(all) == 0 { // as of a program that failed before a pipe; --prune would delete the whole set
+		return nil, command.AsUsage(errors.New("--file: there is no definition"))
+	}
 	return all, command.AsUsage(distinct(all))
 }
 
