@@ -77,14 +77,14 @@ func counted(n int) string {
 	return fmt.Sprintf("%d registries", n)
 }
 
-// matched returns the names of the registries that a request chooses.
-func matched(c *manage.Call, sent api.RegistryBulk, action string) (names []string, err error) {
+// matched returns the uids and names of the registries that a request chooses.
+func matched(c *manage.Call, sent api.RegistryBulk, action string) (uids, names []string, err error) {
 	sent.Action, sent.DryRun = action, true
 	items, err := c.Client.Registries.Bulk(c.Ctx, sent)
 	for _, item := range items {
-		names = append(names, output.Shown(item.Name))
+		uids, names = append(uids, item.UID), append(names, output.Shown(item.Name))
 	}
-	return names, err
+	return uids, names, err
 }
 
 const maxNamed = 10 // names in a question
@@ -101,9 +101,10 @@ func bulkDelete(c *manage.Call, sent *api.RegistryBulk, err error) error {
 	if err != nil {
 		return err
 	}
-	names, err := matched(c, *sent, "delete")
+	uids, names, err := matched(c, *sent, "delete")
 	if err == nil && len(names) > 0 {
 		err = c.Confirm("Delete %s with history and content: %s?", counted(len(names)), list(names))
+		sent = &api.RegistryBulk{UIDs: uids} // a filter may match others by now
 	}
 	return bulk(c, sent, "delete", "Deleted %s.", err)
 }
@@ -161,7 +162,7 @@ func (p Commands) registryCredentials() *cobra.Command {
 				return err
 			}
 			sent := api.RegistryBulk{SameCredentialsAs: found.Metadata.UID}
-			names, err := matched(c, sent, "credentials")
+			_, names, err := matched(c, sent, "credentials")
 			if lacksCredentials(err) {
 				return command.AsUsage(fmt.Errorf("%s has no credentials; add some with: regwarden registry update %s",
 					output.Shown(args[0]), command.ShellQuote(args[0])))
