@@ -98,6 +98,10 @@ func printCSV(out io.Writer, columns []Column, rows [][]any) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, value := range row {
+			if raw, is := value.(json.RawMessage); is {
+				cells[i] = string(raw)
+				continue
+			}
 			if list, is := value.([]string); command.JSONValue(value) != nil && (!is || len(list) > 0) {
 				cells[i] = command.Cell(value)
 			}
