@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,6 +30,8 @@ func (p Commands) rotateAPIKey() *cobra.Command {
 	return cmd
 }
 
+const undoTimeout = 10 * time.Second
+
 // rotate makes room for the name first: names are unique, and a failure later must leave the former key as it was.
 func rotate(c *manage.Call, former *api.APIKey, keep time.Duration) error {
 	now := time.Now()
@@ -43,8 +46,11 @@ func rotate(c *manage.Call, former *api.APIKey, keep time.Duration) error {
 	next.Spec.Scope, next.Spec.ProjectUID = former.Spec.Scope, former.Spec.ProjectUID
 	created, err := c.Client.APIKeys.Create(c.Ctx, next)
 	if err != nil {
+		// Also after Ctrl-C.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Ctx), undoTimeout)
+		defer cancel()
 		back := api.APIKeyRequest{Metadata: api.Named{Name: name}}
-		return errors.Join(err, c.Client.APIKeys.Update(c.Ctx, uid, back))
+		return errors.Join(err, c.Client.APIKeys.Update(ctx, uid, back))
 	}
 	c.Note("Created a new API key %s, which expires on %s.", name, expiry.UTC().Format(time.DateOnly))
 	if _, err := fmt.Fprintln(c.Cmd.OutOrStdout(), shownKey(c, created.APIKey, next.Spec.Scope)); err != nil {
