@@ -123,6 +123,7 @@ type object struct {
 	apiVersion, kind, namespace, name string
 
 	unread map[string]*gap // values of a Secret that is generated from files
+	images []imageChange   // of kustomize, in their order
 
 	shown   string      // as results show it; empty until it is needed
 	read    *secretData // nil until it is needed

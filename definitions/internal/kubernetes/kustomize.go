@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -17,11 +18,36 @@ var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Ku
 // maxResources limits the resources that are visited: kustomizations may name each other again and again.
 const maxResources = 100_000
 
-// kustomization is a file of kustomize, by which objects of other files get a namespace, and which generates Secrets.
+// maxImageChanges limits the changes of an image, each of which is compared with it.
+const maxImageChanges = 200
+
+// kustomization is a file of kustomize, by which objects of other files get a namespace and other images, and which generates Secrets.
 type kustomization struct {
 	file      *scanner.File
 	namespace string
+	images    []imageChange
 	resources []string // files and directories, as paths like the names of files
+}
+
+// imageChange is an entry of images: what kustomize writes for the images of a name.
+type imageChange struct{ name, newName, newTag, digest string }
+
+func (i imageChange) apply(image string) string {
+	name := scanner.CutTag(image)
+	if name != i.name {
+		return image
+	}
+	version := image[len(name):]
+	if i.newTag != "" || i.digest != "" {
+		version = ""
+	}
+	if i.newTag != "" {
+		version = ":" + i.newTag
+	}
+	if i.digest != "" {
+		version += "@" + i.digest
+	}
+	return cmp.Or(i.newName, name) + version
 }
 
 // KustomizeFormats returns the readers of kustomize.
@@ -46,6 +72,13 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 			for _, resource := range root.Get(list).Items() {
 				k.resources = append(k.resources, path.Join(directory, resource.Text())) // others are ignored: no file has their name
 			}
+		}
+		for _, image := range root.Get("images").Items() {
+			if len(k.images) == maxImageChanges {
+				break
+			}
+			k.images = append(k.images, imageChange{image.Get("name").Text(), image.Get("newName").Text(), image.Get("newTag").Text(),
+				image.Get("digest").Text()})
 		}
 		c.kustomizations = append(c.kustomizations, k)
 		for _, generator := range root.Get("secretGenerator").Items() {
@@ -120,14 +153,14 @@ func generatedNode(generator *node.Node, data map[string]string) *node.Node {
 	return root
 }
 
-// applyKustomizations sets the namespaces of objects by the kustomizations that list their files. The outermost one decides, and the first
-// of several: in each of them, a base has its Secrets where it has what refers to them.
+// applyKustomizations sets the namespaces and images of objects by the kustomizations that list their files. The outermost one decides,
+// and the first of several: in each of them, a base has its Secrets where it has what refers to them.
 func (c *Cluster) applyKustomizations() {
 	if len(c.kustomizations) == 0 {
 		return
 	}
 	k := kustomizing{c: c, byDirectory: map[string]*kustomization{}, byFile: map[string][]*object{}, namespaces: map[*object]string{},
-		visited: map[*kustomization]bool{}}
+		images: map[*object][]imageChange{}, visited: map[*kustomization]bool{}}
 	for _, known := range c.kustomizations {
 		k.byDirectory[path.Dir(known.file.Name)] = known
 	}
@@ -144,16 +177,19 @@ func (c *Cluster) applyKustomizations() {
 	}
 	for _, known := range c.kustomizations {
 		if !included[known] {
-			k.visit(known, "", 0)
+			k.visit(known, "", nil, 0)
 		}
 	}
 	for _, known := range c.kustomizations { // those that include each other
 		if !k.visited[known] {
-			k.visit(known, "", 0)
+			k.visit(known, "", nil, 0)
 		}
 	}
 	for o, namespace := range k.namespaces {
 		o.namespace, o.shown = namespace, ""
+	}
+	for o, images := range k.images {
+		o.images = images
 	}
 }
 
@@ -163,26 +199,34 @@ type kustomizing struct {
 	byDirectory map[string]*kustomization
 	byFile      map[string][]*object
 	namespaces  map[*object]string
+	images      map[*object][]imageChange // in the order in which they are applied
 	visited     map[*kustomization]bool
 	visits      int
 }
 
-// visit sets the namespace of what a kustomization lists: that of the one that includes it, otherwise its own.
-func (k *kustomizing) visit(known *kustomization, namespace string, depth int) {
+// visit sets the namespace of what a kustomization lists: that of the one that includes it, otherwise its own. Its images are changed
+// before those of the one that includes it.
+func (k *kustomizing) visit(known *kustomization, namespace string, images []imageChange, depth int) {
 	k.visited[known] = true
 	namespace = cmp.Or(namespace, known.namespace)
+	if images = slices.Concat(known.images, images); len(images) > maxImageChanges {
+		images = images[:maxImageChanges]
+	}
 	for _, resource := range known.resources {
 		if k.visits++; k.visits > maxResources || depth > maxLists {
 			return
 		}
 		if base := k.byDirectory[resource]; base != nil && base != known {
-			k.visit(base, namespace, depth+1)
+			k.visit(base, namespace, images, depth+1)
 		}
 		for _, o := range k.byFile[resource] {
 			k.visits++
 			k.c.CheckLimits()
 			if _, set := k.namespaces[o]; !set && namespace != "" {
 				k.namespaces[o] = namespace
+			}
+			if _, set := k.images[o]; !set && len(images) > 0 {
+				k.images[o] = images
 			}
 		}
 	}

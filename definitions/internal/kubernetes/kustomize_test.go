@@ -21,7 +21,7 @@ func TestVisitsAreLimited(t *testing.T) {
 		o := &object{}
 		k := kustomizing{c: NewCluster(scanner.New(model.Options{})), byFile: map[string][]*object{"a.yaml": {o}},
 			namespaces: map[*object]string{}, visited: map[*kustomization]bool{}, visits: tt.visits}
-		k.visit(&kustomization{namespace: "shop", resources: []string{"a.yaml"}}, "", tt.depth)
+		k.visit(&kustomization{namespace: "shop", resources: []string{"a.yaml"}}, "", nil, tt.depth)
 		if got := k.namespaces[o] == "shop"; got != tt.set || k.visits != tt.wantVisits {
 			t.Errorf("after %d visits, %d deep: set %t, %d visits", tt.visits, tt.depth, got, k.visits)
 		}
@@ -35,7 +35,7 @@ func TestABaseIsOneDeeper(t *testing.T) {
 	for depth, set := range map[int]bool{maxLists - 1: true, maxLists: false} {
 		k := kustomizing{c: NewCluster(scanner.New(model.Options{})), byDirectory: map[string]*kustomization{"base": base},
 			byFile: map[string][]*object{"a.yaml": {o}}, namespaces: map[*object]string{}, visited: map[*kustomization]bool{}}
-		k.visit(&kustomization{namespace: "shop", resources: []string{"base"}}, "", depth)
+		k.visit(&kustomization{namespace: "shop", resources: []string{"base"}}, "", nil, depth)
 		if got := k.namespaces[o] == "shop"; got != set {
 			t.Errorf("%d deep: set %t", depth, got)
 		}

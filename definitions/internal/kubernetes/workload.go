@@ -158,13 +158,13 @@ func resolveWorkload(c *Cluster, o *object) {
 		secrets = accountSecrets(c, o, spec)
 	}
 	if len(secrets) == 0 {
-		for _, image := range images(spec) {
+		for _, image := range o.imagesOf(spec) {
 			c.Reference(o.at(image), model.Kubernetes, model.Kubelet, image.Text())
 		}
 		return
 	}
 	k, ok := newKeyring(c, o, secrets)
-	for _, image := range images(spec) {
+	for _, image := range o.imagesOf(spec) {
 		if ok = ok && addImage(c, o, image, k); !ok {
 			return
 		}
@@ -193,8 +193,8 @@ func (o *object) pullSecrets() []string {
 	return *o.secrets
 }
 
-// images returns the images of containers and volumes that are pulled.
-func images(spec *node.Node) []*node.Node {
+// imagesOf returns the images of containers and volumes that are pulled.
+func (o *object) imagesOf(spec *node.Node) []*node.Node {
 	var all []*node.Node
 	add := func(list, of, member string) {
 		for _, item := range spec.Get(list).Items() {
@@ -203,7 +203,7 @@ func images(spec *node.Node) []*node.Node {
 			}
 			if n := item.Get(member); n.Text() != "" && item.Get("imagePullPolicy").Text() != "Never" &&
 				item.Get("pullPolicy").Text() != "Never" {
-				all = append(all, n)
+				all = append(all, o.changedImage(n))
 			}
 		}
 	}
@@ -212,6 +212,18 @@ func images(spec *node.Node) []*node.Node {
 	add("ephemeralContainers", "", "image")
 	add("volumes", "image", "reference")
 	return all
+}
+
+// changedImage returns an image as kustomize writes it, in its place.
+func (o *object) changedImage(image *node.Node) *node.Node {
+	name := image.Text()
+	for _, change := range o.images {
+		name = change.apply(name)
+	}
+	if name == image.Text() {
+		return image
+	}
+	return node.NewText(image.Line, name)
 }
 
 // addImage returns false if the pull Secrets have too many entries.

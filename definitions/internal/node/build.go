@@ -15,6 +15,9 @@ func newScalar(line int, k kind, value string) *Node {
 	return &Node{Line: line, kind: k, size: 1, value: value}
 }
 
+// NewText returns a text that a program writes in place of another one.
+func NewText(line int, value string) *Node { return newScalar(line, text, value) }
+
 // NewObject returns an object that a file has in parts.
 func NewObject(line int, members ...Pair) *Node {
 	n := newObject(line)
