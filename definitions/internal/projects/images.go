@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // ImageFormats reads files that name images without credentials: Compose and Dockerfiles.
@@ -24,10 +26,18 @@ func isCompose(f *scanner.File) bool {
 	})
 }
 
-// readCompose adds the images of services. One that is built has the name under which it is stored.
+// readCompose adds the images of services. One that is built has the name under which it is stored, for other services too.
 func readCompose(f *scanner.File) {
-	for _, service := range f.Root().Get("services").Pairs() {
-		if image := service.Value.Get("image"); image.IsText() && service.Value.Get("build") == nil {
+	services := f.Root().Get("services").Pairs()
+	built := map[string]bool{}
+	for _, service := range services {
+		if service.Value.Get("build") != nil {
+			built[service.Value.Get("image").Text()] = true
+		}
+	}
+	for _, service := range services {
+		image, policy := service.Value.Get("image"), service.Value.Get("pull_policy").Text()
+		if image.IsText() && !built[image.Text()] && policy != "never" && policy != "build" {
 			f.Scanner.Reference(f.At(image.Line, "service "+dockerauth.Show(service.Key)), model.Compose, model.Docker, image.Text())
 		}
 	}
@@ -42,10 +52,9 @@ const maxStages = 1000
 
 // readDockerfile adds the images that the stages of a build begin with.
 func readDockerfile(f *scanner.File) {
-	stages, line, count := map[string]bool{"scratch": true}, 0, 0
-	for text := range strings.Lines(string(f.Data)) {
-		line++
-		words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.HasPrefix(word, "--") })
+	stages, count := map[string]bool{"scratch": true}, 0
+	for line, instruction := range instructions(string(f.Data)) {
+		words := slices.DeleteFunc(strings.Fields(instruction), func(word string) bool { return strings.HasPrefix(word, "--") })
 		if len(words) < 2 || !strings.EqualFold(words[0], "FROM") {
 			continue
 		}
@@ -61,4 +70,61 @@ func readDockerfile(f *scanner.File) {
 			stages[strings.ToLower(words[3])] = true
 		}
 	}
+}
+
+// hereDocument matches a word that begins a here-document, as BuildKit recognizes it.
+var hereDocument = lazyregexp.New(`\s\d*<<-?["']?([A-Za-z_][A-Za-z0-9_]*)`)
+
+// instructions returns the instructions of a Dockerfile with the lines in which they begin, each as one line, without the texts of
+// here-documents. As BuildKit reads it, an instruction that ends with a backslash, or what the file names instead, goes on in the next line;
+// empty lines and comments between them do not count.
+func instructions(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		var ends []string // of the here-documents that follow
+		var instruction strings.Builder
+		escape, first, line := `\`, 0, 0
+		for text := range strings.Lines(text) {
+			line++
+			text = strings.TrimSpace(text)
+			switch {
+			case len(ends) > 0:
+				if text == ends[0] {
+					ends = ends[1:]
+				}
+				continue
+			case strings.HasPrefix(text, "#") && first == 0 && strings.ReplaceAll(strings.ToLower(text), " ", "") == "#escape=`":
+				escape = "`"
+				continue
+			case text == "" || strings.HasPrefix(text, "#"):
+				continue
+			case instruction.Len() == 0:
+				first = line
+			}
+			part, continues := strings.CutSuffix(text, escape)
+			instruction.WriteString(" " + part)
+			if continues {
+				continue
+			}
+			ends = hereDocumentsOf(instruction.String())
+			if !yield(first, instruction.String()) {
+				return
+			}
+			instruction.Reset()
+		}
+		if instruction.Len() > 0 {
+			yield(first, instruction.String())
+		}
+	}
+}
+
+// hereDocumentsOf returns the lines that end the here-documents of an instruction, in their order.
+func hereDocumentsOf(instruction string) (ends []string) {
+	word, _, _ := strings.Cut(strings.TrimSpace(instruction), " ")
+	if !slices.Contains([]string{"RUN", "COPY", "ADD"}, strings.ToUpper(word)) {
+		return nil
+	}
+	for _, found := range hereDocument.Get().FindAllStringSubmatch(instruction, -1) {
+		ends = append(ends, found[1])
+	}
+	return ends
 }
