@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// settleWithin bounds how long a regular client goes on asking: less than the grace period of the fleet, in which a refresh may be repeated.
-// A database that is stopped and started on a busy machine may be away for half a minute.
+// settleWithin bounds how long a regular client goes on asking: less than the grace period of the fleet, in which a refresh may be
+// repeated. A database that is stopped and started on a busy machine may be away for half a minute.
 const settleWithin = 110 * time.Second
 
 // retryingClient repeats a request unchanged after 503 or without a response, and accepts any other response.
