@@ -76,8 +76,8 @@ func readDockerfile(f *scanner.File) {
 var hereDocument = lazyregexp.New(`\s\d*<<-?["']?([A-Za-z_][A-Za-z0-9_]*)`)
 
 // instructions returns the instructions of a Dockerfile with the lines in which they begin, each as one line, without the texts of
-// here-documents. As BuildKit reads it, an instruction that ends with a backslash, or what the file names instead, goes on in the next line;
-// empty lines and comments between them do not count.
+// here-documents. As BuildKit reads it, an instruction that ends with a backslash, or what the file names instead, goes on in the next
+// line; empty lines and comments between them do not count.
 func instructions(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		var ends []string // of the here-documents that follow
