@@ -89,6 +89,9 @@ func TestMatrixOfPages(t *testing.T) {
 			if strings.HasPrefix(r.path, pathUsers+"/{uid}") { // the page names the user
 				may = may && slices.Contains(with.granted, access.ReadUsers)
 			}
+			if r.path == pathUsers+"/invite" { // the link sets a password
+				may = may && slices.Contains(with.granted, access.SetPasswords)
+			}
 			if r.label != "" && strings.Contains(overview, `<li><a href="`+r.path+`"`) != may {
 				t.Errorf("%v: an entry for %s, which needs %s: %t", with, r.path, r.permission, !may)
 			}
@@ -148,6 +151,30 @@ func TestMatrixOfActions(t *testing.T) {
 			if got.Code != http.StatusForbidden || a.state(t) != before {
 				t.Errorf("without %s: %s returns %d", missing, path, got.Code)
 			}
+		}
+	}
+}
+
+// Who may create users but not set passwords is offered no invitation, and creates no user by it.
+func TestInvitationsNeedBothPermissions(t *testing.T) {
+	a := mustAttacked(t)
+	granted := []access.Permission{access.ReadUsers, access.CreateUsers}
+	uid, err := a.Roles.Create(t.Context(), a.principal, audit.Origin{}, roles.Input{Name: "creator", Permissions: granted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = pathUsers + "/invite"
+	cookie, form := a.as(t, 0, matrixRole{role: auth.Role(uid)}), url.Values{"emailId": {"new@acme.example"}}
+	before := a.state(t)
+	if got := a.send("POST", path, form.Encode(), "Cookie", cookie); got.Code != http.StatusForbidden || a.state(t) != before {
+		t.Errorf("the form returns %d, changed: %t", got.Code, a.state(t) != before)
+	}
+	if got := a.send("GET", path, "", "Cookie", cookie); got.Code != http.StatusForbidden {
+		t.Errorf("the page returns %d", got.Code)
+	}
+	for _, page := range []string{pathUsers, "/console/search?q=invite"} {
+		if got := a.send("GET", page, "", "Cookie", cookie); got.Code != http.StatusOK || strings.Contains(got.Body.String(), path) {
+			t.Errorf("%s returns %d, with a link: %t", page, got.Code, strings.Contains(got.Body.String(), path))
 		}
 	}
 }

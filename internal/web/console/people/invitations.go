@@ -46,8 +46,11 @@ func (h invitationHandlers) inviteForm(c Call) (*forms.Form, error) {
 		known.Field(auth.RoleMember, "What the user may do in the organization.")), err
 }
 
-// showInvite is GET /console/users/invite.
+// showInvite is GET /console/users/invite. A link is a way to set the password, so that the page needs that permission too.
 func (h invitationHandlers) showInvite(c Call) error {
+	if err := c.Principal.May(access.SetPasswords); err != nil {
+		return err
+	}
 	form, err := h.inviteForm(c)
 	if err != nil {
 		return err
@@ -57,6 +60,9 @@ func (h invitationHandlers) showInvite(c Call) error {
 
 // inviteNew is POST /console/users/invite: it creates the user, and shows the link.
 func (h invitationHandlers) inviteNew(c Call) error {
+	if err := c.Principal.May(access.SetPasswords); err != nil { // before the user is created
+		return err
+	}
 	known, err := ReadKnown(c.Context(), h.roles, c.Principal)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ package search
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/service/access"
@@ -80,12 +81,12 @@ func (g *Group) add(part string, hit Hit, texts ...string) bool {
 // actions are pages that the navigation does not have.
 var actions = []struct {
 	label, path string
-	permission  access.Permission
+	permissions []access.Permission
 }{
-	{"Add a registry", "/console/registries/new", access.CreateRegistries},
-	{"Create an API key", "/console/api-keys/new", ""},
-	{"Create a project", "/console/projects/new", access.CreateProjects},
-	{"Invite a user", "/console/users/invite", access.CreateUsers},
+	{"Add a registry", "/console/registries/new", []access.Permission{access.CreateRegistries}},
+	{"Create an API key", "/console/api-keys/new", nil},
+	{"Create a project", "/console/projects/new", []access.Permission{access.CreateProjects}},
+	{"Invite a user", "/console/users/invite", []access.Permission{access.CreateUsers, access.SetPasswords}},
 }
 
 func (s Search) pages(_ context.Context, p auth.Principal, part string) (Group, error) {
@@ -94,7 +95,7 @@ func (s Search) pages(_ context.Context, p auth.Principal, part string) (Group, 
 		g.add(part, Hit{Label: page.Label, Path: page.Path}, page.Label)
 	}
 	for _, a := range actions {
-		if a.permission == "" || p.CanAnywhere(a.permission) {
+		if !slices.ContainsFunc(a.permissions, func(needed access.Permission) bool { return !p.CanAnywhere(needed) }) {
 			g.add(part, Hit{Label: a.label, Path: a.path}, a.label)
 		}
 	}
