@@ -20,10 +20,11 @@ type Details struct {
 	SyncedAt            time.Time
 }
 
-// Change is the begin of a period of equal health.
+// Change is the begin of a period of equal results.
 type Change struct {
-	At    time.Time
-	Valid bool
+	At     time.Time
+	Valid  bool
+	Reason string
 }
 
 // Certificate is one that the newest check of a registry saw, or an earlier check if that one ended before TLS.
@@ -56,7 +57,7 @@ const (
 	ofDetails = `registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid LEFT JOIN projects p ON p.org_uid = r.org_uid AND p.uid = r.project_uid
 		WHERE r.org_uid = $1 AND r.uid = c.value`
-	selectChanges      = `SELECT v.registry_uid, v.since, v.valid`
+	selectChanges      = `SELECT v.registry_uid, v.since, v.valid, v.reason`
 	ofChanges          = `registry_verdicts v WHERE v.registry_uid = c.value AND v.org_uid = $1 AND v.counted = 1 ORDER BY v.run DESC`
 	selectCertificates = `SELECT w.registry_uid, w.certificates`
 	ofCertificates     = `registry_watch w WHERE w.registry_uid = c.value AND w.org_uid = $1`
@@ -89,13 +90,13 @@ func (tx Lists) Of(ctx context.Context, orgUID string, uids []string) (map[strin
 	}, tx.db.Either(sqliteDetails, postgresDetails), orgUID, jsonOf(uids))
 }
 
-// Changes returns the changes of health of registries of an organization, by uid, the newest first.
+// Changes returns the changes of the results of registries of an organization, by uid, the newest first.
 func (tx Lists) Changes(ctx context.Context, orgUID string, uids []string) (map[string][]Change, error) {
 	found := make(map[string][]Change, len(uids))
 	return found, tx.db.Each(ctx, func(row rows.Scanner) error {
 		var uid string
 		var c Change
-		err := row.Scan(&uid, rows.Moment(&c.At), rows.Truth(&c.Valid))
+		err := row.Scan(&uid, rows.Moment(&c.At), rows.Truth(&c.Valid), &c.Reason)
 		found[uid] = append(found[uid], c)
 		return err
 	}, tx.db.Either(sqliteChanges, postgresChanges), orgUID, jsonOf(uids))

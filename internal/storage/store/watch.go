@@ -57,16 +57,24 @@ func (v HealthResult) Undecided() bool {
 	return !v.Valid && (v.Reason == "providerUnavailable" || v.Reason == "providerUnreachable")
 }
 
-// Word returns the status as one word.
-func (h Health) Word() HealthState {
+// Word returns the health after the check as one word.
+func (r HealthResult) Word() HealthState {
 	switch {
-	case h.Since.IsZero(), h.State.Undecided():
+	case r.Undecided():
 		return Unknown
-	case h.State.Valid:
+	case r.Valid:
 		return Healthy
 	default:
 		return Failing
 	}
+}
+
+// Word returns the status as one word.
+func (h Health) Word() HealthState {
+	if h.Since.IsZero() {
+		return Unknown
+	}
+	return h.State.Word()
 }
 
 // Watched is the state of the scheduled checks of a registry. Since is zero while no check has counted.

@@ -19,8 +19,9 @@ func listDetails(t *testing.T, db *store.DB) {
 	chosen, rest := mustWatched(t, db, org, "chosen"), mustWatched(t, db, org, "rest")
 	foreign := mustWatched(t, db, other, "foreign")
 	for i, valid := range []bool{true, false} {
+		reason := []string{"", "providerUnavailable"}[i]
 		for _, row := range mustClaim(t, db, start.Add(time.Duration(i)*time.Hour), store.Share{OrgUID: org.UID, Count: 10}) {
-			after, period := ending(row, store.HealthResult{Valid: valid}, start.Add(time.Duration(i)*time.Hour))
+			after, period := ending(row, store.HealthResult{Valid: valid, Reason: reason}, start.Add(time.Duration(i)*time.Hour))
 			after.Certificates = listdetails.Certificates{{Role: "server", Subject: "r \"s\"", Fingerprint: "AB:CD",
 				NotAfter: start.Add(time.Duration(i) * time.Hour).UTC()}}
 			if row.RegistryUID == rest.UID {
@@ -37,7 +38,8 @@ func listDetails(t *testing.T, db *store.DB) {
 		if len(details) != 1 || details[chosen.UID].AuthType != chosen.AuthType || len(none) != 0 {
 			t.Errorf("details of %s, and not of %s: %+v, %+v", chosen.UID, rest.UID, details, none)
 		}
-		want := map[string][]listdetails.Change{chosen.UID: {{At: start.Add(time.Hour).UTC()}, {At: start.UTC(), Valid: true}}}
+		want := map[string][]listdetails.Change{chosen.UID: {{At: start.Add(time.Hour).UTC(), Reason: "providerUnavailable"},
+			{At: start.UTC(), Valid: true}}}
 		if diff := cmp.Diff(want, changes); diff != "" {
 			t.Error(diff)
 		}

@@ -334,3 +334,21 @@ func (w *world) flap(t *testing.T, n int) {
 		}
 	}
 }
+
+// A check that the provider of the credentials prevented is no failure of the registry, in its history and in the list.
+func TestProviderThatWasDown(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) {
+		return time.Now().Add(-time.Hour), store.HealthResult{Code: "CredentialsUnavailable", Reason: "providerUnavailable"}
+	})
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	page := w.send("GET", path, "", "Cookie", cookie).Body.String()
+	if strings.Contains(page, "state failing") || strings.Count(page, "state unknown") != 1 {
+		t.Errorf("the history: %s", page)
+	}
+	file := w.send("GET", pathRegistries+".csv", "", "Cookie", cookie).Body.String()
+	if !strings.Contains(file, "no result in 30 days") {
+		t.Error(file)
+	}
+}

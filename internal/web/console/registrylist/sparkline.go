@@ -23,7 +23,7 @@ var sparkBars = map[registries.Health]string{registries.Failing: "M%[1]d 0h%[2]d
 // sparkline returns that of a registry that was stored at a time, and whose newest change is the first.
 func sparkline(changes []registries.HealthChange, stored, now time.Time) Sparkline {
 	timeline := views.TimelineOf(changes, stored, now)
-	text := "not checked in 30 days"
+	text := "no result in 30 days"
 	if timeline.Uptime != "" {
 		text = timeline.Uptime + " healthy in 30 days"
 	}

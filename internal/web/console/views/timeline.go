@@ -53,7 +53,7 @@ type bar struct {
 func ChangesOf(history []watch.HistoryEntry) (changes []registries.HealthChange) {
 	for _, entry := range history {
 		if entry.Counted {
-			changes = append(changes, registries.HealthChange{At: entry.Since, Valid: entry.Result.Valid})
+			changes = append(changes, registries.HealthChange{At: entry.Since, Health: entry.Result.Word()})
 		}
 	}
 	return changes
@@ -137,15 +137,11 @@ func healthBars(changes []registries.HealthChange, begin, end time.Time) (bars [
 		if !change.At.Before(end) {
 			continue
 		}
-		state := registries.Failing
-		if change.Valid {
-			state = registries.Healthy
-		}
 		if !change.At.After(begin) {
-			add(state, begin)
+			add(change.Health, begin)
 			break
 		}
-		add(state, change.At)
+		add(change.Health, change.At)
 	}
 	if end.After(begin) {
 		add(registries.Unknown, begin)

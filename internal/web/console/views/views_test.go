@@ -76,6 +76,11 @@ func TestTimeline(t *testing.T) {
 		return watch.HistoryEntry{Since: now.Add(-time.Duration(hoursAgo) * time.Hour), Counted: counted,
 			Result: store.HealthResult{Valid: valid}}
 	}
+	down := func(hoursAgo int) watch.HistoryEntry {
+		e := entry(hoursAgo, false, true)
+		e.Result.Reason = "providerUnavailable"
+		return e
+	}
 	month, days := now.AddDate(0, -2, 0), 30
 	for name, tt := range map[string]struct {
 		history []watch.HistoryEntry
@@ -97,6 +102,12 @@ func TestTimeline(t *testing.T) {
 			"Uptime 0 %. Since it was stored: failing for 12 hours, unknown for 12 hours."},
 		"a history of before": {[]watch.HistoryEntry{entry(12, true, true), entry(900, true, true)}, now, 30,
 			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
+		"the provider was down": {[]watch.HistoryEntry{entry(14, true, true), down(20), entry(900, true, true)}, month, days,
+			[]string{"2026-11-21: 100 % healthy, 0 failures", "2026-11-22: 100 % healthy, 0 failures"},
+			"Uptime 100 %. Last 30 days: healthy for 29 days, unknown for 6 hours."},
+		"the provider is down": {[]watch.HistoryEntry{down(20), entry(22, false, true)}, now.Add(-24 * time.Hour), 2,
+			[]string{"2026-11-21: 0 % healthy, 1 failure", "2026-11-22: no result"},
+			"Uptime 0 %. Since it was stored: failing for 2 hours, unknown for 22 hours."},
 		"stored now": {nil, now, 1, []string{"2026-11-22: no result"}, "Since it was stored: no result yet."},
 		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, month, days,
 			[]string{"2026-11-22: 100 % healthy, 0 failures"}, "Uptime 100 %. Last 30 days: healthy for 29 days."},
