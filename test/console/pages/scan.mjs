@@ -105,6 +105,27 @@ test("the keyboard alone lists and checks", async (t) => {
   await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
 });
 
+test("a form can be sent again after a response that is not a page of the service", async (t) => {
+  const page = await as(t, "member", { expect: ["status of 504", "ERR_FAILED"] });
+  await page.goto("/console/scan");
+  await page.getByLabel("Or its text").fill(docker.buffer.toString());
+  const list = page.getByRole("button", { name: "List" });
+  for (const [respond, message] of [
+    [{ status: 504, contentType: "text/html", body: "<h1>Gateway Timeout</h1>" }, /status 504\. Try again later/],
+    [{ status: 504, contentType: "text/plain", body: "timeout" }, /status 504\. Try again later/],
+    [null, /connection was interrupted/],
+  ]) {
+    await page.route("**/console/scan", (route) => (respond ? route.fulfill(respond) : route.abort()));
+    await list.click();
+    await page.getByRole("status").filter({ hasText: message }).waitFor();
+    await page.unroute("**/console/scan");
+    await list.click();
+    await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
+    await page.goto("/console/scan");
+    await page.getByLabel("Or its text").fill(docker.buffer.toString());
+  }
+});
+
 test("a scan after the session has ended leads to the login", async (t) => {
   const page = await as(t, "member");
   await page.goto("/console/scan");

@@ -1,17 +1,20 @@
 // Sends the form of a scan without leaving the page, so that the chosen file stays in it.
 const main = document.getElementById("main");
+const say = (text) => (document.getElementById("scanning").textContent = text);
+let waiting = false;
 
 main.addEventListener("submit", (event) => {
   if (event.target.id !== "scan") return;
   event.preventDefault();
-  const status = document.getElementById("scanning");
-  if (status.textContent) return; // is waiting
-  status.textContent = event.submitter?.value === "check" ? "Checking. This may take up to a minute." : "Reading the file.";
+  if (waiting) return;
+  waiting = true;
+  say(event.submitter?.value === "check" ? "Checking. Many definitions may take minutes." : "Reading the file.");
   const request = new XMLHttpRequest();
   request.open("POST", event.target.action);
   request.responseType = "document"; // no script of it runs
   request.onload = () => show(request, event.target);
-  request.onerror = () => (status.textContent = "The connection was interrupted. Try again.");
+  request.onerror = () => say("The connection was interrupted. Try again.");
+  request.onloadend = () => (waiting = false);
   request.send(new FormData(event.target, event.submitter));
 });
 
@@ -32,14 +35,19 @@ addEventListener("drop", (event) => {
   document.getElementById("field-file").files = event.dataTransfer.files;
 });
 
-// show replaces the page by that of the response, except for the file and the text.
-function show({ response, responseURL }, form) {
+// show replaces the page by that of the response, except for the file and the text. A page of a proxy is not shown.
+function show({ response, responseURL, status }, form) {
   if (responseURL !== form.action) {
     location.assign(responseURL); // such as that of the login
     return;
   }
+  const next = response?.getElementById("main");
+  if (!next) {
+    say(`The service responded with the status ${status}. Try again later, or with fewer definitions.`);
+    return;
+  }
   const sent = ["file", "text"].map((name) => form.elements[name]);
-  main.replaceChildren(...response.getElementById("main").childNodes);
+  main.replaceChildren(...next.childNodes);
   for (const input of sent) document.getElementById(input.id)?.replaceWith(input);
   for (const hint of document.querySelectorAll("[data-again]")) hint.remove();
   main.querySelector("[autofocus]")?.focus();
