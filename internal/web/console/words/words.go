@@ -54,10 +54,10 @@ func Duration(d time.Duration) string {
 	return Count(int((d+time.Second-1)/time.Second), "second")
 }
 
-// Share returns how much of a time a part is, in percent. It is rounded down, so that 100 % is all of it.
+// Share returns how much of a time a part is, in percent. It is rounded down, so that 100 % is all of it. The times are at most 106 days.
 func Share(part, whole time.Duration) string {
 	const steps = 1000 // tenths of a percent
-	return fmt.Sprintf("%g %%", float64(int(part.Seconds()*steps/whole.Seconds()))/10)
+	return fmt.Sprintf("%g %%", float64(part*steps/whole)/10)
 }
 
 // Count returns a number with its noun, in the plural unless it is one: fields, days, registries.

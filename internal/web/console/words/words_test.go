@@ -31,3 +31,17 @@ func TestTimes(t *testing.T) {
 		t.Error(never, begins)
 	}
 }
+
+// The share of equal times is 100 % for every length, and less than all of a time is never 100 %.
+func TestShare(t *testing.T) {
+	whole := 30 * Day
+	for range 1000 {
+		whole -= 86_399_999_999_937 / 50
+		if all, less := Share(whole, whole), Share(whole-1, whole); all != "100 %" || less != "99.9 %" {
+			t.Fatalf("of %v: %s, and a nanosecond less: %s", whole, all, less)
+		}
+	}
+	if got := Share(1, 3) + Share(0, 1) + Share(1, 1) + Share(15*Day, 30*Day); got != "33.3 %0 %100 %50 %" {
+		t.Error(got)
+	}
+}
