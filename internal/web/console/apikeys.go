@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/internal/web/console/words"
@@ -90,20 +91,24 @@ func (h keyHandlers) newKeyForm(c *call) (*forms.Form, error) {
 		}
 	}
 	f.Fields = append(f.Fields, scope)
-	projects, _, err := h.projects.ListProjects(c.Context(), c.principal, directory.Project{})
-	if len(projects) > 0 {
-		in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "No limit"),
-			Hint: "A key of a project sees and changes nothing of other projects."}
-		for _, project := range projects {
-			in.Options = append(in.Options, forms.Options(project.UID, project.Name)...)
+	in := forms.Field{Name: "project", Label: "Project", Type: "select", Options: forms.Options("", "No limit"),
+		Hint: "A key of a project sees and changes nothing of other projects."}
+	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
+		return h.projects.ListProjects(c.Context(), c.principal, after)
+	}) {
+		if err != nil {
+			return nil, err
 		}
+		in.Options = append(in.Options, forms.Options(project.UID, project.Name)...)
+	}
+	if len(in.Options) > 1 {
 		f.Fields = append(f.Fields, in)
 	}
 	if c.principal.Can(access.CreateAllAPIKeys) {
 		f.Fields = append(f.Fields, forms.Field{Name: "user", Label: "User",
 			Hint: "Email of the owner. Leave it empty for a key of your own."})
 	}
-	return f, err
+	return f, nil
 }
 
 // newKey is GET /console/api-keys/new.

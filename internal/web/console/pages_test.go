@@ -204,6 +204,24 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// A key can be limited to each project, however many there are.
+func TestFormOfAKeyOffersAllProjects(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	for i := range 25 {
+		input := directory.NewProject{Name: fmt.Sprintf("Project %d", i)}
+		if _, err := w.Directory.CreateProject(t.Context(), w.admin(t), audit.Origin{}, input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	form := w.send("GET", pathKeys+"/new", "", "Cookie", cookie).Body.String()
+	for i := range 25 {
+		if name := fmt.Sprintf(">Project %d</option>", i); strings.Count(form, name) != 1 {
+			t.Errorf("the form lacks %s", name)
+		}
+	}
+}
+
 // A new API key is in one response only, which browsers must not store.
 func TestCreatedKeyIsShownOnce(t *testing.T) {
 	w := mustWorld(t, false)
