@@ -32,8 +32,11 @@ type keysPage struct {
 }
 
 // MayChange reports whether the caller may change a key.
-func (p keysPage) MayChange(k auth.APIKey) bool {
-	return k.UserUID == p.caller.UserUID || p.caller.Can(access.ManageAllAPIKeys)
+func (p keysPage) MayChange(k auth.APIKey) bool { return mayOpenKey(p.caller, k.UserUID) }
+
+// mayOpenKey reports whether the caller may open the page of a key of that user, on which it is changed.
+func mayOpenKey(caller auth.Principal, user string) bool {
+	return user == caller.UserUID || caller.Can(access.ManageAllAPIKeys)
 }
 
 // State returns whether a key can be used.

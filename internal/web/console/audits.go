@@ -186,7 +186,7 @@ func objectPath(p auth.Principal, r audit.Record) string {
 	switch kind := r.Action.Kind(); {
 	case kind == "registry":
 		return pathOf(pathRegistries, r.Object)
-	case kind == "apikey":
+	case kind == "apikey" && mayOpenKey(p, r.ActorUID): // the record does not name the owner, who mostly is the actor
 		return pathOf(pathKeys, r.Object)
 	case kind == "user" && p.Can(access.ChangeUsers):
 		return pathOf(pathUsers, r.Object)

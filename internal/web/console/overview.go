@@ -34,7 +34,11 @@ type overviewPage struct {
 	Changes  []changelog.Change
 	Steps    []overviewpage.Step
 	Empty    views.Empty // shown without a registry
+	caller   auth.Principal
 }
+
+// MayOpen reports whether the caller may open the page of a key.
+func (p overviewPage) MayOpen(k auth.APIKey) bool { return mayOpenKey(p.caller, k.UserUID) }
 
 // firstExpiry returns when the first of certificate and credentials expires that does soon. It is zero if that is not known.
 func firstExpiry(state store.HealthResult) (first time.Time) {
@@ -78,7 +82,7 @@ type overviewHandlers struct {
 
 // overview is GET /console/. It reads only what it shows.
 func (h overviewHandlers) overview(c *call) (err error) {
-	page := overviewPage{Empty: registrylist.None(c.principal)}
+	page := overviewPage{Empty: registrylist.None(c.principal), caller: c.principal}
 	if c.principal.CanAnywhere(access.ReadRegistries) {
 		if err := h.readHealth(c, &page); err != nil {
 			return err

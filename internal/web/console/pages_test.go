@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +181,12 @@ func TestPageOfTheObjectOfAnAuditRecord(t *testing.T) {
 			}
 		}
 	}
+	ofAnother := audit.Record{Action: audit.APIKeyCreate, Object: uid, ActorUID: "another"}
+	for role, want := range map[auth.Role]string{auth.RoleAdmin: pathKeys + "/" + uid, "auditor": ""} {
+		if got := objectPath(auth.Principal{UserUID: "u", Role: role}, ofAnother); got != want {
+			t.Errorf("a key of another user for %s: %q", role, got)
+		}
+	}
 }
 
 // Only administrators of the only organization see the settings, which are those of all organizations.
@@ -201,6 +208,35 @@ func TestSettings(t *testing.T) {
 	if page := got.Body.String(); got.Code != http.StatusForbidden || strings.Contains(page, "postgres://") ||
 		!strings.Contains(page, "regwarden config") {
 		t.Errorf("with two organizations: %d %s", got.Code, page)
+	}
+}
+
+// linkKey finds links to the pages of keys.
+var linkKey = regexp.MustCompile(`<a href="/console/api-keys/[0-9a-f-]{36}">`)
+
+// An auditor sees when keys of others expire, without links to their pages, which it may not open.
+func TestKeysOfOthersHaveNoLinkForAnAuditor(t *testing.T) {
+	w := mustWorld(t, false)
+	user := directory.NewUser{Email: "auditor@acme.example", Password: password, Role: "auditor"}
+	if _, err := w.Directory.CreateUser(t.Context(), w.admin(t), audit.Origin{}, user); err != nil {
+		t.Fatal(err)
+	}
+	auditor := w.send("POST", pathLogin, strings.Replace(loginForm(password), "admin%40", "auditor%40", 1)).Result().Cookies()[0]
+	admin, ofAuditor := w.mustLogin(), auditor.Name+"="+auditor.Value
+	expires := time.Now().AddDate(0, 0, 9).Format(time.DateOnly)
+	for name, cookie := range map[string]string{"of-admin": admin, "of-auditor": ofAuditor} {
+		if got := w.send("POST", pathKeys+"/new", "name="+name+"&expiresAt="+expires, "Cookie", cookie); got.Code != http.StatusCreated {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+	}
+	for _, path := range []string{pathOverview, "/console/expiry"} {
+		for cookie, links := range map[string]int{admin: 2, ofAuditor: 1} {
+			page := w.send("GET", path, "", "Cookie", cookie).Body.String()
+			if got := len(linkKey.FindAllString(page, -1)); got != links ||
+				!strings.Contains(page, "of-admin") || !strings.Contains(page, ">of-auditor</a>") {
+				t.Errorf("%s has %d links, want %d: %s", path, got, links, page)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/expiries"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/people"
@@ -25,7 +27,8 @@ type Page struct {
 // View is something that ends, on a page.
 type View struct {
 	expiries.Expiry
-	now time.Time
+	now    time.Time
+	caller auth.Principal
 }
 
 // What names the kind, and the role of a certificate.
@@ -43,8 +46,12 @@ func (v View) Others() string {
 	return "and " + words.Count(v.Registries-1, "more registry")
 }
 
-// Path is the address of the page of the registry or key, or of that where the password is changed.
+// Path is the address of the page of the registry or key, or of that where the password is changed. It is empty for a key of another user
+// that the caller may list and not change.
 func (v View) Path() string {
+	if v.Kind == expiries.APIKey && v.Owner != v.caller.Email && !v.caller.Can(access.ManageAllAPIKeys) {
+		return ""
+	}
 	uid := url.PathEscape(v.UID)
 	pages := map[expiries.Kind]string{expiries.APIKey: "/console/api-keys/" + uid, expiries.Password: "/console/sessions"}
 	return cmp.Or(pages[v.Kind], "/console/registries/"+uid)
@@ -91,7 +98,7 @@ func (h Handlers) read(c people.Call) (Page, error) {
 	var shown []expiries.Expiry
 	shown, page.Pager = views.Part(c.URL, all)
 	for _, e := range shown {
-		page.Items = append(page.Items, View{e, h.Expiries.Now()})
+		page.Items = append(page.Items, View{e, h.Expiries.Now(), c.Principal})
 	}
 	if err == nil {
 		page.Calendars, err = h.Expiries.Calendars(c.Context(), c.Principal)
