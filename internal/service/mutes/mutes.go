@@ -40,6 +40,7 @@ type Mute struct {
 	UID, RegistryName, CreatedBy string
 	CreatedAt                    time.Time
 	Active                       bool // now; else it begins later
+	MayDelete                    bool // the caller may end it
 }
 
 // Mutes is safe for concurrent use.
@@ -173,7 +174,8 @@ func (m *Mutes) List(ctx context.Context, p auth.Principal) (list []Mute, err er
 			label += "=" + f.Value
 		}
 		list = append(list, Mute{Input: Input{f.RegistryUID, label, f.From, f.Until, f.Reason}, UID: f.UID, RegistryName: f.RegistryName,
-			CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt, Active: !now.Before(f.From)})
+			CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt, Active: !now.Before(f.From),
+			MayDelete: p.CanIn(access.ConfigureAlerts, f.ProjectUID)})
 	}
 	return list, fault.Wrap("list mutes", err)
 }

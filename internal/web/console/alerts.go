@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,7 @@ var alertComponents = forms.Options(alerts.RegistryHealth, "Health of registries
 type alertsPage struct {
 	Mutes    []mutes.Mute
 	Mute     *forms.Form // nil without the permission
-	MayMute  bool
+	MayEnd   bool        // one of them
 	Projects []projectChannels
 	Pages    views.Pager
 	Empty    views.Empty
@@ -136,7 +137,6 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 		return page, err
 	}
 	page = alertsPage{Destinations: channelform.Destinations, Pages: pages, Mute: muteForm(c),
-		MayMute: c.principal.CanAnywhere(access.ConfigureAlerts),
 		Empty: views.Empty{
 			Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
 	for _, project := range projects {
@@ -157,6 +157,7 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 	}
 	if c.principal.CanAnywhere(access.ReadRegistries) {
 		page.Mutes, err = h.mutes.List(c.Context(), c.principal)
+		page.MayEnd = slices.ContainsFunc(page.Mutes, func(m mutes.Mute) bool { return m.MayDelete })
 	}
 	return page, err
 }

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/regcheck"
@@ -149,6 +151,49 @@ func TestRegistriesOfAProject(t *testing.T) {
 		names, options := list(want.by, want.project)
 		if strings.Join(names, ", ") != want.names || strings.Join(options, ", ") != want.options {
 			t.Errorf("%+v: %q among %q", want, names, options)
+		}
+	}
+}
+
+// The administrator of a project ends mutes of its registries, and is offered no button for others.
+func TestMutesOfAProject(t *testing.T) {
+	w := mustWorld(t, false)
+	p := w.admin(t)
+	project, err := w.Directory.CreateProject(t.Context(), p, audit.Origin{}, directory.NewProject{Name: "Staging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mute := func(registry string) string {
+		uid, err := w.Mutes.Create(t.Context(), p, audit.Origin{}, mutes.Input{RegistryUID: registry, Until: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pathAlerts + "/unmute/" + uid
+	}
+	ofOrg, mutesIn := mute(""), map[string]string{}
+	for _, in := range []string{project.UID, ""} {
+		uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{Name: "of " + in, ProjectUID: in,
+			Definition: regcheck.Definition{Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mutesIn[in] = mute(uid)
+	}
+	user := directory.NewUser{Email: "lead@acme.example", Password: password, Role: auth.RoleMember,
+		Projects: []directory.ProjectRole{{Project: project.UID, Role: auth.RoleAdmin}}}
+	if _, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, user); err != nil {
+		t.Fatal(err)
+	}
+	login := w.send("POST", pathLogin, strings.Replace(loginForm(password), "admin%40", "lead%40", 1)).Result().Cookies()[0]
+	cookie := login.Name + "=" + login.Value
+	page := w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()
+	for path, status := range map[string]int{ofOrg: http.StatusForbidden, mutesIn[""]: http.StatusForbidden,
+		mutesIn[project.UID]: http.StatusSeeOther} {
+		if offered := strings.Contains(page, path); offered != (status == http.StatusSeeOther) {
+			t.Errorf("the button of %s: %t", path, offered)
+		}
+		if got := w.send("POST", path, "", "Cookie", cookie); got.Code != status {
+			t.Errorf("%s: %d, want %d", path, got.Code, status)
 		}
 	}
 }
