@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/reports"
@@ -69,17 +70,30 @@ func (h auditHandlers) auditQuery(c *call) (q directory.AuditQuery, problems []f
 	until, wrong := minute("endTime", c.query("endTime"))
 	q = directory.AuditQuery{Action: audit.Action(c.query("action")), Outcome: audit.Outcome(c.query("outcome")), Object: c.query("object"),
 		ActorUID: c.query("actor"), From: from, Until: until, Request: c.pageRequest()}
-	if q.ActorUID != "" && uuid.Validate(q.ActorUID) != nil {
-		user, err := h.directory.User(c.Context(), c.principal, q.ActorUID)
-		if fault.KindOf(err) == fault.NotFound {
-			wrong = append(wrong, fault.Field{Field: "userUid",
-				Problem: "does not exist in your organization; for a deleted user enter its uid"})
-		} else if err != nil {
-			return q, nil, err
-		}
-		q.ActorUID = user.UID
+	var problem string
+	if q.ActorUID, problem, err = h.actor(c, q.ActorUID); problem != "" {
+		wrong = append(wrong, fault.Field{Field: "userUid", Problem: problem})
 	}
-	return q, fault.Join(append(problems, wrong...), q.Problems()), nil
+	return q, fault.Join(append(problems, wrong...), q.Problems()), err
+}
+
+// actor returns the uid of a user who is named by it or by an email, or the problem with the name.
+func (h auditHandlers) actor(c *call, named string) (uid, problem string, err error) {
+	switch {
+	case named == "" || uuid.Validate(named) == nil:
+		return named, "", nil
+	case names.Canonical(named) == names.Canonical(c.principal.Email): // without the permission to read users
+		return c.principal.UserUID, "", nil
+	}
+	user, err := h.directory.User(c.Context(), c.principal, named)
+	switch fault.KindOf(err) {
+	case fault.NotFound:
+		return "", "does not exist in your organization; for a deleted user enter its uid", nil
+	case fault.Forbidden:
+		return "", "must be your own email: your roles do not permit to read users", nil
+	default:
+		return user.UID, "", err
+	}
 }
 
 // minute parses the value of an input for date and time. Browsers add the seconds if they are not zero.

@@ -115,6 +115,22 @@ func TestAuditLogNamesWhatChanged(t *testing.T) {
 	}
 }
 
+// A member filters by its own email. Whether another user exists is not revealed, and the form stays.
+func TestMemberFiltersTheAuditLog(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.member(t, "member@acme.example")
+	for actor, want := range map[string]int{"Member@acme.example": http.StatusOK, "": http.StatusOK, email: http.StatusBadRequest,
+		"absent@acme.example": http.StatusBadRequest} {
+		got := w.send("GET", pathAudit+"?actor="+actor, "", "Cookie", cookie)
+		page := got.Body.String()
+		if got.Code != want || !strings.Contains(page, `value="`+actor+`"`) ||
+			strings.Contains(page, "must be your own email") != (want == http.StatusBadRequest) ||
+			strings.Contains(page, ">auth.login</a>") != (want == http.StatusOK) {
+			t.Errorf("%s: %d\n%s", actor, got.Code, page)
+		}
+	}
+}
+
 // The pages of the audit log continue at a position, and have the way back.
 func TestPagesOfAuditRecords(t *testing.T) {
 	w := mustWorld(t, false)
