@@ -61,12 +61,15 @@ func Read(ctx context.Context, from *registries.Service, p auth.Principal, r Req
 
 const path = "/console/registries"
 
-// None is shown in an organization without registries.
-func None(p auth.Principal) views.Empty {
-	none := views.Empty{Text: "Your organization has no registries yet. Registries that you store are checked on a schedule."}
-	if p.CanAnywhere(access.CreateRegistries) {
+// None is shown to a caller who sees no registry. Only one who may see all of the organization knows that there is none.
+func None(p auth.Principal) (none views.Empty) {
+	mayAdd, seesAll := p.CanAnywhere(access.CreateRegistries), p.Can(access.ReadRegistries)
+	if none.Text = "There is no registry that you may see."; seesAll {
+		none.Text = "Your organization has no registries yet. Registries that you store are checked on a schedule."
+	}
+	if mayAdd {
 		none.Path, none.Action = path+"/new", "Add a registry"
-	} else {
+	} else if seesAll {
 		none.Text += " An administrator can add one."
 	}
 	return none
