@@ -60,13 +60,15 @@ func Share(part, whole time.Duration) string {
 	return fmt.Sprintf("%g %%", float64(part*steps/whole)/10)
 }
 
-// Count returns a number with its noun, in the plural unless it is one: fields, days, registries.
+// Count returns a number with its noun, in the plural unless it is one: fields, days, addresses, registries.
 func Count(n int, noun string) string {
 	stem, isY := strings.CutSuffix(noun, "y")
 	switch {
 	case n == 1:
 	case isY && !strings.HasSuffix(stem, "a"):
 		noun = stem + "ies"
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
 	default:
 		noun += "s"
 	}

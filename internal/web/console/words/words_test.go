@@ -45,3 +45,11 @@ func TestShare(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	for noun, want := range map[string]string{"field": "fields", "day": "days", "registry": "registries", "address": "addresses"} {
+		if one, two := Count(1, noun), Count(2, noun); one != "1 "+noun || two != "2 "+want {
+			t.Errorf("%q, %q", one, two)
+		}
+	}
+}
