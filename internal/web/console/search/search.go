@@ -17,7 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
-// maxHits bounds each group: a search leads to a page, and lists show the rest.
+// maxHits bounds each group that has a list of all: a search leads to a page, and lists show the rest.
 const maxHits = 10
 
 // Page is what the template shows.
@@ -26,7 +26,7 @@ type Page struct {
 	Groups []Group // without the empty ones
 }
 
-// Group has the hits of one kind, and where all of them are listed.
+// Group has the hits of one kind, and where all of them are listed. All is empty for pages, which are few.
 type Group struct {
 	Title, All string
 	Hits       []Hit
@@ -70,7 +70,7 @@ func (g *Group) add(part string, hit Hit, texts ...string) bool {
 		if !strings.Contains(names.Canonical(text), part) {
 			continue
 		}
-		if g.More = len(g.Hits) == maxHits; !g.More {
+		if g.More = g.All != "" && len(g.Hits) == maxHits; !g.More {
 			g.Hits = append(g.Hits, hit)
 		}
 		break
@@ -146,7 +146,7 @@ func (s Search) users(ctx context.Context, p auth.Principal, part string) (g Gro
 }
 
 func (s Search) operations(_ context.Context, _ auth.Principal, part string) (Group, error) {
-	g := Group{Title: "API operations", All: "/docs"}
+	g := Group{Title: "API operations", All: "/docs?" + url.Values{"q": {part}}.Encode()}
 	for _, group := range s.Reference.Groups {
 		for _, o := range group.Operations {
 			line := o.Method + " " + o.Path
