@@ -29,7 +29,9 @@ func (a Alert) ofIncident() bool {
 // begins reports whether an alert begins an incident. Another one of the kind follows an outage of the provider of the credentials: a
 // channel that alerted of the outage must not wait again, since it would then not report the recovery.
 func (a Alert) begins() bool {
-	return a.Kind == RegistryNotValid && (a.Registry.Previous == nil || a.Registry.Previous.Valid)
+	previous := a.Registry.Previous
+	return a.Kind == RegistryNotValid &&
+		(previous == nil || !store.HealthResult{Valid: previous.Valid, Reason: previous.Reason}.Undecided())
 }
 
 // atOnce reports whether a channel sends an alert at once, and stores when it alerts of an incident later or again.

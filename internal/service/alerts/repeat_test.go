@@ -41,6 +41,8 @@ func newFailing(t *testing.T, afterMinutes, repeatHours int64) failing {
 	return failing{f, r, &Repeater{db: f.db, now: func() time.Time { return f.clock }}, registry, uid}
 }
 
+const codeProviderDown = "RegistryCredentialSourceFailed"
+
 // becomes changes the health of the registry, and raises the alert of the change unless that is muted.
 func (f failing) becomes(kind Kind, code string, raised bool) {
 	f.t.Helper()
@@ -57,6 +59,9 @@ func (f failing) becomes(kind Kind, code string, raised bool) {
 			previous = &before
 		}
 		row.State = store.HealthResult{Valid: kind == RegistryValid, Code: code}
+		if code == codeProviderDown {
+			row.State.Reason = "providerUnavailable"
+		}
 		row.Since, row.LastAt, row.NextAt = f.clock, f.clock, f.clock
 		err = tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: f.clock, LastAt: f.clock, Counted: true, Result: row.State})
 		if err != nil || !raised {
@@ -121,12 +126,14 @@ func TestChannelsAlertAfterAThreshold(t *testing.T) {
 	f.becomes(RegistryValid, "", true)
 	f.want(f.after(time.Hour))
 
-	f.becomes(RegistryNotValid, "A", true)
-	f.want(f.after(15*time.Minute), "registryNotValid A 0")
-	f.becomes(RegistryNotValid, "B", true) // A was an outage of the provider of its credentials
+	f.becomes(RegistryNotValid, codeProviderDown, true)
+	f.want(f.after(15*time.Minute), "registryNotValid "+codeProviderDown+" 0")
+	f.becomes(RegistryNotValid, "B", true)
 	f.want(f.after(0), "registryNotValid B 0")
+	f.becomes(RegistryNotValid, "C", true) // as after too many alerts
+	f.want(f.after(14 * time.Minute))
 	f.becomes(RegistryValid, "", true)
-	f.want(f.after(time.Hour), "registryValid  0")
+	f.want(f.after(time.Hour))
 
 	f.write(func(ctx context.Context, tx *store.Tx) error { // not an outage
 		a := sample(f.fixture)
