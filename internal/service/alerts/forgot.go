@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ type OrgReminder struct {
 	config   Config
 	now      func() time.Time
 	limit    *perminute.Limiter
-	requests chan string // addresses by addressKey
+	requests chan string // canonical addresses
 }
 
 func newOrgReminder(db *store.DB, c Config, now func() time.Time) *OrgReminder {
@@ -46,7 +47,7 @@ func (r *OrgReminder) Request(origin audit.Origin, address string) {
 		return
 	}
 	select {
-	case r.requests <- addressKey(strings.TrimSpace(address)):
+	case r.requests <- names.Canonical(address):
 	default: // too many wait
 	}
 }
@@ -65,32 +66,39 @@ func (r *OrgReminder) Run(ctx context.Context) {
 	}
 }
 
-// send sends one message, at most one in an hour to an address. An address without a user takes no allowance. Users whose address is
-// another one with the same canonical form are other people: for mail servers, ß is not ss.
-func (r *OrgReminder) send(ctx context.Context, address string) error {
-	var orgs []store.OrgOfUser
-	reserved := false
-	err := r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.Orgs.OfEmail(ctx, names.Canonical(address), maxOrgsNamed)
-		orgs = slices.DeleteFunc(orgs, func(o store.OrgOfUser) bool { return addressKey(o.Email) != address })
-		if err != nil || len(orgs) == 0 {
-			return err
+// send sends one message to each address with this canonical form, at most one in an hour. Those are different people, each with their own
+// organizations: for mail servers, ß is not ss. An address without a user takes no allowance.
+func (r *OrgReminder) send(ctx context.Context, canonical string) error {
+	byAddress := map[string][]store.OrgOfUser{}
+	err := r.db.InTx(ctx, func(tx *store.Tx) error {
+		clear(byAddress)
+		orgs, err := tx.Orgs.OfEmail(ctx, canonical, maxOrgsNamed)
+		for _, org := range orgs {
+			byAddress[addressKey(org.Email)] = append(byAddress[addressKey(org.Email)], org)
 		}
-		hash := sha256.Sum256([]byte(address))
-		_, reserved, err = tx.Allowances.Reserve(ctx, store.OrgNamesOf+hex.EncodeToString(hash[:]), 1, forgottenInterval, 0, r.now())
+		for _, address := range slices.Sorted(maps.Keys(byAddress)) {
+			hash := sha256.Sum256([]byte(address))
+			_, reserved, errR := tx.Allowances.Reserve(ctx, store.OrgNamesOf+hex.EncodeToString(hash[:]), 1, forgottenInterval, 0, r.now())
+			if err = errors.Join(err, errR); !reserved {
+				delete(byAddress, address)
+			}
+		}
 		return err
 	})
-	if err != nil || !reserved {
-		return err
-	}
-	message, err := r.config.Mail.orgNames(orgs, r.now())
 	if err != nil {
 		return err
 	}
-	if problem := r.config.Mail.deliver(ctx, message); problem != "" {
-		return errors.New(problem)
+	var problems []error
+	for _, orgs := range byAddress {
+		message, err := r.config.Mail.orgNames(orgs, r.now())
+		if err == nil {
+			if problem := r.config.Mail.deliver(ctx, message); problem != "" {
+				err = errors.New(problem)
+			}
+		}
+		problems = append(problems, err)
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // orgNames returns the message with the names of organizations.

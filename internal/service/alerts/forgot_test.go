@@ -62,12 +62,16 @@ func TestOrgNamesAreSent(t *testing.T) {
 		t.Errorf("sent %s", message)
 	}
 	const strasse = "ada@strasse.example"
-	if err := reminder.send(t.Context(), strasse); err != nil || len(sent()) != 2 || strings.Contains(sent()[1], "Attacker") ||
-		!strings.Contains(sent()[1], "To: <"+strasse+">") {
-		t.Errorf("sent %q, %v", sent()[1:], err)
+	if err := reminder.send(t.Context(), strasse); err != nil || len(sent()) != 3 {
+		t.Fatalf("sent %q, %v", sent()[1:], err)
+	}
+	for _, message := range sent()[1:] {
+		if strings.Contains(message, "To: <"+strasse+">") == strings.Contains(message, "Attacker") {
+			t.Errorf("sent %s", message)
+		}
 	}
 	f.clock = f.clock.Add(forgottenInterval)
-	if err := reminder.send(t.Context(), "ada@acme.example"); err != nil || len(sent()) != 3 {
+	if err := reminder.send(t.Context(), "ada@acme.example"); err != nil || len(sent()) != 4 {
 		t.Errorf("an hour later: %d messages, %v", len(sent()), err)
 	}
 }
