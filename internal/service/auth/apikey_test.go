@@ -315,7 +315,6 @@ func FuzzAPIKey(f *testing.F) {
 	})
 }
 
-// Lists and expiry alerts contain every key of a user, so their number is limited.
 // Who may change the keys of others cannot make the key of a user valid who may do more.
 func TestKeysOfUsersWhoMayDoMore(t *testing.T) {
 	w := mustWorld(t, nil)
@@ -343,6 +342,7 @@ func TestKeysOfUsersWhoMayDoMore(t *testing.T) {
 	}
 }
 
+// Lists and expiry alerts contain every key of a user, so their number is limited.
 func TestKeysOfAUserAreBounded(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)

@@ -61,8 +61,8 @@ func Moment(field, text string) (time.Time, []fault.Field) {
 	if err != nil {
 		return time.Time{}, fault.FieldProblem(field, "must be an RFC 3339 time such as 2027-01-31T12:00:00Z")
 	}
-	if at = at.UTC(); at.Year() > 9999 { // in another zone it was in the year before; RFC 3339 cannot write it
-		return time.Time{}, fault.FieldProblem(field, "must be before the year 10000")
+	if at = at.UTC(); at.Year() < 0 || at.Year() > 9999 { // in another zone it was in the next year; RFC 3339 cannot write it
+		return time.Time{}, fault.FieldProblem(field, "must be in the years 0 to 9999")
 	}
 	return at, nil
 }

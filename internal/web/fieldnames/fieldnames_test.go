@@ -10,6 +10,7 @@ func TestMoment(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0001-01-01T00:00:00Z": "", "2027-01-31T12:00:00+02:00": "2027-01-31T10:00:00Z", "2027-01-31": "refused",
 		"9999-12-31T23:59:59Z": "9999-12-31T23:59:59Z", "9999-12-31T23:59:59-01:00": "refused",
+		"0000-01-01T00:00:00+01:00": "refused",
 	} {
 		at, problems := Moment("expiresAt", text)
 		got := ""
