@@ -158,7 +158,8 @@ func (out sendings) result(d store.Delivery, left int) result {
 	sent := len(d.Processed) - int(d.Refused) + len(out.sent)
 	rest := out.late || out.later || out.pause > 0
 	r := result{hint: mailHint, sentTo: append(slices.Clone(d.Processed), out.sent...), ok: sent > 0 && !rest,
-		more: sent > 0 && out.late && !out.later || out.pause > 0, pause: out.pause}
+		deferred: sent > 0 && out.later,
+		more:     sent > 0 && out.late && !out.later || out.pause > 0, pause: out.pause}
 	rejected := d.Refused
 	if r.more && sent > 0 { // do not try them in the next attempt
 		r.sentTo, r.rejected = append(r.sentTo, out.rejected...), int64(len(out.rejected))

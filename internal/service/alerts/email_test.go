@@ -264,12 +264,18 @@ func TestAFullMailboxDelaysNoOther(t *testing.T) {
 	if st := f.channel(uid).Status; st.OK || !strings.Contains(st.Message, "452 4.2.2") || !slices.Equal(s.to, others) {
 		t.Errorf("status %+v, sent to %v", st, s.to)
 	}
+	f.raise() // the next alert is not delayed
+	f.attempt()
+	if got := s.to[len(others):]; !slices.Equal(got, others) {
+		t.Errorf("the next alert was sent to %v", got)
+	}
 	s.mu.Lock()
 	delete(s.refuse, "a@acme.example")
 	s.mu.Unlock()
 	f.clock = f.clock.Add(time.Minute)
 	f.attempt()
-	if st := f.channel(uid).Status; !st.OK || !slices.Equal(s.to, append(others, "a@acme.example")) {
+	f.attempt()
+	if st := f.channel(uid).Status; !st.OK || !slices.Equal(s.to[2*len(others):], []string{"a@acme.example", "a@acme.example"}) {
 		t.Errorf("status %+v, sent to %v", st, s.to)
 	}
 }

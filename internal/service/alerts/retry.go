@@ -23,6 +23,7 @@ type result struct {
 	blocked    bool          // only a change of settings fixes it
 	sentTo     []string      // email addresses that need no further attempt
 	rejected   int64         // how many of these were rejected in this attempt
+	deferred   bool          // a failure of some addresses only: the channel works
 	more       bool          // no failure, but addresses remain
 	pause      time.Duration // with more: before the next attempt
 
@@ -45,16 +46,21 @@ func next(d store.Delivery, failures int64, r result, now time.Time) (store.Deli
 		d.Delivered, d.EndedAt, d.NextAt = true, now, time.Time{}
 		return d, 0, time.Time{}
 	}
-	failures++
-	if !now.Before(end) {
+	if d.NextAt = earlier(now.Add(wait(d.Attempts, r)), end); !now.Before(end) {
 		d.EndedAt, d.NextAt = now, time.Time{}
-		return d, failures, now.Add(wait(failures, r))
 	}
-	d.NextAt = now.Add(wait(d.Attempts, r))
-	if d.NextAt.After(end) {
-		d.NextAt = end // the last attempt
+	if r.deferred {
+		return d, 0, time.Time{}
 	}
+	failures++
 	return d, failures, now.Add(wait(failures, r))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // wait returns the time before the next attempt, which doubles with each failure.

@@ -48,6 +48,10 @@ type Delivery struct {
 // ClaimedChannel is a channel that has something to send, and the claim's owner.
 type ClaimedChannel struct{ UID, OrgUID, Owner string }
 
+// maxOrdered is how many attempts of a delivery later ones of the registry wait for. A receiver that refuses one for more than an hour may
+// accept others.
+const maxOrdered = 8
+
 const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
 	sqlActiveChannels = `SELECT c.uid, c.after_minutes, c.repeat_hours, i.due_at, COALESCE(i.sent, 0) FROM alert_channels c
@@ -56,14 +60,16 @@ const (
 	sqlAlertBody = `SELECT body FROM alerts WHERE org_uid = $1 AND uid = $2`
 	// Before the delivery is written, even if this changes nothing: the lock on the row orders this before or after
 	// an attempt that ends, which reads the pending deliveries only after it has the lock.
-	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4)
-		THEN CAST($3 AS BIGINT) ELSE next_at END WHERE org_uid = $1 AND uid = $2`
+	// A channel that has not failed waits for the next attempt of one of its deliveries only.
+	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4
+		OR next_at > $3 AND failures = 0 AND lease_owner IS NULL) THEN CAST($3 AS BIGINT) ELSE next_at END
+		WHERE org_uid = $1 AND uid = $2`
 
 	// A recovery does not arrive before the failure that it ends, which would then stay at the receiver. An email that some addresses got
 	// delays nothing for the others.
 	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at, registry_uid)
 		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT MAX(next_at) FROM alert_deliveries WHERE channel_uid = $4 AND registry_uid = $6
-		AND $6 <> '' AND next_at > $5 AND next_at <= $7 AND told = ''), $5), $6)`
+		AND $6 <> '' AND next_at > $5 AND next_at <= $7 AND told = '' AND attempts < $8), $5), $6)`
 	sqlDelayLater = `UPDATE alert_deliveries SET next_at = $3 WHERE channel_uid = $1 AND next_at < $3 AND created_at >= $4
 		AND registry_uid = $2`
 	sqlNextDelivery = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid,
@@ -73,9 +79,10 @@ const (
 		WHERE uid = $1 AND ended_at IS NULL`
 	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
 	sqlDeliveryLeft    = `SELECT next_at FROM alert_deliveries WHERE channel_uid = $1 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1`
-	// An alert that waits for the end of a mute is sent after it, however old it is.
+	// An alert that waits for the end of a mute is sent after it, however old it is, if the registry still fails.
 	sqlDeleteAlerts = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts a WHERE a.at < $1 AND NOT EXISTS
-		(SELECT 1 FROM alert_incidents i WHERE i.org_uid = a.org_uid AND i.alert_uid = a.uid) LIMIT $2)`
+		(SELECT 1 FROM alert_incidents i JOIN registry_watch w ON w.registry_uid = i.registry_uid
+		WHERE i.org_uid = a.org_uid AND i.alert_uid = a.uid AND w.valid = 0) LIMIT $2)`
 	sqlCountDeliveries = `SELECT COUNT(*) FROM (SELECT 1 FROM alert_deliveries WHERE next_at IS NOT NULL LIMIT $1) AS counted`
 
 	sqlChannelsDue = oldestDue + `alert_channels WHERE next_at <= $1` + newestDue + `alert_channels WHERE next_at <= $1` + endDue
@@ -125,7 +132,7 @@ func (tx Outbox) Enqueue(ctx context.Context, a Alert, channelUID string, latest
 		return err
 	}
 	return tx.db.ChangeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, channelUID, rows.Millis(a.At), a.RegistryUID,
-		rows.Millis(latest))
+		rows.Millis(latest), maxOrdered)
 }
 
 // DueOrgs lists the organizations that have something to send at that moment, by uid.
@@ -167,7 +174,7 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 		d.Refused); err != nil {
 		return err
 	}
-	if d.RegistryUID != "" && !d.NextAt.IsZero() && processed == "" {
+	if d.RegistryUID != "" && !d.NextAt.IsZero() && processed == "" && d.Attempts < maxOrdered {
 		if err := tx.db.ChangeAny(ctx, sqlDelayLater, c.UID, d.RegistryUID, rows.Millis(d.NextAt), rows.Millis(d.CreatedAt)); err != nil {
 			return err
 		}
