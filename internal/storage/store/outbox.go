@@ -169,25 +169,19 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 			return err
 		}
 	}
-	if _, err := tx.db.Change(ctx, sqlEndDelivery, d.UID, rows.Millis(d.NextAt), d.Attempts, processed, rows.Millis(d.EndedAt),
-		rows.Flag(d.Delivered),
-		d.Refused); err != nil {
+	err = tx.db.ChangeAny(ctx, sqlEndDelivery, d.UID, rows.Millis(d.NextAt), d.Attempts, processed, rows.Millis(d.EndedAt),
+		rows.Flag(d.Delivered), d.Refused)
+	if err == nil && d.RegistryUID != "" && !d.NextAt.IsZero() && processed == "" && d.Attempts < maxOrdered {
+		err = tx.db.ChangeAny(ctx, sqlDelayLater, c.UID, d.RegistryUID, rows.Millis(d.NextAt), rows.Millis(d.CreatedAt))
+	}
+	if err == nil {
+		err = tx.db.ChangeAny(ctx, sqlNoteAttempt, c.UID, failures, rows.Flag(status.OK), status.Message, rows.Millis(status.At))
+	}
+	if err == nil && d.Delivered { // the receiver works again: other deliveries need not wait longer
+		err = tx.db.ChangeAny(ctx, sqlHurryDeliveries, c.UID, rows.Millis(status.At))
+	}
+	if err != nil {
 		return err
-	}
-	if d.RegistryUID != "" && !d.NextAt.IsZero() && processed == "" && d.Attempts < maxOrdered {
-		if err := tx.db.ChangeAny(ctx, sqlDelayLater, c.UID, d.RegistryUID, rows.Millis(d.NextAt), rows.Millis(d.CreatedAt)); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.db.Change(ctx, sqlNoteAttempt, c.UID, failures, rows.Flag(status.OK), status.Message,
-		rows.Millis(status.At)); err != nil {
-		return err
-	}
-	if d.Delivered {
-		// The receiver works again: other deliveries need not wait longer.
-		if _, err := tx.db.Change(ctx, sqlHurryDeliveries, c.UID, rows.Millis(status.At)); err != nil {
-			return err
-		}
 	}
 	return tx.plan(ctx, c, held == 1, notBefore)
 }
