@@ -1,6 +1,7 @@
 package regcheck_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,41 @@ func TestRecheckAsksForBlobsOnceADay(t *testing.T) {
 	}
 	if len(at) != 3 || at[1]-at[0] != 24 || at[2]-at[1] != 24 {
 		t.Errorf("the blobs were asked for again after %v hours", at)
+	}
+}
+
+// A manifest of a platform that was deleted, while the index, its tag and all blobs remain, is found within a day without a pull, also if
+// an earlier version recorded the artifact.
+func TestRecheckFindsDeletedPlatform(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		g := regchecktest.Start(t, "index-cleaned")
+		c, d := mustRow(t, g, withContent(goodLogin, "images/multi:1"))
+		now := time.Now()
+		c.Now = func() time.Time { return now }
+		report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
+		for range 3 {
+			if err != nil || !report.Valid {
+				t.Fatalf("%s %v", outcomeLine(report, err), err)
+			}
+			now = now.Add(24 * time.Hour)
+			report, err = c.Recheck(t.Context(), regcheck.MustParse(t, d), regcheck.ReadKnown(report.Known.String()), nil)
+		}
+		if pulls(g) != 2 {
+			t.Errorf("%d pulls of an unchanged index, want 2", pulls(g))
+		}
+		known := report.Known.String()
+		if !recorded {
+			known = regexp.MustCompile(`,"child":"[^"]*"`).ReplaceAllString(known, "")
+		}
+		g.Release()
+		for range 2 {
+			now = now.Add(24 * time.Hour)
+			report, err = c.Recheck(t.Context(), regcheck.MustParse(t, d), regcheck.ReadKnown(known), nil)
+			if err != nil || report.Valid || report.Reason != regcheck.ReasonBlobMissing {
+				t.Errorf("%t: %s %v", recorded, outcomeLine(report, err), err)
+			}
+			known = report.Known.String()
+		}
 	}
 }
 

@@ -192,6 +192,7 @@ func TestKnownText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", `{"controlAt":1700000000}`,
+		`{"artifacts":[{"id":"0a","kind":"a Helm chart","child":""},{"id":"0b","kind":"a Helm chart","child":"sha256:1b"}]}`,
 		`{"controlAt":1700000000,"controlOpen":true,"artifacts":[{"id":"0a","kind":"a Helm ` +
 			`chart","at":1700000000,"blobs":[{"digest":"sha256:1b","size":2}]}]}`} {
 		if got := regcheck.ReadKnown(text).String(); got != text {

@@ -67,6 +67,7 @@ func artifactServers() map[string]builder {
 		"blobs-odd":        buildOddBlobs,
 		"index":            func(g *Registry) { g.index(false) },
 		"index-child-lost": func(g *Registry) { g.index(true) },
+		"index-cleaned":    buildCleanedIndex,
 		"manifest-altered": buildAlteredManifest,
 	}
 	for _, host := range []string{"closed", "unknown", "metadata", "loopback", "noroute", "dns-servfail"} {
@@ -284,6 +285,25 @@ func (g *Registry) index(childLost bool) {
 	r.add("arm", map[string]any{"manifests": []any{unknown, child("linux", "arm64", "v8")}})
 	r.add("zarf", map[string]any{"manifests": []any{child("multi", "arm64", ""), child("multi", "amd64", "")}})
 	g.at(g.htpasswdRegistry("Registry Realm"))
+}
+
+// buildCleanedIndex has no manifest without a tag after Release: someone deleted all of them.
+func buildCleanedIndex(g *Registry) {
+	g.index(false)
+	tagged := slices.Collect(maps.Values(g.tree.repositories["images/multi"].tags))
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		_, name, _ := strings.Cut(r.URL.Path, "/manifests/")
+		select {
+		case <-g.held:
+		default:
+			return false
+		}
+		if !strings.HasPrefix(name, "sha256:") || slices.Contains(tagged, name) {
+			return false
+		}
+		fails(404, "MANIFEST_UNKNOWN", "manifest unknown")(w, r)
+		return true
+	})
 }
 
 // buildAlteredManifest returns manifests with one more blank than their digests name.

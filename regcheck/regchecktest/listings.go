@@ -191,5 +191,5 @@ func buildHeldListing(g *Registry) {
 	})
 }
 
-// Release has "listing-held" respond to all requests.
+// Release has "listing-held" respond to all requests, and "index-cleaned" lose its manifests without a tag.
 func (g *Registry) Release() { close(g.held) }

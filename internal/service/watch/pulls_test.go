@@ -21,6 +21,7 @@ type pullCounter struct {
 	release         int // version of the package
 	requests, pulls int
 	blobs           int // requests for blobs, which are not in requests
+	children        int // HEAD of the manifest of the platform, as for blobs
 }
 
 func (p *pullCounter) push() {
@@ -41,9 +42,12 @@ func (p *pullCounter) counts() (requests, pulls int) {
 func (p *pullCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if strings.Contains(r.URL.Path, "/blobs/") {
+	switch {
+	case strings.Contains(r.URL.Path, "/blobs/"):
 		p.blobs++
-	} else {
+	case r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/manifests/sha256:"):
+		p.children++
+	default:
 		p.requests++
 	}
 	if _, password, _ := r.BasicAuth(); password != registriestest.Password.Reveal() {
@@ -116,13 +120,16 @@ func TestScheduledChecksPullOnlyChangedContent(t *testing.T) {
 	}
 	hub.counts()
 	hub.mu.Lock()
-	hub.blobs = 0
+	hub.blobs, hub.children = 0, 0
 	hub.mu.Unlock()
 	if requests, pulls := checks(3 * 24 * 3); requests != 4*3*24*3 || pulls != 0 {
 		t.Errorf("three days took %d requests and %d pulls", requests, pulls)
 	}
 	if hub.blobs != 3 {
 		t.Errorf("the blob was asked for %d times in three days, want once a day", hub.blobs)
+	}
+	if hub.children != 3 {
+		t.Errorf("the manifest of the platform was asked for %d times in three days, want once a day", hub.children)
 	}
 	if s := w.status(uid); !s.State.Valid {
 		t.Errorf("%+v", s)

@@ -27,10 +27,13 @@ type Result struct {
 	Headers  []http.Header // of responses for manifests
 }
 
-// Examine reads the manifest that a reference names, unless its digest is known, and asks for its blobs, unless that was done
-// within the last day. place spreads that over the day.
+// Examine reads the manifest that a reference names, unless its digest is known, and asks for its blobs, and for the manifest that was
+// chosen from an index, unless that was done within the last day. place spreads that over the day.
 func (x *Examiner) Examine(ctx context.Context, reference string, known []Known, now time.Time, place string) (r Result) {
 	k, unchanged := x.unchanged(ctx, reference, known, &r)
+	if unchanged && k.due(now, place) {
+		unchanged = x.hasChild(ctx, k, &r)
+	}
 	var all []oci.Descriptor
 	if !unchanged {
 		found, h, f := x.read(ctx, reference)
@@ -38,7 +41,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		if r.Manifest = f; f != nil {
 			return r
 		}
-		k = Known{ID: idOf(found.Digest), Kind: found.Kind, Blobs: sampleOf(found.Blobs)}
+		k = Known{ID: idOf(found.Digest), Kind: found.Kind, Blobs: sampleOf(found.Blobs), Child: &found.Child}
 		if i := indexOf(known, k.ID); i >= 0 {
 			k.At = known[i].At
 		}
@@ -56,7 +59,7 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 			k.At = now.Unix()
 		}
 	}
-	if !slices.ContainsFunc(k.Blobs, x.repeatsSecret) {
+	if !slices.ContainsFunc(k.Blobs, x.repeatsSecret) && (k.Child == nil || !x.repeatsSecret(oci.Descriptor{Digest: *k.Child})) {
 		r.Known = k
 	}
 	return r
@@ -87,6 +90,17 @@ func (x *Examiner) unchanged(ctx context.Context, reference string, known []Know
 		return k, false
 	}
 	return known[i], true
+}
+
+// hasChild reports whether the registry still has the manifest that was chosen from an index: those who delete manifests without tags may
+// leave its blobs and the index. If that is not certain, all is read again.
+func (x *Examiner) hasChild(ctx context.Context, k Known, r *Result) bool {
+	if k.Child == nil || *k.Child == "" {
+		return k.Child != nil
+	}
+	_, h := x.head(ctx, *k.Child)
+	r.Headers = append(r.Headers, h)
+	return h != nil
 }
 
 // Words returns what was found: the kind, and whether its blobs are there.

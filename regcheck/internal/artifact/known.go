@@ -17,6 +17,9 @@ type Known struct {
 	Kind  oci.Kind         `json:"kind"`
 	At    int64            `json:"at,omitempty"` // unix seconds when no asked blob had a fault; 0: never
 	Blobs []oci.Descriptor `json:"blobs,omitempty"`
+	// Child is the digest of the manifest that was chosen from an index, empty if the artifact is not an index. What earlier versions
+	// recorded is nil: it is not known.
+	Child *string `json:"child,omitempty"`
 }
 
 const day = 24 * 60 * 60 // seconds

@@ -42,6 +42,7 @@ type Artifact struct {
 	Kind     oci.Kind
 	Blobs    []oci.Descriptor // the config, if there is one, and the layers
 	Platform string           // of the manifest that was chosen from an index
+	Child    string           // its digest
 }
 
 // Fault is a part of an artifact that is damaged, or that could not be read.
@@ -80,7 +81,7 @@ func (x *Examiner) read(ctx context.Context, reference string) (found Artifact, 
 		if problem != "" {
 			return found, a.Header, &Fault{Text: problem, Platform: true}
 		}
-		found.Platform = x.Wire.Text(chosen.Platform.String())
+		found.Platform, found.Child = x.Wire.Text(chosen.Platform.String()), chosen.Digest
 		if m, a, f = x.manifest(ctx, chosen.Digest); f != nil {
 			return found, headerOf(f.Reading.Response), x.missingChild(f, chosen)
 		}
