@@ -79,7 +79,7 @@ func (s authCheck) checkAnonymousToken(ctx context.Context) authResult {
 			s.Wire.ShowURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
-	access.Remember("", g.Token)
+	access.Remember("", g.Token, s.now())
 	a, f := s.usable(ctx, "Bearer "+g.Token)
 	if f != nil {
 		return authResult{failure: f}

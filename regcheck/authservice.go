@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
@@ -38,7 +39,8 @@ func (s authCheck) checkByService(ctx context.Context, t *challenge.Service, who
 		return authResult{failure: f}
 	}
 	if accepted(a) {
-		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+s.Wire.Text(t.Origin.String())+" accepted"))
+		v := authResult{access: proof.access(s.now())}
+		return s.verify(ctx, proof, v.withDetail("token from "+s.Wire.Text(t.Origin.String())+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
 }
@@ -79,13 +81,13 @@ func (p tokenProof) anonymousRejected() bool {
 	return p.anonymous.Token == "" && p.anonymous.Rejected != nil
 }
 
-func (p tokenProof) access() *content.Access {
+func (p tokenProof) access(now time.Time) *content.Access {
 	a := &content.Access{Service: p.service, Login: p.who}
 	for scope, token := range p.tokens {
-		a.Remember(scope, token)
+		a.Remember(scope, token, now)
 	}
 	if len(p.scopes) == 0 {
-		a.Remember("", p.granted.Token)
+		a.Remember("", p.granted.Token, now)
 	}
 	return a
 }
@@ -205,7 +207,7 @@ func (s authCheck) afterRejection(ctx context.Context, p tokenProof, a *wire.Res
 	if offered && p.who.User != "" {
 		b, err := s.getWith(ctx, challenge.Basic(p.who.User, p.who.Password))
 		if err == nil && b.Status/100 == 2 && !wire.IsHTML(b) {
-			v := authResult{access: p.access()}.withDetail(rejected).withDetail("Basic accepted")
+			v := authResult{access: p.access(s.now())}.withDetail(rejected).withDetail("Basic accepted")
 			if !s.bareIsOpen() {
 				return v.withDetail("checked: without credentials the status is " + strconv.Itoa(s.opened.bare.Status))
 			}
@@ -233,14 +235,14 @@ func (s authCheck) tryScopes(ctx context.Context, p tokenProof) (authResult, boo
 			a, err := s.getWith(ctx, "Bearer "+g.Token)
 			if err == nil && accepted(a) {
 				p.scopes, p.control = scopes, nil
-				return s.verify(ctx, p, authResult{access: p.access()}.withDetail("token with the challenge's scope accepted")), true
+				return s.verify(ctx, p, authResult{access: p.access(s.now())}.withDetail("token with the challenge's scope accepted")), true
 			}
 		}
 	}
 	if s.plan.contentPath == "" {
 		return authResult{}, false
 	}
-	access := p.access()
+	access := p.access(s.now())
 	header, _ := s.Authorize(ctx, content.Way{Access: access, Scope: content.PullScope(s.plan.contentPath)})
 	if header == "" {
 		return authResult{}, false

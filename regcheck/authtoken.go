@@ -85,7 +85,8 @@ func (s authCheck) tokenAsRefresh(ctx context.Context, t *challenge.Service) aut
 		return authResult{failure: s.diagnoseRequest(err)}
 	case accepted(a):
 		// A service may issue a token for any refresh token.
-		return s.verify(ctx, p, authResult{access: p.access()}.withDetail("identity token accepted by "+s.Wire.Text(t.Origin.String())))
+		v := authResult{access: p.access(s.now())}
+		return s.verify(ctx, p, v.withDetail("identity token accepted by "+s.Wire.Text(t.Origin.String())))
 	}
 	return s.afterRejection(ctx, p, a)
 }

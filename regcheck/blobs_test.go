@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,6 +117,37 @@ func TestRecheckRepeatsFaults(t *testing.T) {
 		}
 		if warned[0] == "" || warned[1] != warned[0] || warned[2] != warned[0] || pulls(g) != 1 {
 			t.Errorf("%s: warnings %q with %d pulls", server, warned, pulls(g))
+		}
+	}
+}
+
+// A registry that rejects a token during a long check gets another one. A young token has not expired, and the check ends as before.
+func TestExpiredTokenIsRenewed(t *testing.T) {
+	for _, row := range []struct {
+		path       string
+		references string
+		full       bool
+	}{
+		{"charts/nginx", "", false},
+		{"charts/nginx", "", true},
+		{"charts/nginx:1.2.3", `,"references":["charts/nginx:1.3.0_build.7"]`, false},
+	} {
+		for _, step := range []time.Duration{0, time.Minute} {
+			g := regchecktest.Start(t, "listing-token-expires")
+			login := strings.TrimSuffix(withContent(goodLogin, row.path), "}") + row.references + "}"
+			c, d := mustRow(t, g, login)
+			var calls atomic.Int64
+			now := time.Now()
+			c.Now = func() time.Time { return now.Add(time.Duration(calls.Add(1)) * step) }
+			c.Full = row.full
+			report, err := c.Check(t.Context(), regcheck.MustParse(t, d), nil)
+			whole := err == nil && report.Valid && len(report.Warnings) == 0
+			for _, r := range report.References {
+				whole = whole && r.Valid
+			}
+			if whole != (step > 0) {
+				t.Errorf("%s, %s after each other: %s %v; %v", row.path, step, outcomeLine(report, err), err, blobRequests(g))
+			}
 		}
 	}
 }

@@ -33,7 +33,7 @@ func newSubject(c *Checker, p *Plan) subject {
 	}
 	name := c.Audience.ProgramName()
 	tokens := challenge.Client{Wire: wire.New(c.connections(p, limits, now)), Name: name, Home: p.base.Origin}
-	client := content.Client{Client: tokens, Base: p.base, Login: p.login.ForTokens(), Limit: limits.Body}
+	client := content.Client{Client: tokens, Base: p.base, Login: p.login.ForTokens(), Limit: limits.Body, Now: now}
 	for _, login := range p.login.Authorizations() { // a registry may know them before they are sent
 		client.Wire.Sent.Add(login)
 	}

@@ -105,7 +105,25 @@ func (x *Examiner) shown(digest string) string {
 }
 
 func (x *Examiner) request(d oci.Descriptor) wire.Request {
-	return wire.Request{URL: x.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
+	return wire.Request{URL: x.Base.URL(x.Repository + "/blobs/" + d.Digest)}
+}
+
+// authorized sends a request for a blob, once more with another token if the first one has expired. expired means that no other token was
+// issued.
+func (x *Examiner) authorized(ctx context.Context, what wire.Request) (a *wire.Response, expired bool, err error) {
+	x.mu.Lock()
+	what.Authorization = x.header
+	x.mu.Unlock()
+	a, err = x.Wire.Fetch(ctx, what, true)
+	header, expired := x.Renew(ctx, x.Way, what.Authorization, a)
+	if header == "" {
+		return a, expired, err
+	}
+	x.mu.Lock()
+	x.header, what.Authorization = header, header
+	x.mu.Unlock()
+	a, err = x.Wire.Fetch(ctx, what, true)
+	return a, false, err
 }
 
 // evaluate sends one request for a blob and evaluates its response.
@@ -120,7 +138,7 @@ func (x *Examiner) evaluate(ctx context.Context, d oci.Descriptor, what wire.Req
 // send sends one request for a blob. The fault is that of a response without the blob; it is not nil for one with it, and then has
 // the beginning of a text. The response is nil if there is none.
 func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request) (*wire.Response, *Fault) {
-	a, err := x.Wire.Fetch(ctx, what, true)
+	a, expired, err := x.authorized(ctx, what)
 	f := &Fault{err: err}
 	name := "blob " + x.shown(d.Digest) + " "
 	if err != nil {
@@ -137,7 +155,7 @@ func (x *Examiner) send(ctx context.Context, d oci.Descriptor, what wire.Request
 		return a, nil
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
 		f.Damage = codes.ReasonBlobMissing
-	case a.Unavailable():
+	case a.Unavailable() || expired:
 		f.Retryable = true
 	default:
 		f.Damage, f.Hint = codes.ReasonBlobUnreachable, product.AWSAction(a)

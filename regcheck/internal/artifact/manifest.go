@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
@@ -25,7 +26,8 @@ type Examiner struct {
 	// Connections limits the connections for blobs to a registry without HTTP/2; 0: MaxConnections.
 	Connections int
 
-	multiplexed bool   // the registry uses HTTP/2
+	multiplexed bool // the registry uses HTTP/2
+	mu          sync.Mutex
 	header      string // Authorization of requests for blobs
 }
 

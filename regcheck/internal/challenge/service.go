@@ -78,8 +78,8 @@ func (t *Service) Call(client string, who Login, scopes []string) *wire.Request 
 	return c
 }
 
-// ReadToken reads the token of a token response. It ignores expires_in and issued_at: the shortest lifetime of the
-// specification, 60 seconds, is longer than a check.
+// ReadToken reads the token of a token response. It ignores expires_in and issued_at: most checks are shorter than the shortest lifetime
+// of the specification, 60 seconds. Longer ones renew a token that the registry rejects.
 func ReadToken(body []byte) (string, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {

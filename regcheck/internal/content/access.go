@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -21,12 +22,21 @@ type Access struct {
 	Service *challenge.Service // issues a token per scope
 	Login   challenge.Login    // at the service
 
-	tokens   sync.Map // by scope, string
+	tokens   sync.Map // by scope, token
 	readings sync.Map // by repository, Reading
+	renewing sync.Mutex
 }
 
-// Remember stores the token for a scope.
-func (a *Access) Remember(scope, token string) { a.tokens.Store(scope, token) }
+type token struct {
+	text string
+	at   time.Time // when it was issued
+}
+
+// shortestLifetime is the age from which a token that a registry rejects may have expired. Services issue tokens for a minute or more.
+const shortestLifetime = 30 * time.Second
+
+// Remember stores the token for a scope, which was issued at a time.
+func (a *Access) Remember(scope, text string, at time.Time) { a.tokens.Store(scope, token{text, at}) }
 
 // Forget removes the token for a scope, which has expired.
 func (a *Access) Forget(scope string) { a.tokens.Delete(scope) }
@@ -49,8 +59,8 @@ func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challen
 	if w.Service == nil {
 		return w.Header, g
 	}
-	if token, known := w.tokens.Load(w.Scope); known {
-		return "Bearer " + token.(string), g
+	if stored, known := w.tokens.Load(w.Scope); known {
+		return "Bearer " + stored.(token).text, g
 	}
 	var scopes []string
 	if w.Scope != "" {
@@ -60,8 +70,26 @@ func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challen
 	if g.Token == "" {
 		return "", g
 	}
-	w.Remember(w.Scope, g.Token)
+	w.Remember(w.Scope, g.Token, c.Now())
 	return "Bearer " + g.Token, g
+}
+
+// Renew returns the Authorization with which a request is to be repeated if the registry's response is a 401 because the token that was
+// used has expired. It is empty if no other token was issued. Concurrent callers get the same new token.
+func (c *Client) Renew(ctx context.Context, w Way, used string, a *wire.Response) (header string, expired bool) {
+	if a == nil || a.Status != 401 || a.From != c.Base.Origin || w.Service == nil || used == "" {
+		return "", false
+	}
+	w.renewing.Lock()
+	defer w.renewing.Unlock()
+	if stored, known := w.tokens.Load(w.Scope); known && "Bearer "+stored.(token).text == used {
+		if c.Now().Sub(stored.(token).at) < shortestLifetime {
+			return "", false
+		}
+		w.Forget(w.Scope)
+	}
+	header, _ = c.Authorize(ctx, w)
+	return header, true
 }
 
 // Basic returns the way by Basic that a registry requests in place of its own tokens, as Harbor does for the catalog. ok is

@@ -3,6 +3,7 @@ package content
 
 import (
 	"context"
+	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
@@ -16,6 +17,7 @@ type Client struct {
 	Base  endpoint.Base
 	Login challenge.Login // of the definition, at a token service that only content names
 	Limit int64           // maximum bytes of a body
+	Now   func() time.Time
 }
 
 // Read sends a request for a path below /v2/, which may be redirected to another origin; authorization is not sent there.

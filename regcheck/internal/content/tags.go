@@ -155,28 +155,37 @@ func (c *Client) ReadManifest(ctx context.Context, w Way, repository, reference 
 // read sends a second request if the registry names a token service only in its response, or requires another scope than
 // the usual one.
 func (c *Client) read(ctx context.Context, w Way, repository, rest string, head bool) Reading {
-	r := c.readOnce(ctx, w, repository, rest, head)
+	r := c.readBy(ctx, w, repository, rest, head)
 	if r.Response == nil || r.Response.Status != 401 {
 		return r
 	}
 	if other, ok := c.Other(r.Way, r.Response, repository); ok {
-		return c.readOnce(ctx, other, repository, rest, head)
+		return c.readBy(ctx, other, repository, rest, head)
 	}
 	return r
 }
 
-func (c *Client) readOnce(ctx context.Context, w Way, repository, rest string, head bool) Reading {
-	r := Reading{Repository: repository, Way: w}
+// readBy reads by one way, with another token if the first one has expired.
+func (c *Client) readBy(ctx context.Context, w Way, repository, rest string, head bool) Reading {
+	r, header := c.readOnce(ctx, w, repository, rest, head)
+	if _, expired := c.Renew(ctx, w, header, r.Response); expired {
+		r, _ = c.readOnce(ctx, w, repository, rest, head)
+	}
+	return r
+}
+
+func (c *Client) readOnce(ctx context.Context, w Way, repository, rest string, head bool) (r Reading, header string) {
+	r = Reading{Repository: repository, Way: w}
 	header, g := c.Authorize(ctx, w)
 	if w.Service != nil && header == "" {
 		r.Grant = g
-		return r
+		return r, ""
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	what := wire.Request{URL: c.Base.URL(repository + path), Authorization: header, Head: head}
 	what.URL.RawQuery = query
 	r.Response, r.Err = c.Fetch(ctx, what, true)
-	return r
+	return r, header
 }
 
 // TagsQuery requests a page of tags.
