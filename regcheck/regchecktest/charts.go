@@ -227,10 +227,12 @@ func chartHandlers() map[string]http.Handler {
 			`Basic realm="x"`, 401),
 		"private-archives": refusing(charts{admit: func(r *http.Request, archive bool) bool { return !archive }}, `Basic realm="x"`, 403),
 
-		"archive-missing":     charts{missing: "nginx-1.2.3"},
-		"archives-missing":    charts{missing: "-"},
-		"archive-page":        charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": page200("text/html", portalPage)}},
-		"archive-unavailable": charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": status(502, "text/plain", "")}},
+		"archive-missing":       charts{missing: "nginx-1.2.3"},
+		"archives-missing":      charts{missing: "-"},
+		"archive-page":          charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": page200("text/html", portalPage)}},
+		"archive-unavailable":   charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": status(502, "text/plain", "")}},
+		"archive-encoded":       charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": encoded(packedChart("nginx", "1.2.3"))}},
+		"archive-encoded-twice": charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": encoded(packed(packedChart("nginx", "1.2.3")))}},
 		"archive-replaced": charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": page200("application/gzip",
 			string(packedChart("nginx", "9.9.9")))}},
 		"archive-host-dead":   index(chartIndex("https://closed.test/")),
@@ -239,6 +241,22 @@ func chartHandlers() map[string]http.Handler {
 		"archive-in-registry": index(strings.ReplaceAll(chartIndex(""), "- nginx-", "- oci://registry.test/charts/nginx-")),
 		"archive-no-url":      index(strings.ReplaceAll(chartIndex(""), "    urls:\n    - nginx-1.2.3.tgz\n", "    urls: []\n")),
 	}
+}
+
+// encoded serves a body as if it had an encoding.
+func encoded(body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "x-gzip")
+		_, _ = w.Write(body)
+	})
+}
+
+func packed(body []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return out.Bytes()
 }
 
 // endlessIndex is an index of more than any limit. It has few and long lines, so that a slow machine also reaches the limit of size and

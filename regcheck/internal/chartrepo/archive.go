@@ -2,11 +2,13 @@ package chartrepo
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"hash"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -149,15 +151,31 @@ func (d *download) run(ctx context.Context, v chartindex.Version) codes.Outcome 
 	if f := d.refused(a); f != nil {
 		return codes.Failed(f)
 	}
-	if !bytes.HasPrefix(d.head, []byte{0x1f, 0x8b}) {
+	if !isGzip(d.head) {
 		a.Body = d.head
 		return codes.Failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned %s, which is not gzip.",
 			d.shown, a.ShowURL(), a.Summary()))
 	}
+	if isGzip(inside(d.head)) {
+		return codes.Failed(codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid,
+			"%s: GET %s returned a body that is encoded once more.", d.shown, a.ShowURL()))
+	}
 	return d.digest(a, v)
 }
 
-// request sends the credentials only where Helm does.
+func isGzip(content []byte) bool { return bytes.HasPrefix(content, []byte{0x1f, 0x8b}) }
+
+// inside returns the first bytes of what a gzip file has.
+func inside(head []byte) []byte {
+	first := make([]byte, 2)
+	if unpacked, err := gzip.NewReader(bytes.NewReader(head)); err == nil {
+		_, _ = io.ReadFull(unpacked, first)
+	}
+	return first
+}
+
+// request sends the credentials only where Helm does. Servers may take .tgz for an encoding (AddEncoding of Apache), and send the
+// archive as it is with Content-Encoding. Helm stores the bytes as they come.
 func (d *download) request(ctx context.Context) (*wire.Response, error) {
 	origin, err := egress.ReadOrigin(d.url)
 	if err == nil {
@@ -167,7 +185,7 @@ func (d *download) request(ctx context.Context) (*wire.Response, error) {
 		return nil, err
 	}
 	what := wire.Request{URL: d.url, Accept: "application/gzip, application/octet-stream, */*",
-		Download: &wire.Download{To: d, Size: max(d.Full, 2*smallArchive)}}
+		Download: &wire.Download{To: d, Size: max(d.Full, 2*smallArchive), Raw: true}}
 	if d.login {
 		what.Authorization = d.header
 	}
@@ -182,9 +200,6 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 	case a.Status == http.StatusOK && a.Cut != nil && !errors.Is(a.Cut, errEnough):
 		return codes.Fail(codes.CodeUnavailable, "", "%s: GET %s returned 200, and the response ended early or was too slow.", d.shown,
 			a.ShowURL())
-	case a.Status == http.StatusOK && a.Packed:
-		return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveInvalid, "%s: GET %s returned a body that is encoded once more.",
-			d.shown, a.ShowURL())
 	case a.Status == http.StatusOK:
 		return nil
 	case a.Denied() && (!d.login || a.From != d.origin()):

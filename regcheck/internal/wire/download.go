@@ -13,6 +13,7 @@ import (
 type Download struct {
 	To   io.Writer
 	Size int64 // the body is read up to one byte more
+	Raw  bool  // a body with a Content-Encoding is read too, as it comes
 
 	timeout *time.Timer
 	each    time.Duration
@@ -50,7 +51,9 @@ func (a *Response) download(response *http.Response, d *Download) {
 	defer func() { _ = response.Body.Close() }()
 	if e := response.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		a.Packed = true
-		return
+		if !d.Raw {
+			return
+		}
 	}
 	a.Length, a.Cut = io.Copy(d, io.LimitReader(response.Body, d.Size+1))
 	a.Over = a.Length > d.Size
