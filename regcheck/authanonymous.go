@@ -3,6 +3,7 @@ package regcheck
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
@@ -144,10 +145,11 @@ func (s exchange) anonymousAccess() (*content.Access, *failure) {
 	return &content.Access{Service: t}, f
 }
 
-// anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. With
-// a content path only that path counts: /v2/ may be open while the path is private (zot with a mixed policy).
+// anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. If it names
+// content, only that counts: /v2/ may be open while the content is private (zot with a mixed policy).
 func (s exchange) anonymousWorks(ctx context.Context) bool {
-	if s.plan.contentPath == "" {
+	repositories := s.plan.repositories()
+	if len(repositories) == 0 {
 		return s.bareIsOpen()
 	}
 	acc, f := s.anonymousAccess()
@@ -157,20 +159,24 @@ func (s exchange) anonymousWorks(ctx context.Context) bool {
 	anonymous, plan := contentCheck{exchange: s, grant: grant{access: acc}}, *s.plan
 	plan.login.Type = NoAuth
 	anonymous.plan, anonymous.transcript = &plan, &transcript{}
-	return anonymous.contentIsReadable(ctx)
+	return !slices.ContainsFunc(repositories, func(repository string) bool {
+		plan.contentPath = repository
+		return !anonymous.contentIsReadable(ctx)
+	})
 }
 
 // checkByContent checks credentials that /v2/ did not verify: a registry may authorize every caller there and still protect
 // its repositories.
 func (s authCheck) checkByContent(ctx context.Context, v *authResult) {
-	if s.plan.contentPath == "" {
+	place := s.place()
+	if place.Path = s.plan.repository(); place.Path == "" {
 		return
 	}
-	bare := s.Tags(ctx, &content.Access{}, s.plan.contentPath)
+	bare := s.Tags(ctx, &content.Access{}, place.Path)
 	if bare.Err != nil || !bare.Denied() {
 		return
 	}
-	r := s.Tags(ctx, v.access, s.plan.contentPath)
+	r := s.Tags(ctx, v.access, place.Path)
 	switch {
 	case r.Grant.Rejected != nil:
 		v.failure = s.notGranted(ctx, r.Way.Service, r.Grant)
@@ -178,7 +184,7 @@ func (s authCheck) checkByContent(ctx context.Context, v *authResult) {
 	case accepted(r.Response):
 		v.unverified = false
 		*v = v.withDetail("checked: anonymous callers cannot read the content")
-	case r.Response.Status == 401 && !s.Below(ctx, v.access, s.place()).State().Readable():
+	case r.Response.Status == 401 && !s.Below(ctx, v.access, place).State().Readable():
 		// Credentials that are treated like none are most likely wrong.
 		v.failure = s.credentialsRejected(ctx, r.Response, r.Response.ShowURL(), "accepted by GET /v2/, which accepts any")
 	}

@@ -45,8 +45,8 @@ func (s authCheck) checkByService(ctx context.Context, t *challenge.Service, who
 	return s.afterRejection(ctx, proof, a)
 }
 
-// presentFirst sends the granted token to /v2/. At the same time it requests that of the content path, which is needed if the first one is
-// accepted: not before one was issued, so that a wrong password is sent once only.
+// presentFirst sends the granted token to /v2/. At the same time it requests that of the first repository, which is needed if the first
+// one is accepted: not before one was issued, so that a wrong password is sent once only.
 func (s authCheck) presentFirst(ctx context.Context, t *challenge.Service, who challenge.Login, token string) (
 	a *wire.Response, ahead map[string]string, err error,
 ) {
@@ -92,12 +92,13 @@ func (p tokenProof) access(now time.Time) *content.Access {
 	return a
 }
 
-// pullScopes returns the scope of the content path, nil without one.
+// pullScopes returns the scope of the first repository of the definition, nil without one.
 func (s authCheck) pullScopes() []string {
-	if s.plan.contentPath == "" {
+	repository := s.plan.repository()
+	if repository == "" {
 		return nil
 	}
-	return []string{content.PullScope(s.plan.contentPath)}
+	return []string{content.PullScope(repository)}
 }
 
 // notGranted is the failure of a token request with the definition's credentials.
@@ -239,15 +240,16 @@ func (s authCheck) tryScopes(ctx context.Context, p tokenProof) (authResult, boo
 			}
 		}
 	}
-	if s.plan.contentPath == "" {
+	repository := s.plan.repository()
+	if repository == "" {
 		return authResult{}, false
 	}
 	access := p.access(s.now())
-	header, _ := s.Authorize(ctx, content.Way{Access: access, Scope: content.PullScope(s.plan.contentPath)})
+	header, _ := s.Authorize(ctx, content.Way{Access: access, Scope: content.PullScope(repository)})
 	if header == "" {
 		return authResult{}, false
 	}
-	path := s.plan.contentPath + "/tags/list"
+	path := repository + "/tags/list"
 	a, err := s.Read(ctx, path, content.TagsQuery, header)
 	if err != nil || a.Status == 401 {
 		return authResult{}, false

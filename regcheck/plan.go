@@ -47,6 +47,27 @@ func (p *Plan) Endpoint() string { return p.endpoint }
 // Registry returns the base URL of the API, as a Report has it.
 func (p *Plan) Registry() string { return p.base.String() }
 
+// repositories returns the content path and the repositories of the references, each once.
+func (p *Plan) repositories() (all []string) {
+	if p.contentPath != "" {
+		all = append(all, p.contentPath)
+	}
+	for _, r := range p.references {
+		if !slices.Contains(all, r.Repository) {
+			all = append(all, r.Repository)
+		}
+	}
+	return all
+}
+
+// repository returns the first of the repositories, empty if there is none.
+func (p *Plan) repository() string {
+	if all := p.repositories(); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
 // visible returns what reports show of the definition.
 func (p *Plan) visible() string {
 	text := p.base.String() + "\n" + p.contentPath + "\n" + p.login.Username

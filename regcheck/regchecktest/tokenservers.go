@@ -68,6 +68,13 @@ var tokenResponses = map[string]tokenResponse{
 		w.Header().Set("Content-Type", "text/plain")
 		give(g, w, r, 200, "")
 	},
+	"token-needs-scope": func(g *Registry, w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("scope") {
+			(&visit{w: w, r: r}).fail(http.StatusBadRequest, "UNSUPPORTED", "scope is required")
+			return
+		}
+		give(g, w, r, 200, "")
+	},
 	"token-201":      func(g *Registry, w http.ResponseWriter, r *http.Request) { give(g, w, r, 201, "") },
 	"token-none":     always(200, "application/json", `{"expires_in":300}`),
 	"token-empty":    always(200, "application/json", `{"token":""}`),
