@@ -43,6 +43,8 @@ func symptoms() []symptom {
 		{"chartrepo/ in the endpoint", "harbor", `"endpoint":"https://registry.test/chartrepo/charts",` + userAuth,
 			"RegistryNotOCI html endpoint",
 			"returned a web page", "set baseContentPath to charts"},
+		{"a page with Basic on each path", "page-behind-basic", `"endpoint":"https://registry.test/charts",` + userAuth,
+			"RegistryNotOCI html endpoint", "returned a web page", "Set endpoint to the address of the registry"},
 		{"x509: certificate signed by unknown authority", "tls-private-ca", userAuth, "RegistryTLSFailed unknownAuthority auth.tls.ca",
 			"an authority that is not trusted", "Set auth.tls.ca to the PEM CA certificate"},
 		{"expired token at GHCR, public chart", "ghcr", `"baseContentPath":"public/hello",` + basicAuth("${user}", "${wrongPassword}"),

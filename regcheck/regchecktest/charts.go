@@ -178,10 +178,11 @@ func chartHandlers() map[string]http.Handler {
 	index := func(text string) http.Handler { return charts{index: text} }
 	entry := "apiVersion: v1\nentries:\n  nginx:\n" + chartEntry("nginx", "1.2.3", "2026-03-01T00:00:00Z", "nginx-1.2.3.tgz")
 	return map[string]http.Handler{
-		"open":     charts{},
-		"subpath":  charts{base: "/stable/charts/"},
-		"basic":    basicOnly(charts{}),
-		"absolute": index(chartIndex("https://registry.test/files/")),
+		"open":         charts{},
+		"subpath":      charts{base: "/stable/charts/"},
+		"basic":        basicOnly(charts{}),
+		"behind-basic": behindBasic(charts{base: "/stable/"}),
+		"absolute":     index(chartIndex("https://registry.test/files/")),
 		"json": index(`{"apiVersion":"v1","new":1,"entries":{"nginx":[{"name":"nginx","version":"1.2.3",` +
 			`"urls":["nginx-1.2.3.tgz"]}]}}`),
 		"empty":       index("apiVersion: v1\nentries: {}\ngenerated: \"2026-03-01T00:00:00Z\"\nserverInfo: {}\n"),

@@ -30,6 +30,7 @@ func foreignServers() map[string]builder {
 			page.ServeHTTP(w, r)
 		}))
 	}
+	all["page-behind-basic"] = func(g *Registry) { g.at(behindBasic(page200("text/html", portalPage))) }
 	all["https-on-http-port-go"] = func(g *Registry) {
 		g.Endpoint = "http://registry.test:8443"
 		g.start(&site{host: "registry.test:8443", tls: g.tls(leaf{}), handler: g.openRegistry(), endpoint: true})
@@ -41,6 +42,18 @@ func foreignServers() map[string]builder {
 				"port</center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"))
 	}
 	return all
+}
+
+// behindBasic requires Basic for each path, as nginx does with auth_basic.
+func behindBasic(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, good := basicCaller(r); !good {
+			w.Header().Set("WWW-Authenticate", `Basic realm="Restricted"`)
+			(&visit{w: w, r: r}).send(http.StatusUnauthorized, "text/html", nginxPage("401 Authorization Required"))
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
 }
 
 func page200(kind, body string) http.Handler { return status(http.StatusOK, kind, body) }

@@ -108,12 +108,12 @@ func ifRegistry(c Candidate) func(*wire.Response) *Candidate {
 	}
 }
 
-// isRegistry reports whether a response has a positive sign of a registry.
+// isRegistry reports whether a response has a positive sign of a registry. Basic alone is none: any web server can require it.
 func isRegistry(a *wire.Response) bool {
-	if a.Status == 401 && challenge.Offered(a).Usable() {
+	if a.Status == 401 && challenge.Offered(a).Bearer != nil {
 		return true
 	}
-	return a.Status == 200 && a.Header.Get(oci.VersionHeader) != "" || wire.IsOCIError(a.Body)
+	return (a.Status == 200 || a.Status == 401) && a.Header.Get(oci.VersionHeader) != "" || wire.IsOCIError(a.Body)
 }
 
 // artifactoryKeys returns repository keys worth trying: the first component of the content path, and those that an
