@@ -159,6 +159,14 @@ func chartServers() map[string]builder {
 		index := basicOnly(charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": storage}})
 		g.chartsOnOtherHost(index, charts{}, false)
 	}
+	all["charts-archives-redirected-denied"] = func(g *Registry) {
+		bucket := status(http.StatusForbidden, "application/xml", "<Error><Code>AccessDenied</Code></Error>")
+		index := basicOnly(charts{other: map[string]http.Handler{"/nginx-1.2.3.tgz": http.HandlerFunc(moved)}})
+		g.chartsOnOtherHost(index, bucket, false)
+	}
+	all["charts-archives-other-host-denied"] = func(g *Registry) {
+		g.chartsOnOtherHost(basicOnly(otherHost), refusing(charts{admit: func(*http.Request, bool) bool { return false }}, "", 403), true)
+	}
 	all["charts-moved"] = func(g *Registry) {
 		g.chartsOnOtherHost(http.HandlerFunc(moved), charts{}, false)
 	}

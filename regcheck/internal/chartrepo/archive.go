@@ -202,7 +202,11 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 			a.ShowURL())
 	case a.Status == http.StatusOK:
 		return nil
-	case a.Denied() && (!d.login || a.From != d.origin()):
+	case a.Denied() && d.isRedirected(a):
+		return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveUnreachable, "%s: GET %s is redirected to %s, which returned %s.",
+			d.shown, wire.ShowURL(d.url), a.ShowURL(), a.Summary()).
+			Hinting("Contact the repository operator: archives must be readable without credentials where they are redirected to.")
+	case a.Denied() && !d.login:
 		return codes.Fail(codes.CodeAccessDenied, codes.ReasonOtherHost, seen, args...)
 	case a.Denied() && d.header == "":
 		return codes.Fail(codes.CodeAuthRequired, "", seen, args...)
@@ -213,6 +217,12 @@ func (d *download) refused(a *wire.Response) *codes.Failure {
 		return d.Unavailable(d.shown+": GET "+a.ShowURL(), a)
 	}
 	return codes.Fail(codes.CodeContentDamaged, codes.ReasonArchiveMissing, seen, args...)
+}
+
+// isRedirected reports whether a response is of another origin than the one that the index names: a redirect leads there.
+func (d *download) isRedirected(a *wire.Response) bool {
+	named, err := egress.ReadOrigin(d.url)
+	return err == nil && a.From != named
 }
 
 // digest compares the digest of an archive that was downloaded whole. Helm does not: a difference is a warning.
