@@ -89,6 +89,8 @@ func (k awsKey) refuse(host string, a *Response, now time.Time) *Refusal {
 			return &Refusal{Reason: KeyUnknown, Field: "auth.aws.sessionToken", Seen: seen}
 		}
 		return &Refusal{Reason: KeyUnknown, Field: "auth.aws.accessKey", Seen: seen}
+	case "IDPCommunicationError": // AWS did not reach the issuer of the token
+		return &Refusal{Reason: Unavailable, Seen: seen, Retry: true}
 	case "InvalidIdentityToken", "IDPRejectedClaim":
 		return tokenRejected(seen)
 	case "ExpiredTokenException", "ExpiredToken":

@@ -122,6 +122,11 @@ func (g GitHub) Obtain(ctx context.Context, call Call, now time.Time) (Credentia
 	return Credentials{Username: "x-access-token", Password: secret.String(body.Token), Expires: body.Expires, Issuer: g.API}, nil
 }
 
+// isRateLimited reports whether a 403 is for the number of requests. The secondary limits do not depend on how many are left.
+func isRateLimited(a *Response, text string) bool {
+	return a.Header.Get("X-Ratelimit-Remaining") == "0" || a.Header.Get("Retry-After") != "" || containsFold(text, "rate limit")
+}
+
 func (g GitHub) refuse(a *Response, now time.Time) *Refusal {
 	var body struct {
 		Message string `json:"message"`
@@ -146,7 +151,7 @@ func (g GitHub) refuse(a *Response, now time.Time) *Refusal {
 	case a.Status == 403 && containsFold(body.Message, "suspended"):
 		return &Refusal{Reason: NotAuthorized, Field: "auth.github.installationId", Seen: seen,
 			Hint: "Unsuspend the installation of the app in the settings of the organization."}
-	case a.Status == 403 && a.Header.Get("X-Ratelimit-Remaining") == "0":
+	case a.Status == 403 && isRateLimited(a, body.Message):
 		return &Refusal{Reason: Unavailable, Seen: seen, Retry: true}
 	case a.Status == 403:
 		return &Refusal{Reason: NotAuthorized, Field: "auth.github.installationId", Seen: seen}

@@ -254,6 +254,34 @@ func TestProviderIsDown(t *testing.T) {
 	}
 }
 
+// A provider that limits requests, or does not reach the issuer of a token, is asked again. A missing permission remains one.
+func TestTemporaryRefusals(t *testing.T) {
+	const (
+		github = `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}`
+		aws    = `<ErrorResponse><Error><Code>IDPCommunicationError</Code><Message>timeout</Message></Error></ErrorResponse>`
+	)
+	gitHub := func(a *Response) *Refusal { return GitHub{API: "api.github.com"}.refuse(a, now) }
+	sts := func(a *Response) *Refusal { return awsKey{}.refuse("sts.eu-west-1.amazonaws.com", a, now) }
+	for name, row := range map[string]struct {
+		refuse func(*Response) *Refusal
+		status int
+		header http.Header
+		body   string
+		want   Reason
+	}{
+		"secondary limit":      {gitHub, 403, http.Header{"X-Ratelimit-Remaining": {"4999"}}, github, Unavailable},
+		"limit with a time":    {gitHub, 403, http.Header{"Retry-After": {"60"}}, `{"message":"Wait."}`, Unavailable},
+		"no requests left":     {gitHub, 403, http.Header{"X-Ratelimit-Remaining": {"0"}}, `{"message":"Wait."}`, Unavailable},
+		"missing permission":   {gitHub, 403, nil, `{"message":"Resource not accessible by integration"}`, NotAuthorized},
+		"issuer not reachable": {sts, 400, nil, aws, Unavailable},
+	} {
+		r := row.refuse(&Response{Status: row.status, Header: row.header, Body: []byte(row.body), Show: strings.TrimSpace})
+		if r.Reason != row.want || r.Retry != (row.want == Unavailable) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 // What is sent as a secret is known to the caller, who masks it in responses.
 func TestRequestsNameTheirSecrets(t *testing.T) {
 	for name, s := range allSources() {
