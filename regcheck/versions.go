@@ -29,11 +29,12 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 	count, newest, rest, includes := 0, "", "", chartindex.Within(c.plan.versions)
 	for page := range maxTagPages {
 		r := c.TagsPage(ctx, c.access, c.plan.contentPath, rest)
-		if r.State() != content.HasTags {
-			if page == 0 {
-				return c.surveyed(ctx)
-			}
-			break
+		switch state := r.State(); {
+		case state == content.HasTags, state == content.NoTags && page > 0: // a last page may be empty
+		case page == 0:
+			return c.surveyed(ctx)
+		default:
+			return c.laterPage(r)
 		}
 		_, _ = wire.EachName(r.Response.Body, "tags", func(tag string) bool { // not Names, which has only the first tags
 			if oci.IsTag(tag) {
@@ -57,6 +58,14 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 	}
 	return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "%s has %s, and none in the range %s.", shown,
 		wire.Counted(count, "tag", "tags"), of))
+}
+
+// laterPage is the outcome if a page of tags that follows others cannot be read: a newer version may be on it.
+func (c *contentCheck) laterPage(r content.Reading) outcome {
+	if f := c.diagnoseReading(r); f != nil {
+		return codes.Failed(f)
+	}
+	return codes.Unknown("the tags of %s were read in part: %s", c.Wire.Name(c.plan.contentPath), r.Why())
 }
 
 // versionOf returns the version for which a tag stands: a tag must not contain a plus sign.

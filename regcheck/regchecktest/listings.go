@@ -63,6 +63,9 @@ func listingServers() map[string]builder {
 			v.linked(fmt.Sprintf("%s/tags/list?last=%d", v.repo, n+1))
 			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{fmt.Sprint("t", n)}})
 		},
+		"listing-tags-empty-end":   func(v *visit) { v.secondPage(200, map[string]any{"name": v.repo, "tags": []string{}}) },
+		"listing-tags-unavailable": func(v *visit) { v.secondPage(503, map[string]any{}) },
+		"listing-tags-denied":      func(v *visit) { v.secondPage(403, map[string]any{}) },
 		"listing-tags-unpaged": func(v *visit) { // as distribution before 3.0
 			list := []string{"0.9.0"}
 			for n := range 2000 {
@@ -81,6 +84,16 @@ func listingServers() map[string]builder {
 		}
 	}
 	return all
+}
+
+// secondPage lists one tag, and then responds otherwise.
+func (v *visit) secondPage(status int, body any) {
+	if v.r.URL.Query().Has("last") {
+		v.json(status, body)
+		return
+	}
+	v.linked(v.repo + "/tags/list?last=1.2.3&n=1")
+	v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{"1.2.3"}})
 }
 
 func (v *visit) linked(to string) { v.w.Header().Set("Link", `</v2/`+to+`>; rel="next"`) }
