@@ -21,7 +21,7 @@ type SSOSpec struct {
 	Scopes         []string          `json:"scopes,omitempty"`       // empty: openid, profile, email, and perhaps offline_access
 	EmailDomains   []string          `json:"emailDomains,omitempty"` // of new users, whose address is verified then; empty: all
 	EmailsVerified bool              `json:"emailsVerified"`         // addresses without email_verified are verified too
-	Claims         map[string]string `json:"claims,omitempty"`       // names of claims by email, firstName, lastName and groups
+	Claims         map[string]string `json:"claims,omitempty"`       // names of claims by email, firstName, lastName, groups and externalId
 	SyncSSOTeams   bool              `json:"syncSsoTeams"`           // a group without a team gets one
 	DefaultTeams   []string          `json:"defaultTeams,omitempty"` // of a person whose groups have no team; uids in a response
 	CA             string            `json:"ca,omitempty"`           // PEM, trusted in addition to the system's

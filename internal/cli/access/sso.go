@@ -63,8 +63,9 @@ func (p Commands) setSSO() *cobra.Command {
 				"emails-verified": func() { spec.EmailsVerified = given.EmailsVerified },
 				"sync-teams":      func() { spec.SyncSSOTeams = given.SyncSSOTeams },
 				"default-team":    func() { spec.DefaultTeams = given.DefaultTeams },
-				"claim":           func() { spec.Claims = given.Claims }, "disabled": func() { spec.Disabled = given.Disabled },
-				"ca": func() { spec.CA, err = logins.ReadCA("--ca", ca) },
+				"claim":           func() { spec.Claims = mergeClaims(spec.Claims, given.Claims) },
+				"disabled":        func() { spec.Disabled = given.Disabled },
+				"ca":              func() { spec.CA, err = logins.ReadCA("--ca", ca) },
 			} {
 				if flags.Changed(name) {
 					set()
@@ -89,13 +90,22 @@ func (p Commands) setSSO() *cobra.Command {
 		"scope to request (default: openid, profile, email, and offline_access if the provider has it); may be repeated")
 	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil, "domain that the address of a new user must have; may be repeated")
 	flags.BoolVar(&given.EmailsVerified, "emails-verified", false, "the provider verifies every address, although its tokens do not say so")
-	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName and groups; "+
-		"may be repeated")
+	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName, groups and "+
+		"externalId; groups= removes one; may be repeated")
 	flags.BoolVar(&given.SyncSSOTeams, "sync-teams", false, "create a team, without roles, for each group of a login that has none")
 	flags.StringSliceVar(&given.DefaultTeams, "default-team", nil, "team of users whose groups have no team; may be repeated")
 	flags.StringVar(&ca, "ca", "", "file of CA certificates (PEM) to trust for the provider in addition to the system's")
 	flags.BoolVar(&given.Disabled, "disabled", false, "allow no login by the provider")
 	return cmd
+}
+
+// mergeClaims returns the stored claims with those that are given. A given claim without a value is removed.
+func mergeClaims(stored, given map[string]string) map[string]string {
+	merged := map[string]string{}
+	maps.Copy(merged, stored)
+	maps.Copy(merged, given)
+	maps.DeleteFunc(merged, func(_, claim string) bool { return claim == "" })
+	return merged
 }
 
 // linkUser returns the command that lets an existing user log in by the provider.
