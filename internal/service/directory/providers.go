@@ -170,11 +170,11 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 			return changeResult{}, err
 		}
 		next := identities.Provider{OrgUID: orgUID, Issuer: input.Issuer, Settings: input.Settings, ChangedAt: d.now()}
-		if next.Settings.DefaultTeams, err = teamUIDs(ctx, tx, orgUID, input.DefaultTeams); err != nil {
-			return changeResult{}, err
-		}
 		stored, err := tx.Identities.Provider(ctx, orgUID)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return changeResult{}, err
+		}
+		if next.Settings.DefaultTeams, err = teamUIDs(ctx, tx, orgUID, input.DefaultTeams, stored.Settings.DefaultTeams); err != nil {
 			return changeResult{}, err
 		}
 		if input.UserInfo == nil {
@@ -205,11 +205,15 @@ func secretOf(input Provider, stored identities.Provider) (secret.String, error)
 	return stored.Secret, nil
 }
 
-// teamUIDs returns the uids of teams that are given by uid or name.
-func teamUIDs(ctx context.Context, tx *store.Tx, orgUID string, given []string) (uids []string, err error) {
+// teamUIDs returns the uids of teams that are given by uid or name. The stored uid of a team that was deleted since stays: a client sends
+// it back with every change, and without default teams new users could become members of the organization.
+func teamUIDs(ctx context.Context, tx *store.Tx, orgUID string, given, stored []string) (uids []string, err error) {
 	var problems []fault.Field
 	for i, named := range given {
 		team, err := findTeam(ctx, tx, orgUID, named)
+		if fault.KindOf(err) == fault.NotFound && slices.Contains(stored, named) {
+			team.UID, err = named, nil
+		}
 		if fault.KindOf(err) == fault.NotFound {
 			problems = append(problems, fault.Field{Field: fmt.Sprintf("defaultTeams[%d]", i),
 				Problem: "does not exist in your organization"})
