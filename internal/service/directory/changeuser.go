@@ -304,9 +304,9 @@ func unlessDone(err error) error {
 	return err
 }
 
-// keepAdmin refuses a change after which the organization would have no enabled administrator who can log in. It locks
-// the organization, so that two administrators cannot remove each other at the same time. An operator can always create
-// another administrator.
+// keepAdmin refuses a change that takes the last enabled administrator with a password from an organization, or the last one of all. It
+// locks the organization, so that two administrators cannot remove each other at the same time. An operator can always create another
+// administrator.
 func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.User) error {
 	if p.Role == auth.RoleOperator {
 		return nil
@@ -318,11 +318,15 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 	if err != nil || !auth.Role(now.Role).Includes(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
 		return err
 	}
-	if hasOther, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); hasOther || err != nil {
+	hasPassword, with := now.PasswordHash != "", ""
+	if hasOther, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID, hasPassword); hasOther || err != nil {
 		return err
 	}
+	if hasPassword {
+		with = " with a password"
+	}
 	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
-		Message: "This is the last enabled administrator of the organization with a password. Give another user the role admin first."}
+		Message: "This is the last enabled administrator of the organization" + with + ". Give another user the role admin first."}
 }
 
 // changeUser finds the user, changes it and records the change.

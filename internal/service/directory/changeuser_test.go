@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -183,6 +185,29 @@ func TestLastAdministratorStays(t *testing.T) {
 	if users, _, err := w.ListUsers(t.Context(), second, directory.User{}); err != nil || len(users) != 1 {
 		t.Errorf("left are %+v, %v", users, err)
 	}
+}
+
+// Administrators who log in by an identity provider have no password. Of these too, the last one stays.
+func TestLastAdministratorWithoutPasswordStays(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	var admins []auth.Principal
+	for _, email := range []string{"ada@acme.example", "ben@acme.example"} {
+		user, err := w.CreateUser(t.Context(), w.operatorOf(t, "Acme"), origin,
+			directory.NewUser{Email: email, WithoutPassword: true, Role: auth.RoleAdmin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		admins = append(admins, auth.Principal{UserUID: user.UID, OrgUID: acme.UID, Email: email, Role: auth.RoleAdmin})
+	}
+	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error { // of a trust rule: not a person
+		return tx.Users.Insert(ctx, store.User{UID: "workload", OrgUID: acme.UID, Email: "w@acme.example", Canonical: "w@acme.example",
+			Role: "admin", Workload: true, PasswordChangedAt: start, CreatedAt: start})
+	})
+	if err := w.DisableUser(t.Context(), admins[1], origin, admins[0].UserUID); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, w.DeleteUser(t.Context(), admins[1], origin, admins[1].UserUID), directory.CodeLastAdmin)
 }
 
 const otherPassword = "seven green herons in fog"

@@ -35,7 +35,7 @@ const (
 		name = $5, first_name = $6, last_name = $7 WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteUser = `DELETE FROM users WHERE org_uid = $1 AND uid = $2`
 	sqlOtherAdmin = `SELECT uid FROM users WHERE org_uid = $1 AND uid <> $2 AND role = 'admin' AND disabled_at IS NULL
-		AND password_hash <> '' LIMIT 1`
+		AND workload = 0 AND (password_hash <> '' OR $3 = 0) LIMIT 1`
 	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
 	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
 	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2
@@ -110,9 +110,9 @@ func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.noteIf(ctx, true, tx.db.ChangeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
 
-// HasOtherAdmin reports whether the organization has an enabled administrator with a password other than that user.
-func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
-	other, err := rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlOtherAdmin, orgUID, uid)
+// HasOtherAdmin reports whether the organization has an enabled administrator other than that user, who has a password if it must.
+func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string, withPassword bool) (bool, error) {
+	other, err := rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlOtherAdmin, orgUID, uid, rows.Flag(withPassword))
 	return other != "", err
 }
 

@@ -373,7 +373,7 @@ func admins(t *testing.T, db *store.DB, org store.Org, one, other store.User) {
 	t.Helper()
 	has := func(uid string) (has bool) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			has, err = tx.Users.HasOtherAdmin(ctx, org.UID, uid)
+			has, err = tx.Users.HasOtherAdmin(ctx, org.UID, uid, true)
 			return err
 		})
 		return has
