@@ -292,6 +292,7 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
+	w.wantAudit(t, audit.APIKeyCreate, audit.Refused, colleague.UID, w.org.UID)
 	own, _, errO := w.APIKeys.List(t.Context(), member, APIKey{})
 	all, _, errA := w.APIKeys.List(t.Context(), admin, APIKey{})
 	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
@@ -337,9 +338,11 @@ func TestKeysOfUsersWhoMayDoMore(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	w.wantAudit(t, audit.APIKeyUpdate, audit.Refused, created.UID, w.org.UID)
 	if err := w.APIKeys.Delete(t.Context(), keeper, origin, created.UID); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("deleted: %v", err)
 	}
+	w.wantAudit(t, audit.APIKeyDelete, audit.Refused, created.UID, w.org.UID)
 }
 
 // Lists and expiry alerts contain every key of a user, so their number is limited.

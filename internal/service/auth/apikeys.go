@@ -86,7 +86,7 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 		record.OrgUID = user.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})
-	if err != nil {
+	if err = k.recordRefusal(ctx, p, origin, audit.APIKeyCreate, input.User, err); err != nil {
 		// a concurrent request may have deleted the user
 		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(UserNotFound(err)))
 	}
@@ -383,7 +383,15 @@ func (k *APIKeys) changeKey(ctx context.Context, p Principal, origin audit.Origi
 		record.OrgUID = key.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})
+	err = k.recordRefusal(ctx, p, origin, action, uid, err)
 	return fault.Wrap("change an API key", keyNameTaken(err))
+}
+
+func (k *APIKeys) recordRefusal(ctx context.Context, p Principal, origin audit.Origin, action audit.Action, object string,
+	err error) error {
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object = audit.NewUID(), k.now(), object
+	return RecordRefusal(ctx, k.db, record, err)
 }
 
 func keyNameTaken(err error) error {

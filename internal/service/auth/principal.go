@@ -179,6 +179,18 @@ func (p Principal) succeeded(origin audit.Origin, action audit.Action, object st
 	return record
 }
 
+// RecordRefusal appends the record of a change that is forbidden, after its transaction. It returns err, and records no other error.
+func RecordRefusal(ctx context.Context, db *store.DB, record audit.Record, err error) error {
+	if fault.KindOf(err) != fault.Forbidden {
+		return err
+	}
+	record.Outcome, record.Reason = audit.Refused, fault.CodeOperationForbidden
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, record) }); err != nil {
+		return fault.Wrap("record a refusal", err)
+	}
+	return err
+}
+
 // Org returns the organization of the principal, and for an operator without one the only one that exists.
 func (p Principal) Org(ctx context.Context, tx *store.Tx) (store.Org, error) {
 	if p.Role == RoleOperator && p.OrgUID == "" {

@@ -121,25 +121,22 @@ type changeResult struct {
 // change checks whether the attempt is allowed, makes the change and records the outcome.
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (changeResult, error)) error {
 	record := a.principal.AuditRecord(a.origin, a.action)
-	record.UID, record.At = a.origin.RecordUID(), d.now()
+	record.UID, record.At, record.Object = a.origin.RecordUID(), d.now(), a.object
 	if a.byKey {
 		record.Target = a.principal.APIKeyUID
 	}
 	if refusal := a.refusal(); refusal != nil {
-		record.Object, record.Outcome, record.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
-		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, record) }); err != nil {
-			return fault.Wrap("record a refusal", err)
-		}
-		return refusal
+		return auth.RecordRefusal(ctx, d.db, record, refusal)
 	}
 	err := d.db.InTx(ctx, func(tx *store.Tx) error {
 		result, err := change(tx)
 		if err != nil || result.unchanged {
 			return err
 		}
-		record.OrgUID, record.Object, record.Outcome, record.Reason = result.orgUID, result.uid, audit.Succeeded, result.reason
-		record.Action = cmp.Or(result.action, a.action)
-		return tx.Audits.Append(ctx, record)
+		done := record
+		done.OrgUID, done.Object, done.Outcome, done.Reason = result.orgUID, result.uid, audit.Succeeded, result.reason
+		done.Action = cmp.Or(result.action, a.action)
+		return tx.Audits.Append(ctx, done)
 	})
-	return fault.Wrap(string(a.action), err)
+	return fault.Wrap(string(a.action), auth.RecordRefusal(ctx, d.db, record, err)) // forbidden because of what it would change
 }

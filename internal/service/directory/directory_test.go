@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/hashing/hashingtest"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/storage/audits"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -273,7 +276,18 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	acme := w.mustOrg(t, "Acme")
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
+	defined, own := roles.New(w.db, func() time.Time { return start }), []access.Permission{access.ChangeRoles}
+	strong, err := defined.Create(t.Context(), admin, origin, roles.Input{Name: "Strong", Permissions: access.Permissions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper := member // has a role of the organization
+	keeper.Role = auth.Role(uuid.NewString())
+	keeper.Grants = &access.Grants{Custom: access.Custom{keeper.Role: own}}
 	for action, refused := range map[audit.Action]func() error{
+		audit.RoleUpdate: func() error {
+			return defined.Update(t.Context(), keeper, origin, strong, roles.Input{Name: "Weak", Permissions: own})
+		},
 		audit.OrgCreate: func() error { _, err := w.CreateOrg(t.Context(), admin, origin, "Mine"); return err },
 		audit.OrgDelete: func() error { return w.DeleteOrg(t.Context(), admin, origin, acme.UID, true) },
 		audit.ProjectCreate: func() error {
@@ -294,7 +308,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			t.Errorf("%s: no record of the refusal", action)
 		}
 	}
-	_, _, err := w.ListUsers(t.Context(), member, directory.User{})
+	_, _, err = w.ListUsers(t.Context(), member, directory.User{})
 	wantCode(t, err, fault.CodeOperationForbidden)
 	user, err := w.CreateUser(t.Context(), admin, origin,
 		directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: directory.Members([]string{"Default"})})

@@ -253,16 +253,13 @@ func (r *Roles) change(ctx context.Context, p auth.Principal, origin audit.Origi
 		return fault.InvalidField("uid", "must not be that of a built-in role")
 	}
 	record := p.AuditRecord(origin, action)
-	record.UID, record.At, record.Object, record.Outcome = origin.RecordUID(), r.now(), uid, audit.Succeeded
-	refusal := p.May(permission)
-	if refusal == nil {
-		refusal = mayGrant(p, input.Permissions)
+	record.UID, record.At, record.Object = origin.RecordUID(), r.now(), uid
+	err := p.May(permission)
+	if err == nil {
+		err = mayGrant(p, input.Permissions)
 	}
-	if refusal != nil {
-		record.Outcome, record.Reason = audit.Refused, fault.CodeOperationForbidden
-	}
-	err := r.db.InTx(ctx, func(tx *store.Tx) error {
-		if refusal == nil {
+	if err == nil {
+		err = r.db.InTx(ctx, func(tx *store.Tx) error {
 			org, err := p.Org(ctx, tx)
 			if err == nil {
 				err = auth.OrgNotFound(tx.Orgs.Lock(ctx, org.UID))
@@ -276,14 +273,12 @@ func (r *Roles) change(ctx context.Context, p auth.Principal, origin audit.Origi
 			if err != nil {
 				return err
 			}
-			record.OrgUID = org.UID
-		}
-		return tx.Audits.Append(ctx, record)
-	})
-	if err == nil {
-		err = refusal
+			done := record
+			done.OrgUID, done.Outcome = org.UID, audit.Succeeded
+			return tx.Audits.Append(ctx, done)
+		})
 	}
-	return fault.Wrap(string(action), err)
+	return fault.Wrap(string(action), auth.RecordRefusal(ctx, r.db, record, err))
 }
 
 // mayGrant returns the fault of a permission that the caller lacks.
