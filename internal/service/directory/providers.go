@@ -32,6 +32,9 @@ const (
 	maxDefaultTeams = 20
 )
 
+// endedByUnlink is the reason for sessions that end because their identity was removed or replaced.
+const endedByUnlink = "unlinked"
+
 // Provider is the identity provider of an organization. Its secret is masked.
 type Provider struct {
 	OrgUID, Issuer string
@@ -250,7 +253,7 @@ func (d Providers) Delete(ctx context.Context, p auth.Principal, origin audit.Or
 }
 
 // Link stores who a user is at the identity provider, in place of what was stored; without a subject it removes that. It is how an
-// existing user, who may have a password, gets to log in there.
+// existing user, who may have a password, gets to log in there. Sessions that began by what was stored end.
 //
 // Faults: Invalid with field subject; Forbidden; NotFound for the user or the provider.
 func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Origin, named, subject string) error {
@@ -269,7 +272,7 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 				return changeResult{}, err
 			}
 			result := changeResult{orgUID: org.UID, uid: user.UID}
-			if err := tx.Identities.DeleteOfUser(ctx, org.UID, user.UID); err != nil || subject == "" {
+			if err := auth.UserNotFound(d.unlink(ctx, tx, p, origin, user)); err != nil || subject == "" {
 				return result, err
 			}
 			provider, err := tx.Identities.Provider(ctx, org.UID)
@@ -283,6 +286,37 @@ func (d Providers) Link(ctx context.Context, p auth.Principal, origin audit.Orig
 			}
 			return result, err
 		})
+}
+
+// unlink deletes the identities of a user and ends the sessions that began by them: the provider is not asked about them any more.
+func (d Providers) unlink(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, user store.User) error {
+	if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil {
+		return err
+	}
+	list, err := tx.Identities.OfUser(ctx, user.OrgUID, user.UID)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = d.endSessions(ctx, tx, p, origin, list[i])
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Identities.DeleteOfUser(ctx, user.OrgUID, user.UID)
+}
+
+// endSessions ends the live sessions of an identity.
+func (d Providers) endSessions(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin,
+	identity identities.Identity) error {
+	now := d.now()
+	sessions, err := tx.Identities.Live(ctx, identity.UID, now)
+	for i := 0; i < len(sessions) && err == nil; i++ {
+		if _, err = tx.Sessions.End(ctx, sessions[i], endedByUnlink, now); err == nil {
+			record := p.AuditRecord(origin, audit.SessionEnd)
+			record.UID, record.At, record.OrgUID, record.Object = audit.NewUID(), now, identity.OrgUID, sessions[i]
+			record.Target, record.Outcome, record.Reason = identity.Subject, audit.Succeeded, endedByUnlink
+			err = tx.Audits.Append(ctx, record)
+		}
+	}
+	return err
 }
 
 // Identity returns who a user is at the identity provider, empty if that is not known: any user of the organization with access.ReadUsers,

@@ -8,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -93,6 +94,12 @@ func TestRefusedDeviceLogins(t *testing.T) {
 				return err
 			}
 			return p.auth.Sessions.Logout(t.Context(), person, origin)
+		}, ReasonDenied},
+		"unlinked": {func(d *Devices, person auth.Principal, code string) error {
+			if err := d.Confirm(t.Context(), person, code, true); err != nil {
+				return err
+			}
+			return directory.Providers{Directory: p.Directory}.Link(t.Context(), p.operator(), origin, person.UserUID, "")
 		}, ReasonDenied},
 		"disabled": {func(d *Devices, person auth.Principal, code string) error {
 			if err := d.Confirm(t.Context(), person, code, true); err != nil {

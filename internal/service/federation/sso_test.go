@@ -558,13 +558,22 @@ func TestAdministratorsLinkUsers(t *testing.T) {
 	if linked, err := p.principal(t, done); err != nil || linked.UserUID != user.UID || linked.Role != access.Admin {
 		t.Errorf("%+v, %v", linked, err)
 	}
+	p.newRecords(t)
 	if err := providers.Link(t.Context(), p.operator(), origin, ref, ""); err != nil {
 		t.Fatal(err)
+	}
+	ended := 0
+	for _, r := range p.newRecords(t) {
+		if r.Action == audit.SessionEnd && r.OrgUID == p.org.UID && r.Target == "ada-7" && r.Reason == "unlinked" {
+			ended++
+		}
+	}
+	if ended != 1 {
+		t.Errorf("%d sessions ended", ended)
 	}
 	if _, err := p.login(t, nil); reasonOf(err) != reasonEmailTaken {
 		t.Errorf("unlinked: %v", err)
 	}
-	p.move(time.Hour + time.Minute)
 	if _, err := p.principal(t, done); fault.KindOf(err) != fault.Unauthenticated {
 		t.Errorf("the session of a user who was unlinked: %v", err)
 	}
