@@ -83,18 +83,13 @@ func (s *SSO) endNamed(ctx context.Context, origin audit.Origin, p identities.Pr
 			return err
 		}
 		sessions, err := tx.Identities.SessionsAt(ctx, p.OrgUID, p.Issuer, sent.subject, sid(sent), now)
-		locked := ""
+		var user store.User
 		for i := 0; i < len(sessions) && err == nil; i++ {
-			if sessions[i].UserUID != locked { // as before a session ends otherwise
-				locked = sessions[i].UserUID
-				if err = tx.Users.Lock(ctx, p.OrgUID, locked); err != nil {
-					return err
-				}
+			if sessions[i].UserUID != user.UID {
+				user, err = lockUser(ctx, tx, p.OrgUID, sessions[i].UserUID)
 			}
-			if _, err = tx.Sessions.End(ctx, sessions[i].UID, endedByProvider, now); err == nil {
-				err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: p.OrgUID, ActorUID: locked,
-					Method: audit.MethodOIDC, Action: audit.SessionEnd, Object: sessions[i].UID, Target: sent.subject,
-					Outcome: audit.Succeeded, Reason: endedByProvider, Origin: origin})
+			if err == nil {
+				err = s.endSession(ctx, tx, origin, user, sessions[i].UID, sent.subject)
 			}
 		}
 		return err

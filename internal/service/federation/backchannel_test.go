@@ -87,6 +87,7 @@ func TestBackChannelLogout(t *testing.T) {
 		t.Errorf("of an unknown organization: %v", err)
 	}
 	for name, of := range map[string]map[string]any{"both": nil, "the person": {"sid": nil}, "the session": {"sub": nil}} {
+		p.newRecords(t)
 		named := token(of)
 		if err := p.sso.BackChannelLogout(t.Context(), origin, p.org.UID, named); err != nil {
 			t.Errorf("by %s: %v", name, err)
@@ -94,6 +95,7 @@ func TestBackChannelLogout(t *testing.T) {
 		if _, err := p.principal(t, done); fault.KindOf(err) != fault.Unauthenticated {
 			t.Errorf("by %s, the session goes on: %v", name, err)
 		}
+		p.wantEnd(t)
 		if done, err = p.login(t, nil); err != nil {
 			t.Fatal(err)
 		}

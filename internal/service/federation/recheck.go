@@ -74,8 +74,7 @@ func (s *SSO) claim(ctx context.Context, session string) (
 	err = s.service.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.service.config.Now()
 		if identity, err = tx.Identities.OfSession(ctx, session); errors.Is(err, store.ErrNotFound) {
-			_, err = tx.Sessions.End(ctx, session, endedByProvider, now)
-			return err
+			return s.endWithoutIdentity(ctx, tx, session)
 		}
 		if err == nil {
 			err = tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID)
@@ -121,22 +120,50 @@ func (s *SSO) ask(ctx context.Context, identity identities.Identity, stored iden
 // endSessions ends the live sessions of a person.
 func (s *SSO) endSessions(ctx context.Context, origin audit.Origin, identity identities.Identity) error {
 	return s.service.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
-		now := s.service.config.Now()
-		if err := tx.Users.Lock(ctx, identity.OrgUID, identity.UserUID); err != nil {
-			return err
-		}
-		user, err := tx.Users.Get(ctx, identity.OrgUID, identity.UserUID)
+		user, err := lockUser(ctx, tx, identity.OrgUID, identity.UserUID)
 		if err != nil {
 			return err
 		}
-		sessions, err := tx.Identities.Live(ctx, identity.UID, now)
+		sessions, err := tx.Identities.Live(ctx, identity.UID, s.service.config.Now())
 		for i := 0; i < len(sessions) && err == nil; i++ {
-			if _, err = tx.Sessions.End(ctx, sessions[i], endedByProvider, now); err == nil {
-				err = tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID,
-					ActorName: user.Email, Method: audit.MethodOIDC, Action: audit.SessionEnd, Object: sessions[i],
-					Target: identity.Subject, Outcome: audit.Succeeded, Reason: endedByProvider, Origin: origin})
-			}
+			err = s.endSession(ctx, tx, origin, user, sessions[i], identity.Subject)
 		}
 		return err
 	})
+}
+
+// endWithoutIdentity ends a session whose identity was removed.
+func (s *SSO) endWithoutIdentity(ctx context.Context, tx *store.Tx, session string) error {
+	found, err := tx.Sessions.Get(ctx, session)
+	var user store.User
+	if err == nil {
+		user, err = lockUser(ctx, tx, found.OrgUID, found.UserUID)
+	}
+	if errors.Is(err, store.ErrNotFound) { // the user was deleted concurrently, and so was the session
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.endSession(ctx, tx, audit.Origin{}, user, session, "")
+}
+
+// lockUser locks and returns a user, as it must be before its sessions end.
+func lockUser(ctx context.Context, tx *store.Tx, orgUID, uid string) (store.User, error) {
+	if err := tx.Users.Lock(ctx, orgUID, uid); err != nil {
+		return store.User{}, err
+	}
+	return tx.Users.Get(ctx, orgUID, uid)
+}
+
+// endSession ends a session of a user whom the caller has locked, and records that.
+func (s *SSO) endSession(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, session, subject string) error {
+	now := s.service.config.Now()
+	ended, err := tx.Sessions.End(ctx, session, endedByProvider, now)
+	if err != nil || !ended {
+		return err
+	}
+	return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID,
+		ActorName: user.Email, Method: audit.MethodOIDC, Action: audit.SessionEnd, Object: session, Target: subject,
+		Outcome: audit.Succeeded, Reason: endedByProvider, Origin: origin})
 }

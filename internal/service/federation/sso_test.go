@@ -609,11 +609,39 @@ func TestProviderIsAskedEachHour(t *testing.T) {
 	p.set(func() { p.failure = "invalid_grant" })
 	use(30*time.Minute, 2, true)
 	use(31*time.Minute, 2, false)
+	p.wantEnd(t)
+}
+
+// wantEnd expects the end of one session as the only new record.
+func (p *identityProvider) wantEnd(t *testing.T) {
+	t.Helper()
 	records := p.newRecords(t)
-	if len(records) != 1 || records[0].Action != audit.SessionEnd || records[0].Reason != endedByProvider ||
-		records[0].ActorName != "ada@example.com" {
+	if len(records) != 1 || records[0].Action != audit.SessionEnd || records[0].Reason != endedByProvider || records[0].ActorUID == "" ||
+		records[0].ActorName != "ada@example.com" || records[0].OrgUID != p.org.UID {
 		t.Errorf("recorded as %+v", records)
 	}
+}
+
+// TestSessionWithoutIdentityEnds removes the identity of a session and leaves the session, as versions before did.
+func TestSessionWithoutIdentityEnds(t *testing.T) {
+	p := mustProvider(t, nil)
+	done, err := p.login(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller, err := p.principal(t, done)
+	if err == nil {
+		err = p.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Identities.DeleteOfUser(t.Context(), p.org.UID, caller.UserUID) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.newRecords(t)
+	p.move(time.Hour + time.Minute)
+	if _, err := p.principal(t, done); fault.KindOf(err) != fault.Unauthenticated {
+		t.Errorf("the session goes on: %v", err)
+	}
+	p.wantEnd(t)
 }
 
 // TestEndOfRefresh has the errors that end sessions when the provider is asked again, and others.
