@@ -21,6 +21,7 @@ type ProvisionedTeam struct {
 	UID, Name  string
 	ExternalID string // of the identity provider; may be empty
 	Members    []TeamMember
+	Added      []string // uids of members to add who may be members by a group of the identity provider; not stored
 	CreatedAt  time.Time
 }
 
@@ -115,6 +116,11 @@ func (d Provisioning) setTeam(ctx context.Context, tx *store.Tx, team teams.Team
 	uids := make([]string, len(next.Members))
 	for i, member := range next.Members {
 		uids[i] = member.UserUID
+	}
+	for _, uid := range next.Added {
+		if slices.Contains(uids, uid) {
+			uids = append(uids, uid)
+		}
 	}
 	_, err := setTeam(ctx, tx, team, TeamChange{Name: &next.Name, Users: &uids})
 	if err == nil && stored.ExternalID != next.ExternalID {

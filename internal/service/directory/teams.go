@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ type TeamMember = teams.Member
 // TeamChange is what is set of a team. Nil stands for what is stored.
 type TeamChange struct {
 	Name     *string
-	Users    *[]string // uids or emails
+	Users    *[]string // uids or emails; a member who is named twice stays without its group, too
 	Role     *auth.Role
 	Projects *[]ProjectRole
 }
@@ -160,9 +161,10 @@ func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []stri
 }
 
 // findJoining returns the users of a list who are not members yet, in a fixed order of locks. It sets leaving to false for all users of
-// the list.
+// the list. A member who is in the list again, as in a JSON Patch that adds a user to the stored ones, joins too: then it does not leave
+// the team with its group.
 func findJoining(ctx context.Context, tx *store.Tx, orgUID string, given []string, leaving map[string]bool) ([]store.User, error) {
-	var joining []store.User
+	joining := map[string]store.User{}
 	var problems []fault.Field
 	for i, named := range given {
 		if leaving[named] {
@@ -177,16 +179,15 @@ func findJoining(ctx context.Context, tx *store.Tx, orgUID string, given []strin
 		if err != nil {
 			return nil, err
 		}
-		if _, known := leaving[user.UID]; !known {
-			joining = append(joining, user)
+		if !leaving[user.UID] {
+			joining[user.UID] = user
 		}
 		leaving[user.UID] = false
 	}
 	if len(problems) > 0 {
 		return nil, fault.InvalidFields(problems...)
 	}
-	slices.SortFunc(joining, func(a, b store.User) int { return strings.Compare(a.UID, b.UID) })
-	return joining, nil
+	return slices.SortedFunc(maps.Values(joining), func(a, b store.User) int { return strings.Compare(a.UID, b.UID) }), nil
 }
 
 // setTeamProjects gives a team roles in exactly these projects, each of which is named once.

@@ -170,3 +170,46 @@ func TestLeftGroupsCountWhenTheProviderIsAsked(t *testing.T) {
 		t.Errorf("by a claim that does not count: %s", caller.Role)
 	}
 }
+
+// Whom an administrator or SCIM adds to a team stays in it, also a user who is a member by a group. Other changes of the team leave that as
+// it is.
+func TestAddedMembersStayWithoutTheirGroup(t *testing.T) {
+	for name, want := range map[string][]string{"administrator": {"Ops"}, "SCIM": {"Ops"}, "neither": nil} {
+		p := mustProvider(t, func(p *directory.Provider) { p.Claims = map[string]string{identities.ClaimGroups: "groups"} })
+		team := p.mustTeam(t, "Ops", "registry-editor")
+		provisioning, key := p.provisioning(t)
+		login := func(group string) {
+			t.Helper()
+			p.set(func() { p.change = map[string]any{"groups": []any{group}} })
+			if _, err := p.login(t, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		login("Ops")
+		_, err := provisioning.ChangeTeam(t.Context(), key, origin, team,
+			func(stored directory.ProvisionedTeam) (directory.ProvisionedTeam, error) {
+				if name == "SCIM" {
+					stored.Added = []string{stored.Members[0].UserUID}
+				}
+				return stored, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = directory.Teams{Directory: p.Directory}.Change(t.Context(), p.operator(), origin, team,
+			func(stored directory.Team) (directory.TeamChange, error) {
+				users := []string{stored.Users[0].UserUID}
+				if name == "administrator" {
+					users = append(users, "ada@example.com")
+				}
+				return directory.TeamChange{Users: &users}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		login("Sales")
+		if got := p.teamsOfAda(t); !slices.Equal(got, want) {
+			t.Errorf("added by %s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -145,6 +145,9 @@ func (g group) setMembers(o operation) error {
 		clear(g.present)
 	}
 	for _, uid := range uids {
+		if o.op == opAdd && g.present[uid] {
+			g.Added = append(g.Added, uid)
+		}
 		g.present[uid] = o.op != opRemove
 	}
 	return nil
