@@ -33,7 +33,7 @@ func (r Record) Window() time.Duration {
 // It needs no query, so that replicas agree. Like NewUID it begins with the time.
 func SharedUID(record Record) string {
 	object := ""
-	if record.Action.Kind() == "auth" { // a session; other objects may be names chosen by the caller
+	if record.Action.Kind() == "auth" { // a session or a verified subject; other objects may be names chosen by the caller
 		object = record.Object
 	}
 	if record.Outcome != Refused { // the session says whose it is

@@ -147,7 +147,7 @@ func (s *Service) choose(ctx context.Context, origin audit.Origin, org store.Org
 	case unavailable != nil:
 		return trusts.Rule{}, s.unavailable(ctx, rules[0].Issuer, unavailable)
 	case len(refusals) > 0:
-		if err := s.record(ctx, origin, org, token, closest(refusals)); err != nil {
+		if err := s.record(ctx, origin, org, token, "", closest(refusals)); err != nil {
 			return trusts.Rule{}, err
 		}
 	}
@@ -183,11 +183,12 @@ func (s *Service) unavailable(ctx context.Context, issuer string, err error) err
 		Message: "The keys of the issuer could not be read. Try again."}
 }
 
-// record stores the refusal of a token in the organization that it was meant for.
-func (s *Service) record(ctx context.Context, origin audit.Origin, org store.Org, token presented, reason string) error {
+// record stores the refusal of a token in the organization that it was meant for. Refusals share a record unless their objects differ: the
+// object is the subject of a verified token, and empty for others, so that their sender cannot fill the audit log.
+func (s *Service) record(ctx context.Context, origin audit.Origin, org store.Org, token presented, object, reason string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: s.config.Now(), OrgUID: org.UID, ActorName: token.subject,
-			Method: audit.MethodOIDC, Action: audit.Login, Outcome: audit.Refused, Reason: reason, Origin: origin})
+			Method: audit.MethodOIDC, Action: audit.Login, Object: object, Outcome: audit.Refused, Reason: reason, Origin: origin})
 	})
 	return fault.Wrap("record a refusal", err)
 }
@@ -204,7 +205,7 @@ func (s *Service) logIn(ctx context.Context, origin audit.Origin, org store.Org,
 			return user, err
 		}})
 	if errors.Is(err, errUsed) {
-		if err := s.record(ctx, origin, org, token, reasonUsed); err != nil {
+		if err := s.record(ctx, origin, org, token, "", reasonUsed); err != nil {
 			return auth.Tokens{}, err
 		}
 		return auth.Tokens{}, refused(ReasonNotTrusted)

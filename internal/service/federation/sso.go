@@ -229,11 +229,11 @@ func (s *SSO) complete(ctx context.Context, origin audit.Origin, orgUID string, 
 		return s.unavailable(ctx, stored, err)
 	}
 	if reason != "" {
-		return s.refuse(ctx, origin, org, claimed, reason)
+		return s.refuse(ctx, origin, org, claimed, "", reason)
 	}
 	err = logIn(begun, s.vouch(ctx, origin, org, p, begun, claimed, token))
 	if refusal, ok := errors.AsType[refusal](err); ok {
-		return s.refuse(ctx, origin, org, claimed, string(refusal))
+		return s.refuse(ctx, origin, org, claimed, claimed.subject, string(refusal))
 	}
 	if errors.Is(err, store.ErrExists) { // created by a concurrent login
 		return fault.Busy("Your user is being created by another request. Try again.", time.Second)
@@ -337,9 +337,9 @@ func complete(s identities.Settings, claims map[string]any) bool {
 	return email && (groups || s.Claim(identities.ClaimGroups) == "")
 }
 
-// refuse records why a login was refused, and returns the response, which says less.
-func (s *SSO) refuse(ctx context.Context, origin audit.Origin, org store.Org, claimed presented, reason string) error {
-	if err := s.service.record(ctx, origin, org, claimed, reason); err != nil {
+// refuse records why a login was refused, and returns the response, which says less. The object is as of record.
+func (s *SSO) refuse(ctx context.Context, origin audit.Origin, org store.Org, claimed presented, object, reason string) error {
+	if err := s.service.record(ctx, origin, org, claimed, object, reason); err != nil {
 		return err
 	}
 	if _, known := messages[reason]; !known {

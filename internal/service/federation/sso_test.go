@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -610,6 +611,36 @@ func TestProviderIsAskedEachHour(t *testing.T) {
 	use(30*time.Minute, 2, true)
 	use(31*time.Minute, 2, false)
 	p.wantEnd(t)
+}
+
+// TestRefusedSubjectsAreRecorded has two people from one address within a minute: an administrator needs the subject of each to link them.
+// Tokens that are not verified share a record, whatever they say.
+func TestRefusedSubjectsAreRecorded(t *testing.T) {
+	p := mustProvider(t, nil)
+	for _, subject := range []string{"ada-7", "ben-8"} {
+		email := subject + "@example.com"
+		if _, err := p.CreateUser(t.Context(), p.operator(), origin, directory.NewUser{Email: email, WithoutPassword: true}); err != nil {
+			t.Fatal(err)
+		}
+		p.set(func() { p.change = map[string]any{"sub": subject, "email": email} })
+		if _, err := p.login(t, nil); reasonOf(err) != reasonEmailTaken {
+			t.Fatal(err)
+		}
+		p.set(func() { p.change["aud"] = "another" })
+		if _, err := p.login(t, nil); reasonOf(err) != ReasonNotTrusted {
+			t.Fatal(err)
+		}
+	}
+	var subjects []string
+	for _, r := range p.newRecords(t) {
+		if r.Outcome == audit.Refused {
+			subjects = append(subjects, r.Object+" by "+r.ActorName)
+		}
+	}
+	slices.Sort(subjects)
+	if !slices.Equal(subjects, []string{" by ada-7", "ada-7 by ada-7", "ben-8 by ben-8"}) {
+		t.Errorf("%q", subjects)
+	}
 }
 
 // wantEnd expects the end of one session as the only new record.
