@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -39,6 +40,21 @@ func TestNamespacesOfKustomize(t *testing.T) {
 		result, err := Read(context.Background(), tree, model.Options{})
 		if err != nil || len(result.Registries) != 1 || result.Registries[0].Sources[0].Object != tt.want {
 			t.Errorf("%s: %+v, %v, want %s", tt.name, result, err, tt.want)
+		}
+	}
+}
+
+// TestLongChangesOfImages: a change of images that is longer than any image can be is not applied.
+func TestLongChangesOfImages(t *testing.T) {
+	for length, want := range map[int]string{1012: strings.Repeat("1", 1012), 1013: "old"} {
+		tree := fstest.MapFS{
+			"kustomization.yaml": {Data: []byte("resources: [pod.yaml]\n" +
+				"images: [{name: one.test/app, newTag: '" + strings.Repeat("1", length) + "'}]\n")},
+			"pod.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nspec: {containers: [{image: 'one.test/app:old'}]}\n")},
+		}
+		result, err := Read(context.Background(), tree, model.Options{})
+		if err != nil || len(result.References) != 1 || result.References[0].Definition.BaseContentPath != "app:"+want {
+			t.Errorf("a tag of %d bytes: %+v, %v", length, result.References, err)
 		}
 	}
 }

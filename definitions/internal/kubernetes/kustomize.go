@@ -21,6 +21,9 @@ const maxResources = 100_000
 // maxImageChanges limits the changes of an image, each of which is compared with it.
 const maxImageChanges = 200
 
+// maxImageChange limits the texts of a change: every image that it is for is a new text. A name, its new name, a tag and a digest are less.
+const maxImageChange = 1024
+
 // kustomization is a file of kustomize, by which objects of other files get a namespace and other images, and which generates Secrets.
 type kustomization struct {
 	file      *scanner.File
@@ -77,8 +80,11 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 			if len(k.images) == maxImageChanges {
 				break
 			}
-			k.images = append(k.images, imageChange{image.Get("name").Text(), image.Get("newName").Text(), image.Get("newTag").Text(),
-				image.Get("digest").Text()})
+			change := imageChange{image.Get("name").Text(), image.Get("newName").Text(), image.Get("newTag").Text(),
+				image.Get("digest").Text()}
+			if len(change.name)+len(change.newName)+len(change.newTag)+len(change.digest) <= maxImageChange {
+				k.images = append(k.images, change)
+			}
 		}
 		c.kustomizations = append(c.kustomizations, k)
 		for _, generator := range root.Get("secretGenerator").Items() {
@@ -209,8 +215,9 @@ type kustomizing struct {
 func (k *kustomizing) visit(known *kustomization, namespace string, images []imageChange, depth int) {
 	k.visited[known] = true
 	namespace = cmp.Or(namespace, known.namespace)
-	if images = slices.Concat(known.images, images); len(images) > maxImageChanges {
-		images = images[:maxImageChanges]
+	if len(known.images) > 0 {
+		images = slices.Concat(known.images, images)
+		images = images[:min(len(images), maxImageChanges)]
 	}
 	for _, resource := range known.resources {
 		if k.visits++; k.visits > maxResources || depth > maxLists {
