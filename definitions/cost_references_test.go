@@ -22,6 +22,7 @@ func TestCostOfReferencesAndScripts(t *testing.T) {
 		{name: "Dockerfile", file: "Dockerfile", generate: many("", "FROM a#\n", "")},
 		{name: "Dockerfile of stages", file: "Dockerfile", generate: many("", "FROM a# AS b#\n", "")},
 		{name: "Dockerfile of words", file: "Dockerfile", generate: many("FROM", " a", "\n")},
+		{name: "Dockerfile of here-documents", file: "Dockerfile", generate: many("", "RUN a <<A#\n", "")},
 		{name: "Compose", file: "compose.yaml", generate: many("services:\n", "  s#: {image: a#}\n", "")},
 		{name: "mirrors of OpenShift", file: "a.yaml", generate: many(
 			"apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nspec:\n  imageDigestMirrors:\n  - mirrors:\n",
