@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,10 @@ func withCA(d regcheck.Definition, pem string) regcheck.Definition {
 // NoNames is why definitions were not checked if no host name could be resolved.
 const NoNames = "No host name could be resolved, so that nothing was checked: this machine reaches no DNS server."
 
+// missingNameIsCertain is whether the report that a name does not exist comes from a DNS server. The resolvers of macOS and Windows return
+// the same error without a network.
+var missingNameIsCertain = runtime.GOOS != "darwin" && runtime.GOOS != "windows"
+
 // withoutNames makes all definitions not checked if the machine could resolve no name. Of one host, the name is more likely wrong; and a
 // DNS server that reports that a name does not exist, which no retry changes, was reached.
 func withoutNames(result *model.Result) {
@@ -89,7 +94,7 @@ func withoutNames(result *model.Result) {
 		if r.Report == nil {
 			continue
 		}
-		if r.Report.Code != regcheck.CodeHostNotFound || !r.Report.Retryable {
+		if r.Report.Code != regcheck.CodeHostNotFound || !r.Report.Retryable && missingNameIsCertain {
 			return
 		}
 		name := url.URL{Host: hostOf(r.Definition)}

@@ -42,19 +42,24 @@ func TestFallbackToPlainHTTP(t *testing.T) {
 	}
 }
 
-// Without DNS nothing was checked; a single name that does not exist is a wrong one.
+// Without DNS nothing was checked; a single name that does not exist is a wrong one. Some systems do not distinguish both.
 func TestNoNames(t *testing.T) {
+	certain := missingNameIsCertain
+	t.Cleanup(func() { missingNameIsCertain = certain })
 	for _, row := range []struct {
-		name      string
-		hosts     []string
-		retryable bool
-		want      string
+		name               string
+		hosts              []string
+		retryable, certain bool
+		want               string
 	}{
-		{"one host", []string{"r0.test"}, true, ""},
-		{"several hosts", []string{"r0.test", "r1.test", "r2.test"}, true, NoNames},
-		{"ports of one host", []string{"r0.test", "r0.test:5000", "r0.test:5001"}, true, ""},
-		{"names that do not exist", []string{"r0.test", "r1.test"}, false, ""},
+		{"one host", []string{"r0.test"}, true, true, ""},
+		{"several hosts", []string{"r0.test", "r1.test", "r2.test"}, true, true, NoNames},
+		{"ports of one host", []string{"r0.test", "r0.test:5000", "r0.test:5001"}, true, true, ""},
+		{"names that do not exist", []string{"r0.test", "r1.test"}, false, true, ""},
+		{"names that do not exist, or no network", []string{"r0.test", "r1.test"}, false, false, NoNames},
+		{"one that does not exist, or no network", []string{"r0.test"}, false, false, ""},
 	} {
+		missingNameIsCertain = row.certain
 		result := model.Result{}
 		for _, host := range row.hosts {
 			result.Registries = append(result.Registries, found(host, "ada", "x"))
