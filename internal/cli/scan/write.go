@@ -6,11 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // writeFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is, and a symbolic
-// link stays.
+// link stays. /dev/stdout is appended to, also if it is a file: others write to it too.
 func writeFile(name string, content []byte) error {
+	if isDevice(name) {
+		return appendTo(name, os.O_APPEND|os.O_WRONLY, content)
+	}
 	name, info := destination(name)
 	if info != nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, content, 0o600)
@@ -37,9 +41,11 @@ func writeFile(name string, content []byte) error {
 func CheckWritable(name string) error {
 	path, info := destination(name)
 	switch {
+	case isDevice(name) && info == nil:
+		return fmt.Errorf("cannot write %q: it does not exist", name)
 	case info != nil && info.IsDir():
 		return fmt.Errorf("cannot write %q: it is a directory", name)
-	case info != nil && !info.Mode().IsRegular():
+	case info != nil && (isDevice(name) || !info.Mode().IsRegular()):
 		return nil
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
@@ -47,6 +53,13 @@ func CheckWritable(name string) error {
 		return fmt.Errorf("cannot write %q: its directory %s", name, cause(err))
 	}
 	return errors.Join(temporary.Close(), os.Remove(temporary.Name()))
+}
+
+// isDevice reports whether a name is that of a device or of an open file, such as /dev/stdout and /proc/self/fd/3. A regular file that it
+// leads to belongs to the program that opened it, and must not be replaced.
+func isDevice(name string) bool {
+	clean := filepath.Clean(name)
+	return strings.HasPrefix(clean, "/dev/") && !strings.HasPrefix(clean, "/dev/shm/") || strings.HasPrefix(clean, "/proc/")
 }
 
 // destination returns the file that symbolic links lead to, with nil if it does not exist. A link to a file that does not exist is
@@ -74,7 +87,11 @@ func cause(err error) string {
 
 // appendFile appends to a file, which is created if it does not exist.
 func appendFile(name string, content []byte) error {
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return appendTo(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, content)
+}
+
+func appendTo(name string, flags int, content []byte) error {
+	file, err := os.OpenFile(name, flags, 0o600)
 	if err != nil {
 		return err
 	}
