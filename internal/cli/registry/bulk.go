@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,11 +56,16 @@ func bulk(c *manage.Call, sent *api.RegistryBulk, action, done string, err error
 	if err != nil {
 		return err
 	}
+	return reportBulk(c, items, done)
+}
+
+// reportBulk reports what was refused, and counts the others.
+func reportBulk(c *manage.Call, items []api.RegistryBulkItem, done string) error {
 	refused := 0
 	for _, item := range items {
 		if item.Result == api.BulkRefused {
 			refused++
-			fmt.Fprintf(c.Cmd.ErrOrStderr(), "%s: %s\n", output.Shown(item.Name), output.Shown(item.Message))
+			fmt.Fprintf(c.Cmd.ErrOrStderr(), "%s: %s\n", output.Shown(cmp.Or(item.Name, item.UID)), output.Shown(item.Message))
 		}
 	}
 	c.Note(done, counted(len(items)-refused))
@@ -77,14 +83,14 @@ func counted(n int) string {
 	return fmt.Sprintf("%d registries", n)
 }
 
-// matched returns the uids and names of the registries that a request chooses.
-func matched(c *manage.Call, sent api.RegistryBulk, action string) (uids, names []string, err error) {
+// matched returns the registries that a request chooses, and their names.
+func matched(c *manage.Call, sent api.RegistryBulk, action string) (items []api.RegistryBulkItem, names []string, err error) {
 	sent.Action, sent.DryRun = action, true
-	items, err := c.Client.Registries.Bulk(c.Ctx, sent)
+	items, err = c.Client.Registries.Bulk(c.Ctx, sent)
 	for _, item := range items {
-		uids, names = append(uids, item.UID), append(names, output.Shown(item.Name))
+		names = append(names, output.Shown(item.Name))
 	}
-	return uids, names, err
+	return items, names, err
 }
 
 const maxNamed = 10 // names in a question
@@ -97,16 +103,35 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// bulkDelete deletes the registries that its question names: by then, the filter may match others, also if it matched none.
 func bulkDelete(c *manage.Call, sent *api.RegistryBulk, err error) error {
+	const deleted = "Deleted %s."
 	if err != nil {
 		return err
 	}
-	uids, names, err := matched(c, *sent, "delete")
-	if err == nil && len(names) > 0 {
-		err = c.Confirm("Delete %s with history and content: %s?", counted(len(names)), list(names))
-		sent = &api.RegistryBulk{UIDs: uids} // a filter may match others by now
+	items, names, err := matched(c, *sent, "delete")
+	switch {
+	case err != nil:
+		return err
+	case len(items) == 0:
+		return reportBulk(c, nil, deleted)
 	}
-	return bulk(c, sent, "delete", "Deleted %s.", err)
+	if err := c.Confirm("Delete %s with history and content: %s?", counted(len(names)), list(names)); err != nil {
+		return err
+	}
+	chosen, nameOf := api.RegistryBulk{Action: "delete"}, map[string]string{}
+	for _, item := range items {
+		chosen.UIDs = append(chosen.UIDs, item.UID)
+		nameOf[item.UID] = item.Name
+	}
+	items, err = c.Client.Registries.Bulk(c.Ctx, chosen)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		items[i].Name = cmp.Or(item.Name, nameOf[item.UID]) // the server has no name of one that was deleted since
+	}
+	return reportBulk(c, items, deleted)
 }
 
 func (p Commands) registryLabel() *cobra.Command {
