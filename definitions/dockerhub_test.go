@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The path of an image without a namespace is in "library" on Docker Hub, also if its host is written; that of a prefix is as written.
+// The path of an image without a namespace is in "library" on Docker Hub, also if its host is written; that of a prefix is as written,
+// and a prefix without credentials is no reference.
 func TestImagesOnDockerHub(t *testing.T) {
 	const (
 		hub = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: a}\ntype: kubernetes.io/dockerconfigjson\n" +
@@ -30,6 +31,13 @@ func TestImagesOnDockerHub(t *testing.T) {
 		{name: "FluxInstance", file: "a.yaml", text: hub + "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n" +
 			"metadata: {name: a, namespace: a}\nspec: {distribution: {registry: docker.io/fluxcd, imagePullSecret: pull}}\n",
 			want: all + "https://registry-1.docker.io fluxcd u p"},
+		{name: "Kyverno without Secrets", file: "a.yaml",
+			text: strings.Replace(policy, "secrets: [pull]", "", 1) + "docker.io/redis:7" + end,
+			want: "reference https://registry-1.docker.io library/redis:7"},
+		{name: "Kyverno with a wildcard, without Secrets", file: "a.yaml",
+			text: strings.Replace(policy, "secrets: [pull]", "", 1) + "docker.io/acme/*" + end},
+		{name: "FluxInstance without a Secret", file: "a.yaml", text: "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n" +
+			"metadata: {name: a, namespace: a}\nspec: {distribution: {registry: docker.io/fluxcd}}\n"},
 		{name: "GitHub", file: ".github/workflows/a.yaml", text: "on: push\njobs:\n  a:\n    container:\n      image: docker.io/redis:7\n" +
 			"      credentials: {username: u, password: p}\n    steps: []\n",
 			want: "https://registry-1.docker.io library/redis u p,notice secretInRepository"},

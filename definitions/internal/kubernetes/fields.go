@@ -170,8 +170,9 @@ func (f registryField) add(c *Cluster, o *object) {
 		case address == "" || f.ociOnly && !isOCI:
 		case scanner.IsTemplate(address):
 			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		case len(secrets) == 0 && f.isPrefix(n.Text()): // it does not name an image
 		case len(secrets) == 0:
-			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, withoutWildcard(n.Text()), versions[n])
+			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versions[n])
 		case isOCI:
 			host, path, _ := strings.Cut(scanner.CutTag(address), "/")
 			f.addWithSecrets(c, o, n, host, path, versions[n], secrets)
@@ -221,9 +222,14 @@ func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host
 	c.Found(r)
 }
 
+// isPrefix reports whether a field has the first part of the names of images.
+func (f registryField) isPrefix(written string) bool {
+	return f.address == fluxDistribution || strings.Contains(written, "*")
+}
+
 // split returns host and path of an image, or of the prefix of several. written is what the field has.
 func (f registryField) split(written, address string) (host, path string) {
-	if f.address == fluxDistribution || strings.Contains(written, "*") {
+	if f.isPrefix(written) {
 		return scanner.SplitPrefix(address)
 	}
 	return scanner.SplitReference(address)
