@@ -72,11 +72,15 @@ func (p Commands) registryExport() *cobra.Command {
 			if !slices.Contains(secretKinds, kind) {
 				return command.Usage(c.Cmd, fmt.Errorf("--secrets must be one of %s", strings.Join(secretKinds, ", ")))
 			}
-			uids, err := uidsOf(c, args)
+			all, err := client.Collect(c.Client.Registries.List(c.Ctx))
 			if err != nil {
 				return err
 			}
-			return export(c, uids, kind, len(args) > 0)
+			uids, err := uidsOf(c, args, all)
+			if err != nil {
+				return err
+			}
+			return export(c, uids, newReferences(kind, all), len(args) > 0)
 		})
 	cmd.Flags().StringVar(&kind, "secrets", kind, "what stands for a secret: env (a variable such as ${env:HARBOR_PASSWORD}), "+
 		"file (such as ${file:harbor.password}) or none (the stored one stays)")
@@ -86,13 +90,12 @@ func (p Commands) registryExport() *cobra.Command {
 }
 
 // uidsOf returns the uids of the named registries, of all without names.
-func uidsOf(c *manage.Call, names []string) (uids []string, err error) {
+func uidsOf(c *manage.Call, names []string, all []api.OCIRegistrySummary) (uids []string, err error) {
 	if len(names) == 0 {
-		list, err := client.Collect(c.Client.Registries.List(c.Ctx))
-		for _, r := range list {
+		for _, r := range all {
 			uids = append(uids, r.Metadata.UID)
 		}
-		return uids, err
+		return uids, nil
 	}
 	for _, name := range names {
 		found, err := c.Client.Registries.Find(c.Ctx, name)
@@ -106,8 +109,8 @@ func uidsOf(c *manage.Call, names []string) (uids []string, err error) {
 
 // export prints registries. Those of a cluster are only printed if they are named: applied to another server, they would be stored next to
 // those that it reads there.
-func export(c *manage.Call, uids []string, kind string, named bool) error {
-	out, separator, omitted, given := c.Cmd.OutOrStdout(), "", 0, map[string]string{}
+func export(c *manage.Call, uids []string, refer references, named bool) error {
+	out, separator, omitted := c.Cmd.OutOrStdout(), "", 0
 	for _, uid := range uids {
 		stored, err := c.Client.Registries.Get(c.Ctx, uid)
 		if err != nil {
@@ -118,7 +121,7 @@ func export(c *manage.Call, uids []string, kind string, named bool) error {
 			continue
 		}
 		_, err = io.WriteString(out, separator)
-		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), referTo(kind, stored.Metadata, given)))); err != nil {
+		if err := errors.Join(err, command.WriteYAML(out, exportOf(requestOf(stored), refer.of(stored.Metadata)))); err != nil {
 			return err
 		}
 		separator = "---\n"
@@ -165,30 +168,48 @@ func membersOf(settings any, refer referring) (members map[string]any) {
 	return members
 }
 
-// referTo returns the references of a kind for the secrets of a registry. given has the uids of the registries that references were given
-// to: names that differ in punctuation, or in letters that a variable cannot have, must not refer to one secret.
-func referTo(kind string, r api.OCIRegistryMetadata, given map[string]string) referring {
+// references are those of a kind for secrets of registries.
+type references struct {
+	kind  string
+	names map[string]int // how many registries of the organization have a prefix
+}
+
+// newReferences returns references for the registries of an organization. Those of one are the same whatever is exported with it.
+func newReferences(kind string, all []api.OCIRegistrySummary) references {
+	r := references{kind, map[string]int{}}
+	for _, one := range all {
+		r.names[prefixOf(kind, one.Metadata.Name)]++
+	}
+	return r
+}
+
+// of returns the references for the secrets of a registry. Names that differ in punctuation, or in letters that a variable cannot have,
+// must not refer to one secret: their references have the uid.
+func (r references) of(m api.OCIRegistryMetadata) referring {
+	prefix := prefixOf(r.kind, m.Name)
+	if r.names[prefix] > 1 {
+		prefix = prefixOf(r.kind, m.Name+" "+m.UID)
+	}
 	return func(value secret.String, field string) string {
-		if value == "" || kind == "none" {
+		switch {
+		case value == "" || r.kind == "none":
 			return ""
+		case r.kind == "file":
+			return fmt.Sprintf("${file:%s.%s}", prefix, field)
 		}
-		reference := referenceOf(kind, r.Name, field)
-		if owner, taken := given[reference]; taken && owner != r.UID {
-			reference = referenceOf(kind, r.Name+" "+r.UID, field)
-		}
-		given[reference] = r.UID
-		return reference
+		return fmt.Sprintf("${env:%s_%s}", prefix, strings.ToUpper(wordEnd.Get().ReplaceAllString(field, "${1}_$2")))
 	}
 }
 
-func referenceOf(kind, name, field string) string {
+// prefixOf returns what the references for a registry begin with.
+func prefixOf(kind, name string) string {
 	if kind == "file" {
 		plain := strings.ToLower(strings.Trim(notInVariable.Get().ReplaceAllString(strings.ToUpper(name), "-"), "-"))
-		return fmt.Sprintf("${file:%s.%s}", cmp.Or(plain, "registry"), field)
+		return cmp.Or(plain, "registry")
 	}
 	plain := strings.Trim(notInVariable.Get().ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	if plain == "" || plain[0] <= '9' {
 		plain = "REGISTRY_" + plain
 	}
-	return fmt.Sprintf("${env:%s_%s}", plain, strings.ToUpper(wordEnd.Get().ReplaceAllString(field, "${1}_$2")))
+	return plain
 }
