@@ -33,7 +33,11 @@ type kustomization struct {
 }
 
 // imageChange is an entry of images: what kustomize writes for the images of a name.
-type imageChange struct{ name, newName, newTag, digest string }
+type imageChange struct{ name, newName, newTag, tagSuffix, digest string }
+
+func (i imageChange) length() int {
+	return len(i.name) + len(i.newName) + len(i.newTag) + len(i.tagSuffix) + len(i.digest)
+}
 
 func (i imageChange) apply(image string) string {
 	name := scanner.CutTag(image)
@@ -49,6 +53,12 @@ func (i imageChange) apply(image string) string {
 	}
 	if i.digest != "" {
 		version += "@" + i.digest
+	}
+	if i.newTag == "" && i.digest == "" && i.tagSuffix != "" {
+		tag, _, _ := strings.Cut(strings.TrimPrefix(version, ":"), "@")
+		if version = ":" + tag + i.tagSuffix; len(version) > maxImageChange { // suffixes of several kustomizations
+			return image
+		}
 	}
 	return cmp.Or(i.newName, name) + version
 }
@@ -81,8 +91,8 @@ func (c *Cluster) readKustomization(f *scanner.File) {
 				break
 			}
 			change := imageChange{image.Get("name").Text(), image.Get("newName").Text(), image.Get("newTag").Text(),
-				image.Get("digest").Text()}
-			if len(change.name)+len(change.newName)+len(change.newTag)+len(change.digest) <= maxImageChange {
+				image.Get("tagSuffix").Text(), image.Get("digest").Text()}
+			if change.length() <= maxImageChange {
 				k.images = append(k.images, change)
 			}
 		}
