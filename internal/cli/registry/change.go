@@ -186,17 +186,9 @@ func requestOf(r *api.OCIRegistry) api.OCIRegistryRequest {
 		Kind:       regcheck.Kind(s.Kind),
 		References: s.References, ProviderType: regcheck.ProviderType(s.ProviderType),
 		Auth: &regcheck.Auth{Type: regcheck.AuthType(a.Type), Username: a.Username, Password: a.Password, Token: a.Token,
-			AWS: copyOf(a.AWS), GCP: copyOf(a.GCP), Azure: copyOf(a.Azure), GitHub: copyOf(a.GitHub), PassCredentials: a.PassCredentials,
+			AWS: a.AWS, GCP: a.GCP, Azure: a.Azure, GitHub: a.GitHub, PassCredentials: a.PassCredentials,
 			TLS: regcheck.TLS{CA: a.TLS.CA, Certificate: a.TLS.Certificate, Enabled: a.TLS.Enabled,
 				InsecureSkipVerify: a.TLS.InsecureSkipVerify, Key: a.TLS.Key}}}
+	request.Spec.Auth = request.Spec.Auth.Clone() // it is changed, and compared with r
 	return request
-}
-
-// copyOf returns a copy, which can be changed without changing what was read; nil for nil.
-func copyOf[T any](v *T) *T {
-	if v == nil {
-		return nil
-	}
-	c := *v
-	return &c
 }
