@@ -171,7 +171,11 @@ func (c *call) beginCSV(name string) {
 	c.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	c.begin(http.StatusOK)
-	// The deadline of the request would end a slow download.
+	c.clearReadDeadline()
+}
+
+// clearReadDeadline is for responses that take long: the deadline of the request would cancel their context.
+func (c *call) clearReadDeadline() {
 	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
 }
 

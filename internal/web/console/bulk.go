@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -139,8 +138,7 @@ func (h bulkHandlers) changeConfirmed(c *call, page bulkPage, input bulk.Input) 
 
 // do does the action, or reports of a dry run what it would do.
 func (h bulkHandlers) do(c *call, page *bulkPage, input bulk.Input) error {
-	// The deadline of the request would end a long action.
-	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	c.clearReadDeadline()
 	outcomes, err := h.bulk.Do(c.Context(), c.principal, c.origin, input)
 	if err != nil {
 		return err

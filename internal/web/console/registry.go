@@ -1,9 +1,6 @@
 package console
 
 import (
-	"net/http"
-	"time"
-
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/contentsync"
@@ -138,8 +135,7 @@ func (h registryHandlers) historyAfter(c *call, uid string, others []watch.Histo
 
 // checkRegistry is POST /console/registries/{uid}/check.
 func (h registryHandlers) checkRegistry(c *call) error {
-	// The deadline of the request would cancel the wait.
-	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	c.clearReadDeadline()
 	report, _, err := h.watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), h.checks.ReserveWait)
 	if err != nil {
 		return err
