@@ -46,21 +46,18 @@ func next(d store.Delivery, failures int64, r result, now time.Time) (store.Deli
 		d.Delivered, d.EndedAt, d.NextAt = true, now, time.Time{}
 		return d, 0, time.Time{}
 	}
-	if d.NextAt = earlier(now.Add(wait(d.Attempts, r)), end); !now.Before(end) {
+	d.NextAt = now.Add(wait(d.Attempts, r))
+	switch {
+	case !now.Before(end):
 		d.EndedAt, d.NextAt = now, time.Time{}
+	case d.NextAt.After(end):
+		d.NextAt = end // the last attempt
 	}
 	if r.deferred {
 		return d, 0, time.Time{}
 	}
 	failures++
 	return d, failures, now.Add(wait(failures, r))
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // wait returns the time before the next attempt, which doubles with each failure.
