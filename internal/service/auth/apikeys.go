@@ -82,7 +82,7 @@ func (k *APIKeys) Create(ctx context.Context, p Principal, origin audit.Origin, 
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
-		record := p.succeeded(origin, audit.APIKeyCreate, created.UID, now)
+		record := p.Succeeded(origin, audit.APIKeyCreate, created.UID, now)
 		record.OrgUID = user.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})
@@ -343,7 +343,7 @@ func (k *APIKeys) revokeFound(ctx context.Context, origin audit.Origin, key stor
 		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, store.APIKeyChange{Active: &inactive}, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, owner.succeeded(origin, audit.APIKeyRevoke, key.UID, now))
+		return tx.Audits.Append(ctx, owner.Succeeded(origin, audit.APIKeyRevoke, key.UID, now))
 	})
 	if errors.Is(err, store.ErrNotFound) { // deleted concurrently
 		return nil
@@ -379,7 +379,7 @@ func (k *APIKeys) changeKey(ctx context.Context, p Principal, origin audit.Origi
 		if err := change(tx, key, now); err != nil {
 			return err
 		}
-		record := p.succeeded(origin, action, uid, now)
+		record := p.Succeeded(origin, action, uid, now)
 		record.OrgUID = key.OrgUID
 		return tx.Audits.Append(ctx, record)
 	})

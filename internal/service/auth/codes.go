@@ -129,7 +129,7 @@ func (c *passwordChange) recordCheck(ctx context.Context, action audit.Action, r
 		if _, err := c.count(ctx, tx, false, now); err != nil {
 			return err
 		}
-		record := c.p.succeeded(c.origin, action, c.user.UID, now)
+		record := c.p.Succeeded(c.origin, action, c.user.UID, now)
 		record.Outcome, record.Reason = audit.Refused, refusedPassword
 		return tx.Audits.Append(ctx, record)
 	})

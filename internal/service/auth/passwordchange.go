@@ -116,7 +116,7 @@ func (c *passwordChange) store(ctx context.Context) error {
 		if _, err := c.count(ctx, tx, true, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, c.p.succeeded(c.origin, audit.PasswordChange, c.user.UID, now))
+		return tx.Audits.Append(ctx, c.p.Succeeded(c.origin, audit.PasswordChange, c.user.UID, now))
 	})
 }
 
@@ -152,7 +152,7 @@ func (c *passwordChange) recordWrong(ctx context.Context) error {
 	}
 	err := c.l.db.InTx(ctx, func(tx *store.Tx) error {
 		now := c.l.now()
-		record := c.p.succeeded(c.origin, audit.PasswordChange, c.user.UID, now)
+		record := c.p.Succeeded(c.origin, audit.PasswordChange, c.user.UID, now)
 		if repeats {
 			record.Reason = acceptedRepeat
 			if err := c.replaceReference(ctx, tx); err != nil {

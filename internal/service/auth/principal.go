@@ -172,8 +172,8 @@ func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.R
 	return audit.Record{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
-// succeeded returns the record of a successful action of the principal.
-func (p Principal) succeeded(origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
+// Succeeded returns the record of a successful action of the principal.
+func (p Principal) Succeeded(origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
 	record := p.AuditRecord(origin, action)
 	record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), at, object, audit.Succeeded
 	return record

@@ -30,7 +30,7 @@ func (k *Keys) Rotate(ctx context.Context, p Principal, origin audit.Origin) err
 		if err := tx.Changes.Note(ctx, store.ChangedKeys); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, p.succeeded(origin, audit.KeysRotate, "", now))
+		return tx.Audits.Append(ctx, p.Succeeded(origin, audit.KeysRotate, "", now))
 	})
 	if err == nil {
 		err = k.reload(ctx)
@@ -67,7 +67,7 @@ func (k *Keys) RotateMaster(ctx context.Context, p Principal, origin audit.Origi
 		return "", err
 	}
 	former, err = k.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
-		return tx.Audits.Append(ctx, p.succeeded(origin, audit.MasterRotate, "", k.now()))
+		return tx.Audits.Append(ctx, p.Succeeded(origin, audit.MasterRotate, "", k.now()))
 	})
 	return former, fault.Wrap("rotate the master key", err)
 }

@@ -148,7 +148,7 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Audits.BeginChain(t.Context(), w.clock.now(), 0) })
 	for range 103 { // more than the sweeper deletes in its first step
 		w.mustWrite(t, func(tx *store.Tx) error {
-			return tx.Audits.Append(t.Context(), Operator().succeeded(origin, audit.Login, "", w.clock.now()))
+			return tx.Audits.Append(t.Context(), Operator().Succeeded(origin, audit.Login, "", w.clock.now()))
 		})
 	}
 	w.clock.move(time.Hour)

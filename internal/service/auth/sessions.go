@@ -59,7 +59,7 @@ func (s *Sessions) Logout(ctx context.Context, p Principal, origin audit.Origin)
 		if _, err := tx.Sessions.End(ctx, p.SessionUID, endedByLogout, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, p.succeeded(origin, audit.Logout, p.SessionUID, now))
+		return tx.Audits.Append(ctx, p.Succeeded(origin, audit.Logout, p.SessionUID, now))
 	})
 	return fault.Wrap("end a session", err)
 }
@@ -102,7 +102,7 @@ func (s *Sessions) End(ctx context.Context, p Principal, origin audit.Origin, ui
 		if _, err := tx.Sessions.End(ctx, uid, endedByUser, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, p.succeeded(origin, audit.SessionEnd, uid, now))
+		return tx.Audits.Append(ctx, p.Succeeded(origin, audit.SessionEnd, uid, now))
 	})
 	return fault.Wrap("end a session", NotFoundAs(err, "Session not found."))
 }
@@ -119,7 +119,7 @@ func (s *Sessions) EndOthers(ctx context.Context, p Principal, origin audit.Orig
 			if session.UID == p.SessionUID {
 				continue
 			}
-			if err := tx.Audits.Append(ctx, p.succeeded(origin, audit.SessionEnd, session.UID, now)); err != nil {
+			if err := tx.Audits.Append(ctx, p.Succeeded(origin, audit.SessionEnd, session.UID, now)); err != nil {
 				return err
 			}
 		}
@@ -156,7 +156,7 @@ func (s *Sessions) RevokeTokens(ctx context.Context, p Principal, origin audit.O
 			if _, err := tx.Sessions.End(ctx, session.UID, endedByRevoke, now); err != nil {
 				return err
 			}
-			record := p.succeeded(origin, audit.TokensRevoke, session.UID, now)
+			record := p.Succeeded(origin, audit.TokensRevoke, session.UID, now)
 			record.OrgUID = session.OrgUID // an operator has none
 			if err := tx.Audits.Append(ctx, record); err != nil {
 				return err

@@ -164,25 +164,20 @@ func (c clearing) step(ctx context.Context, tx *store.Tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	deleted := func(action audit.Action, object string) error {
+		return tx.Audits.Append(ctx, c.principal.Succeeded(c.origin, action, object, c.directory.now()))
+	}
 	for _, registry := range registries {
-		err = errors.Join(err, c.append(ctx, tx, audit.RegistryDelete, registry))
+		err = errors.Join(err, deleted(audit.RegistryDelete, registry))
 	}
 	if err != nil || !c.may(access.ConfigureAlerts) {
 		return len(registries) > 0, err
 	}
 	channels, err := tx.Channels.DeleteOf(ctx, c.principal.OrgUID, c.project)
 	for _, channel := range channels {
-		err = errors.Join(err, c.append(ctx, tx, audit.AlertDelete, channel.UID))
+		err = errors.Join(err, deleted(audit.AlertDelete, channel.UID))
 	}
 	return len(registries) > 0, err
-}
-
-// append records a deletion.
-func (c clearing) append(ctx context.Context, tx *store.Tx, action audit.Action, object string) error {
-	record := c.principal.AuditRecord(c.origin, action)
-	record.UID, record.At, record.Outcome = audit.NewUID(), c.directory.now(), audit.Succeeded
-	record.OrgUID, record.Object = c.principal.OrgUID, object
-	return tx.Audits.Append(ctx, record)
 }
 
 // changeProject changes a project of the caller's organization and records the change.

@@ -310,9 +310,8 @@ func (d Providers) endSessions(ctx context.Context, tx *store.Tx, p auth.Princip
 	sessions, err := tx.Identities.Live(ctx, identity.UID, now)
 	for i := 0; i < len(sessions) && err == nil; i++ {
 		if _, err = tx.Sessions.End(ctx, sessions[i], endedByUnlink, now); err == nil {
-			record := p.AuditRecord(origin, audit.SessionEnd)
-			record.UID, record.At, record.OrgUID, record.Object = audit.NewUID(), now, identity.OrgUID, sessions[i]
-			record.Target, record.Outcome, record.Reason = identity.Subject, audit.Succeeded, endedByUnlink
+			record := p.Succeeded(origin, audit.SessionEnd, sessions[i], now)
+			record.OrgUID, record.Target, record.Reason = identity.OrgUID, identity.Subject, endedByUnlink
 			err = tx.Audits.Append(ctx, record)
 		}
 	}
