@@ -14,7 +14,7 @@ func (s *Scanner) Reference(at model.Source, format model.Format, consumer model
 }
 
 // ChartReference is Reference for a chart whose version, or a range of versions, is not in its address; "" is for none.
-func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer model.Consumer, reference, of string) {
+func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer model.Consumer, reference, chartVersion string) {
 	name, isOCI := strings.CutPrefix(strings.TrimPrefix(reference, "docker://"), "oci://")
 	if name == "" || strings.ContainsAny(name, " $<>{}%\\\"'") || s.full() {
 		return
@@ -29,7 +29,7 @@ func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer 
 	}
 	path = strings.Trim(path, "/") + version
 	if version == "" {
-		path = Tagged(path, of)
+		path = Tagged(path, chartVersion)
 	}
 	r := model.Registry{Format: format, Consumer: s.Consumer(consumer), Resolution: model.Resolved, Notices: []model.Notice{}}
 	r.Definition = regcheck.Definition{Endpoint: EndpointOf(host), BaseContentPath: path,

@@ -170,15 +170,15 @@ func membersOf(settings any, refer referring) (members map[string]any) {
 
 // references are those of a kind for secrets of registries.
 type references struct {
-	kind  string
-	names map[string]int // how many registries of the organization have a prefix
+	kind   string
+	counts map[string]int // how many registries of the organization have a prefix
 }
 
 // newReferences returns references for the registries of an organization. Those of one are the same whatever is exported with it.
 func newReferences(kind string, all []api.OCIRegistrySummary) references {
 	r := references{kind, map[string]int{}}
 	for _, one := range all {
-		r.names[prefixOf(kind, one.Metadata.Name)]++
+		r.counts[prefixOf(kind, one.Metadata.Name)]++
 	}
 	return r
 }
@@ -187,7 +187,7 @@ func newReferences(kind string, all []api.OCIRegistrySummary) references {
 // must not refer to one secret: their references have the uid.
 func (r references) of(m api.OCIRegistryMetadata) referring {
 	prefix := prefixOf(r.kind, m.Name)
-	if r.names[prefix] > 1 {
+	if r.counts[prefix] > 1 {
 		prefix = prefixOf(r.kind, m.Name+" "+m.UID)
 	}
 	return func(value secret.String, field string) string {
