@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -170,7 +169,7 @@ func (a *authorizer) renew(ctx context.Context) (secret.String, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
 	token, err := a.exchange(detached, request{path: api.PathRefresh, args: []string{a.refresh.Reveal()}, anonymous: true})
-	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != http.StatusUnauthorized {
+	if !refusedWith(err, http.StatusUnauthorized) {
 		return token, err
 	}
 	a.refresh = "" // the session has ended, and another attempt would be recorded as token reuse
@@ -240,7 +239,7 @@ func (a *authorizer) logout(ctx context.Context) error {
 		return nil
 	}
 	err := a.client.do(ctx, request{method: http.MethodPost, path: api.PathLogout}, nil)
-	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status == http.StatusUnauthorized {
+	if refusedWith(err, http.StatusUnauthorized) {
 		err = nil // the session has ended already
 	}
 	if err != nil {

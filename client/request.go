@@ -38,7 +38,7 @@ type request struct {
 	in        any        // the body, encoded as JSON; nil for none
 	file      []byte     // the body as it is
 	form      url.Values // the body as a form
-	creates   bool       // not repeated after a 503, since that could create or send two
+	creates   bool       // not repeated after a 503, since that could create or send two, or be refused because it was done
 	anonymous bool       // sent without credentials
 	accepted  any        // for the body of a 202, where it differs from that of a 200
 	lists     lists
@@ -276,6 +276,12 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 		return c.foreign(r, received, content, media)
 	}
 	return nil
+}
+
+// refusedWith reports whether the server refused a request with this status.
+func refusedWith(err error, status int) bool {
+	refused, ok := errors.AsType[*api.Error](err)
+	return ok && refused.Status == status
 }
 
 // ErrSpeaksTLS is the error of a plain http request to a port that speaks TLS.

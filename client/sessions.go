@@ -29,20 +29,30 @@ func (s Sessions) RevokeTokens(ctx context.Context, tokens ...secret.String) err
 
 // RevokeAll ends all sessions, that of the client last.
 func (s Sessions) RevokeAll(ctx context.Context) error {
-	sessions, err := s.List(ctx)
-	if err != nil {
-		return err
-	}
 	own := ""
-	for _, session := range sessions {
-		if session.Status.IsCurrent {
-			own = session.Metadata.UID
-		} else if err := s.End(ctx, session.Metadata.UID); err != nil {
+	for others := true; others; { // a list has the newest 1,000 only
+		sessions, err := s.List(ctx)
+		if err != nil {
 			return err
+		}
+		others = false
+		for _, session := range sessions {
+			if session.Status.IsCurrent {
+				own = session.Metadata.UID
+				continue
+			}
+			others = true
+			if err := s.End(ctx, session.Metadata.UID); err != nil && !refusedWith(err, http.StatusNotFound) { // 404: it has ended
+				return err
+			}
 		}
 	}
 	if own == "" {
 		return nil
 	}
-	return s.End(ctx, own)
+	// 401: the first attempt of a repeated request ended it.
+	if err := s.End(ctx, own); !refusedWith(err, http.StatusUnauthorized) {
+		return err
+	}
+	return nil
 }
