@@ -21,12 +21,14 @@ func (d Devices) Begin(ctx context.Context) (*api.DeviceLogin, error) {
 		form: url.Values{api.ParamClientID: {"regwarden"}}})
 }
 
-// Await waits until the person confirms a login, and returns its tokens, for Config.Token and Config.RefreshToken of another client. An
-// error that the server returns is an *api.Error, whose OAuthError says why there are none.
+// Await waits until the person confirms a login, and returns its tokens, for Config.Token and Config.RefreshToken of another client. It
+// goes on while the server cannot be reached, until the login expires. An error that the server returns is an *api.Error, whose OAuthError
+// says why there are none.
 func (d Devices) Await(ctx context.Context, login *api.DeviceLogin) (token, refresh secret.String, err error) {
 	interval := time.Duration(min(max(login.Interval, 1), 60)) * time.Second
 	r := request{method: http.MethodPost, path: api.PathToken, anonymous: true, form: url.Values{api.ParamClientID: {"regwarden"},
 		api.ParamGrantType: {api.GrantDeviceCode}, api.ParamDeviceCode: {login.DeviceCode}}}
+	expires := time.Now().Add(time.Duration(login.ExpiresIn) * time.Second)
 	for {
 		select {
 		case <-ctx.Done():
@@ -39,6 +41,8 @@ func (d Devices) Await(ctx context.Context, login *api.DeviceLogin) (token, refr
 		case ok && refused.OAuthError == api.ErrorAuthorizationPending:
 		case ok && refused.OAuthError == api.ErrorSlowDown:
 			interval += 5 * time.Second // RFC 8628 section 3.5
+		case err != nil && (!ok || refused.Status >= 500) && time.Now().Before(expires):
+			interval = min(2*interval, time.Minute) // RFC 8628 section 3.5
 		case err != nil:
 			return "", "", err
 		case issued.AccessToken == "":
