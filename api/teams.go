@@ -39,7 +39,7 @@ type TeamRequestSpec struct {
 type PatchOperation struct {
 	Op    string `json:"op"` // add, replace, remove or test
 	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
+	Value any    `json:"value,omitzero"` // an empty list is sent
 }
 
 // TeamRoles is the response of GET PathTeamRoles. The body of PUT is UserRoles.

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/regwarden/regwarden/api"
 )
@@ -60,13 +59,19 @@ func (t Teams) SetProjects(ctx context.Context, team string, projects ...api.Use
 	return t.c.put(ctx, api.PathTeamProjects, api.UserProjects{Projects: append([]api.UserProject{}, projects...)}, team)
 }
 
-// AddUsers makes users members of a team.
+// AddUsers makes users members of a team, 1,000 at a time: the server refuses more operations.
 func (t Teams) AddUsers(ctx context.Context, team string, users ...string) error {
 	operations := make([]api.PatchOperation, len(users))
 	for i, user := range users {
 		operations[i] = api.PatchOperation{Op: "add", Path: "/spec/users/-", Value: user}
 	}
-	return t.patch(ctx, team, operations)
+	for part := range slices.Chunk(operations, 1000) {
+		r := request{method: http.MethodPatch, path: api.PathTeam, args: []string{team}, in: part}
+		if err := t.c.do(ctx, r, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RemoveUsers removes users from a team. Users that are not in it are left out.
@@ -83,19 +88,11 @@ func (t Teams) RemoveUsers(ctx context.Context, team string, users ...string) er
 		}
 		leaving[user.Metadata.UID] = true
 	}
-	var operations []api.PatchOperation
-	for i, uid := range slices.Backward(found.Spec.Users) { // the test refuses a list that was changed concurrently
-		if path := "/spec/users/" + strconv.Itoa(i); leaving[uid] {
-			operations = append(operations, api.PatchOperation{Op: "test", Path: path, Value: uid},
-				api.PatchOperation{Op: "remove", Path: path})
-		}
-	}
-	if len(operations) == 0 {
+	staying := slices.DeleteFunc(slices.Clone(found.Spec.Users), func(uid string) bool { return leaving[uid] })
+	if len(staying) == len(found.Spec.Users) {
 		return nil
 	}
-	return t.patch(ctx, team, operations)
-}
-
-func (t Teams) patch(ctx context.Context, team string, operations []api.PatchOperation) error {
-	return t.c.do(ctx, request{method: http.MethodPatch, path: api.PathTeam, args: []string{team}, in: operations}, nil)
+	operations := []api.PatchOperation{ // the test refuses a list that was changed concurrently, and a repeated request
+		{Op: "test", Path: "/spec/users", Value: found.Spec.Users}, {Op: "replace", Path: "/spec/users", Value: staying}}
+	return t.c.do(ctx, request{method: http.MethodPatch, path: api.PathTeam, args: []string{team}, in: operations, creates: true}, nil)
 }
