@@ -183,7 +183,7 @@ func (a *authorizer) login(ctx context.Context) (secret.String, error) {
 	if !a.hasLogin {
 		return a.token, nil
 	}
-	token, err := a.exchange(ctx, request{method: http.MethodPost, path: api.PathAuthenticate, anonymous: true,
+	token, err := a.exchange(ctx, request{method: http.MethodPost, path: api.PathAuthenticate, anonymous: true, creates: a.next != "",
 		in: api.AuthenticateRequest{EmailID: a.email, Org: a.org, Password: a.password, NewPassword: a.next}})
 	if err == nil && a.next != "" {
 		a.password, a.next = a.next, ""

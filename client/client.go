@@ -1,8 +1,8 @@
 // Package client is a client of the HTTP API, over the types of package api.
 //
 // A Client logs in and refreshes its token when needed. It repeats a request that the server refused with 429, or with 503,
-// after the time in Retry-After: at most three attempts within 30 seconds. A request that creates something is not repeated
-// after a 503, since it may have been done. Redirects are not followed.
+// after the time in Retry-After: at most three attempts within 30 seconds. A request that creates something, or
+// that the server accepts once, is not repeated after a 503, since it may have been done. Redirects are not followed.
 //
 // An error is an *api.Error if the server refused the request, else it names the request and what failed. No error contains
 // a credential of the client.

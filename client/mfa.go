@@ -42,7 +42,7 @@ func (m MFA) Confirm(ctx context.Context, code secret.String) ([]string, error) 
 
 // Remove removes the second factor of the caller. The code may be a recovery code.
 func (m MFA) Remove(ctx context.Context, password, code secret.String) error {
-	return m.c.do(ctx, request{method: http.MethodPost, path: api.PathMyMFARemove,
+	return m.c.do(ctx, request{method: http.MethodPost, path: api.PathMyMFARemove, creates: true,
 		in: api.MFAProof{CurrentPassword: password, Code: code}}, nil)
 }
 
@@ -52,7 +52,7 @@ func (m MFA) RenewCodes(ctx context.Context, password, code secret.String) ([]st
 }
 
 func (m MFA) codes(ctx context.Context, path string, in any) ([]string, error) {
-	found, err := read[api.MFARecoveryCodes](ctx, m.c, request{method: http.MethodPost, path: path, in: in})
+	found, err := read[api.MFARecoveryCodes](ctx, m.c, request{method: http.MethodPost, path: path, in: in, creates: true})
 	return found.RecoveryCodes, err
 }
 
@@ -92,7 +92,8 @@ func (a *authorizer) completeLogin(ctx context.Context, pending api.Authenticate
 		if err != nil {
 			return tokens, err
 		}
-		err = a.client.send(ctx, request{method: http.MethodPost, path: api.PathMFAVerify, in: api.MFACode{Code: code}}, token, &tokens)
+		r := request{method: http.MethodPost, path: api.PathMFAVerify, in: api.MFACode{Code: code}, creates: true}
+		err = a.client.send(ctx, r, token, &tokens)
 		refused, ok := errors.AsType[*api.Error](err)
 		if !ok || refused.Code != codeAuthenticationFailed {
 			return tokens, err

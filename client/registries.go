@@ -89,7 +89,8 @@ func (r Registries) Import(ctx context.Context, sent api.OCIRegistryImport, dryR
 
 // Bulk does one action on many registries. What is refused for one does not end the others.
 func (r Registries) Bulk(ctx context.Context, sent api.RegistryBulk) ([]api.RegistryBulkItem, error) {
-	result, err := read[api.RegistryBulkResult](ctx, r.c, request{method: http.MethodPost, path: api.PathOCIRegistryBulk, in: sent})
+	result, err := read[api.RegistryBulkResult](ctx, r.c, request{method: http.MethodPost, path: api.PathOCIRegistryBulk, in: sent,
+		creates: sent.Action == "delete"})
 	return result.Items, err
 }
 

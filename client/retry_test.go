@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/secret"
 )
 
 type transport func(*http.Request) (*http.Response, error)
@@ -38,6 +39,10 @@ func TestRetries(t *testing.T) {
 		_, err := c.Diagnose(ctx, api.OCIRegistryDefinition{})
 		return err
 	}
+	checkMany := func(ctx context.Context, c *client.Client) error {
+		_, err := c.Registries.Bulk(ctx, api.RegistryBulk{Action: "check"})
+		return err
+	}
 	for _, tt := range []struct {
 		name       string
 		call       func(context.Context, *client.Client) error
@@ -60,6 +65,7 @@ func TestRetries(t *testing.T) {
 		{"a creation that may be done", create, 503, "1", 9, 1, 0, true},
 		{"a creation that was refused", create, 429, "1", 1, 2, time.Second, false},
 		{"a validation", validate, 503, "1", 1, 2, time.Second, false},
+		{"a check of many registries", checkMany, 503, "1", 1, 2, time.Second, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,6 +88,51 @@ func TestRetries(t *testing.T) {
 				}
 				if waited := time.Since(began); attempts != tt.attempts || waited != tt.waited || announced != waited {
 					t.Errorf("%d attempts in %v (announced: %v), want %d in %v", attempts, waited, announced, tt.attempts, tt.waited)
+				}
+			})
+		})
+	}
+}
+
+// A request that the server accepts once is not repeated after a 503: the first attempt may have done it, and then a refusal of the second
+// would replace the cause.
+func TestOneTimeRequestsAreNotRepeated(t *testing.T) {
+	for once, call := range map[string]func(context.Context, *client.Client) error{
+		"POST /v1/auth/authenticate": func(ctx context.Context, c *client.Client) error { return c.Login(ctx) },
+		"POST /v1/auth/mfa/verify":   func(ctx context.Context, c *client.Client) error { return c.Login(ctx) },
+		"PATCH /v1/auth/password/t/activate": func(ctx context.Context, c *client.Client) error {
+			return c.Users.AcceptInvitation(ctx, "t", "p")
+		},
+		"POST /v1/users/me/mfa/confirm": func(ctx context.Context, c *client.Client) error {
+			_, err := c.MFA.Confirm(ctx, "1")
+			return err
+		},
+		"POST /v1/users/me/mfa/recoveryCodes": func(ctx context.Context, c *client.Client) error {
+			_, err := c.MFA.RenewCodes(ctx, "p", "1")
+			return err
+		},
+		"POST /v1/users/me/mfa/remove": func(ctx context.Context, c *client.Client) error { return c.MFA.Remove(ctx, "p", "1") },
+		"PATCH /v1/teams/ops":          func(ctx context.Context, c *client.Client) error { return c.Teams.RemoveUsers(ctx, "ops", "u1") },
+		"POST /v1/registries/oci/bulk": func(ctx context.Context, c *client.Client) error {
+			_, err := c.Registries.Bulk(ctx, api.RegistryBulk{Action: "delete"})
+			return err
+		},
+	} {
+		t.Run(once, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts := 0
+				c := newClient(t, "a.example", client.Config{Email: "a@b.example", Password: "p", NewPassword: "q",
+					SecondFactor: func(context.Context, client.Challenge) (secret.String, error) { return "1", nil },
+					Transport: transport(func(r *http.Request) (*http.Response, error) {
+						if r.Method+" "+r.URL.Path == once {
+							attempts++
+							return response(503, busy, "Retry-After", "1"), nil
+						}
+						return response(200, `{"Authorization":"t","isMfa":true,"metadata":{"uid":"u1"},"spec":{"users":["u1"]}}`), nil
+					})})
+				err := call(t.Context(), c)
+				if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != 503 || attempts != 1 {
+					t.Errorf("%d attempts: %v", attempts, err)
 				}
 			})
 		})

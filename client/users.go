@@ -57,7 +57,7 @@ func (u Users) Invite(ctx context.Context, user string) (*api.Invitation, error)
 // AcceptInvitation sets the password of the user whom the token of an invitation is for. It sends no credentials.
 func (u Users) AcceptInvitation(ctx context.Context, token, password secret.String) error {
 	return u.c.do(ctx, request{method: http.MethodPatch, path: api.PathPasswordActivation, args: []string{token.Reveal()},
-		in: api.NewPassword{Password: password}, anonymous: true}, nil)
+		in: api.NewPassword{Password: password}, anonymous: true, creates: true}, nil)
 }
 
 // ChangePassword changes the password of the caller. The other sessions of the caller end.
