@@ -61,12 +61,12 @@ func (t Tenants) SetPasswordPolicy(ctx context.Context, org string, to api.Tenan
 	return t.set(ctx, http.MethodPost, api.PathTenantPasswords, org, to)
 }
 
-// Tokens returns the settings of tokens, which have no effect.
+// Tokens returns after how long without a refresh sessions of the organization end.
 func (t Tenants) Tokens(ctx context.Context, org string) (*api.TenantTokens, error) {
 	return setting[api.TenantTokens](ctx, t, api.PathTenantTokens, org)
 }
 
-// SetTokens replaces the settings of tokens.
+// SetTokens replaces that time.
 func (t Tenants) SetTokens(ctx context.Context, org string, to api.TenantTokens) error {
 	return t.set(ctx, http.MethodPut, api.PathTenantTokens, org, to)
 }
