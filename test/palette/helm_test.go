@@ -214,7 +214,7 @@ func TestHelmInLists(t *testing.T) {
 	if slices.Sort(kinds); !slices.Equal(kinds, []string{"helm", "oci"}) {
 		t.Errorf("kinds %v", kinds)
 	}
-	if last, failed := p.waitFor(helmPath + "/" + uid + "/sync/status"); failed {
+	if last, failed := p.waitFor(helmPath + "/" + uid + "/sync/status"); failed || !last.IsSyncSupported {
 		t.Errorf("wait_for_sync: %+v", last)
 	}
 	ofOCI := helmPath + "/" + oci
