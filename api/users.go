@@ -102,7 +102,7 @@ type UserProjectRoles struct {
 	Projects []ProjectRoles `json:"projects"`
 }
 
-// ProjectRoles are the roles of a user in a project: member.
+// ProjectRoles are the roles of a user in a project.
 type ProjectRoles struct {
 	UID   string `json:"uid"`
 	Name  string `json:"name"`
@@ -175,7 +175,7 @@ type UserState struct {
 	IsActive *bool `json:"isActive"`
 }
 
-// UserRoles is the body of PUT PathUserRoles: one role, or none for member.
+// UserRoles is the body of PUT PathUserRoles. An empty list means member, and leaves the role none.
 type UserRoles struct {
 	Roles []string `json:"roles"`
 }
