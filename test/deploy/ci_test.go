@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
@@ -377,14 +378,19 @@ func TestPreSyncJob(t *testing.T) {
 	}
 }
 
-// Flux applies what follows only after the check.
+// Flux applies what follows only after the check, and runs it anew in each interval: the Job is deleted between its timeout and the next one.
 func TestPreSyncOfFlux(t *testing.T) {
 	type kustomization struct {
 		Kind     string
 		Metadata struct{ Name string }
 		Spec     struct {
-			Wait      bool
-			DependsOn []struct{ Name string } `yaml:"dependsOn"`
+			Wait              bool
+			Interval, Timeout time.Duration
+			DependsOn         []struct{ Name string } `yaml:"dependsOn"`
+			Patches           []struct {
+				Target struct{ Kind string }
+				Patch  string
+			}
 		}
 	}
 	var check, apps kustomization
@@ -393,6 +399,18 @@ func TestPreSyncOfFlux(t *testing.T) {
 	decode(t, []byte(second), &apps)
 	if !check.Spec.Wait || apps.Spec.DependsOn[0].Name != check.Metadata.Name || check.Kind != "Kustomization" || apps.Kind != check.Kind {
 		t.Errorf("%+v\n%+v", check, apps)
+	}
+	var patch []struct {
+		Path  string
+		Value int
+	}
+	if len(check.Spec.Patches) != 1 || check.Spec.Patches[0].Target.Kind != "Job" {
+		t.Fatalf("it patches %+v", check.Spec.Patches)
+	}
+	decode(t, []byte(check.Spec.Patches[0].Patch), &patch)
+	if retained := time.Duration(patch[0].Value) * time.Second; patch[0].Path != "/spec/ttlSecondsAfterFinished" ||
+		retained <= check.Spec.Timeout || retained >= check.Spec.Interval {
+		t.Errorf("%+v", patch)
 	}
 }
 

@@ -115,3 +115,31 @@ func TestAlertRules(t *testing.T) {
 		}
 	}
 }
+
+// The loop ends with the status of the last check, and repeats only what may pass when repeated.
+func TestRetryExample(t *testing.T) {
+	needs.Program(t, "jq", "jq")
+	_, rest, _ := strings.Cut(pipelinesPage(t), "\n## Retry temporary failures only\n")
+	_, rest, _ = strings.Cut(rest, "```sh\n")
+	script, _, _ := strings.Cut(rest, "```")
+	for name, row := range map[string]struct {
+		check        string // what the program does in its attempt $n
+		code, checks int
+	}{
+		"valid":          {`echo "{}"`, 0, 1},
+		"not valid":      {`echo '{"retryable": false}'; exit 1`, 1, 1},
+		"wrong argument": {`exit 2`, 2, 1},
+		"stays away":     {`echo '{"retryable": true}'; exit 1`, 1, 3},
+		"returns":        {`[ $n -eq 3 ] || { echo '{"retryable": true}'; exit 1; }`, 0, 3},
+	} {
+		dir := t.TempDir()
+		programs := "regwarden() ( echo >>checks; n=$(wc -l <checks); " + row.check + "; )\nsleep() { :; }\n"
+		cmd := exec.Command("sh", "-ec", programs+script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		checks := strings.Count(string(mustRead(t, filepath.Join(dir, "checks"))), "\n")
+		if exitCode(err) != row.code || checks != row.checks {
+			t.Errorf("%s: %v, %d checks\n%s", name, err, checks, out)
+		}
+	}
+}
