@@ -1,15 +1,23 @@
 package deploy_test
 
 import (
+	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/regwarden/regwarden/internal/needs"
 )
 
-func TestCompose(t *testing.T) {
-	options, err := cli.NewProjectOptions([]string{filepath.Join(deployDir, "compose.yaml")})
+func composeProject(t *testing.T, file string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +25,11 @@ func TestCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := project.GetService("regwarden")
+	return project
+}
+
+func TestCompose(t *testing.T) {
+	service, err := composeProject(t, filepath.Join(deployDir, "compose.yaml")).GetService("regwarden")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,5 +53,33 @@ func TestCompose(t *testing.T) {
 	dockerfile := filepath.Join(service.Build.Context, service.Build.Dockerfile)
 	if want, _ := filepath.Abs(filepath.Join(deployDir, "Dockerfile")); dockerfile != want {
 		t.Errorf("it builds from %s", dockerfile)
+	}
+}
+
+// The commands of the first lines, run at the root of a clone, write every secret where Compose looks for it. Git ignores that directory.
+func TestComposeSecrets(t *testing.T) {
+	needs.Program(t, "openssl", "openssl")
+	clone := t.TempDir()
+	file, text := filepath.Join(clone, "deploy/compose.yaml"), mustFile(t, "compose.yaml")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var script string
+	for _, line := range regexp.MustCompile(`(?m)^#   (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		script += strings.NewReplacer("chown 65532", "ls", "docker compose", "ls compose.yaml #").Replace(line[1]) + "\n"
+	}
+	cmd := exec.Command("sh", "-euc", script)
+	cmd.Dir = clone
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	secrets := composeProject(t, file).Secrets
+	for name, secret := range secrets {
+		if info, err := os.Stat(secret.File); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if ignored := string(mustFile(t, "../.gitignore")); len(secrets) != 4 || !strings.Contains(ignored, "\n/deploy/secrets/\n") {
+		t.Errorf("%d secrets; ignored are\n%s", len(secrets), ignored)
 	}
 }
