@@ -38,15 +38,22 @@ func TestSystemdUnit(t *testing.T) {
 
 func TestSettingsFileOfTheUnit(t *testing.T) {
 	text := strings.ReplaceAll(string(mustFile(t, "systemd/regwarden.yaml")), "\n# ", "\n") // what is proposed counts too
-	_, text, _ = strings.Cut(text, "listen:")
+	_, text, _ = strings.Cut(text, "data-dir:")
 	var file map[string]any
-	if err := yaml.Unmarshal([]byte("listen:"+text), &file); err != nil {
+	if err := yaml.Unmarshal([]byte("data-dir:"+text), &file); err != nil {
 		t.Fatal(err)
 	}
 	flags, _ := settings(t)
 	for name := range file {
 		if !slices.Contains(flags, name) {
 			t.Errorf("%s is not a setting", name)
+		}
+	}
+	unit := string(mustFile(t, "systemd/regwarden.service"))
+	for name, variable := range map[string]string{"data-dir": "REGWARDEN_DATA_DIR", "log-format": "REGWARDEN_LOG_FORMAT"} {
+		value, _ := file[name].(string)
+		if !strings.Contains(strings.ReplaceAll(unit, "%S", "/var/lib"), variable+"="+value) || value == "" {
+			t.Errorf("%s is %q, which the unit does not set: regwarden config would not print what is in force", name, value)
 		}
 	}
 	if len(file) < 4 {
