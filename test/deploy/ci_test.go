@@ -378,7 +378,8 @@ func TestPreSyncJob(t *testing.T) {
 	}
 }
 
-// Flux applies what follows only after the check, and runs it anew in each interval: the Job is deleted between its timeout and the next one.
+// Flux applies what follows only after the check, and runs it again in each interval: the Job is deleted after the timeout and before the
+// next one.
 func TestPreSyncOfFlux(t *testing.T) {
 	type kustomization struct {
 		Kind     string

@@ -32,7 +32,7 @@ func mustFile(t *testing.T, name string) []byte {
 }
 
 // otherVariables are the environment variables that are not settings.
-var otherVariables = []string{"REGWARDEN_MASTER_KEY", "REGWARDEN_BOOTSTRAP_ORG", "REGWARDEN_BOOTSTRAP_EMAIL",
+var otherVariables = []string{"REGWARDEN_MASTER_KEY", "REGWARDEN_NEXT_MASTER_KEY", "REGWARDEN_BOOTSTRAP_ORG", "REGWARDEN_BOOTSTRAP_EMAIL",
 	"REGWARDEN_BOOTSTRAP_PASSWORD_FILE"}
 
 // settings are the names of the settings, as flags and as variables of the environment, that the binary knows.
