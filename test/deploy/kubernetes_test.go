@@ -3,7 +3,9 @@ package deploy_test
 import (
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -139,6 +141,37 @@ func TestNetworkPolicyAgreesWithTheAddressPolicy(t *testing.T) {
 	}
 	if len(asked) < 80 {
 		t.Errorf("only %d addresses were asked about", len(asked))
+	}
+}
+
+// Each address of docs/cloud-credentials.md is one that the unit and the NetworkPolicy block, and its examples allow one of them.
+func TestAddressesOfIdentities(t *testing.T) {
+	_, text, found := strings.Cut(string(mustFile(t, "../docs/cloud-credentials.md")), "\n### Allow the address\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	_, example, foundExample := strings.Cut(text, "\n\n    networkPolicy:\n")
+	if !found || !foundExample {
+		t.Fatalf("the page has no example:\n%s", text)
+	}
+	objects, _, err := render(t, valuesOf(t, []byte("networkPolicy:\n"+example)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := object[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy").Spec.Egress
+	allowed := netip.MustParsePrefix(rules[len(rules)-1].To[0].IPBlock.CIDR).Addr()
+	unit := regexp.MustCompile(`(?m)^IPAddressDeny=(.*)$`).FindStringSubmatch(string(mustFile(t, "systemd/regwarden.service")))
+	var denied blockList
+	for cidr := range strings.FieldsSeq(unit[1]) {
+		denied = append(denied, block{cidr: netip.MustParsePrefix(cidr)})
+	}
+	blocks, asked := ipBlocks(t), 0
+	for _, name := range regexp.MustCompile("`([0-9a-f]+[.:][0-9a-f.:]+)`").FindAllStringSubmatch(text, -1) {
+		address := netip.MustParseAddr(name[1])
+		if asked++; blocks.allow(address) || !denied.allow(address) {
+			t.Errorf("%s is not blocked", address)
+		}
+	}
+	if asked < 7 || !strings.Contains(text, "\n    IPAddressAllow="+allowed.String()+"\n") || !denied.allow(allowed) {
+		t.Errorf("%d addresses, and the example allows %s", asked, allowed)
 	}
 }
 
