@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/regwarden/regwarden/internal/needs"
@@ -27,6 +28,22 @@ func TestRulesFire(t *testing.T) {
 	}
 	if out, err := exec.Command(promtool, "test", "rules", "testdata/rules_test.yaml").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The page says what to do about each alert, and about no other.
+func TestAlertsAreDocumented(t *testing.T) {
+	_, page, _ := strings.Cut(string(mustFile(t, "../docs/troubleshooting.md")), "\n## An alert of Prometheus fires\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	var want, rows []string
+	for _, rule := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(mustFile(t, rulesFile)), -1) {
+		want = append(want, rule[1])
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?`) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {
+		rows = append(rows, strings.Split(strings.Trim(row[1], "`"), "`, `")...)
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("the page has no row for an alert, in their order:\n%s", diff)
 	}
 }
 
