@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/oci"
+	"sigs.k8s.io/yaml"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -137,4 +139,39 @@ func unpackFile(path string, header *tar.Header, from io.Reader) error {
 	}
 	data, err := io.ReadAll(from)
 	return errors.Join(err, os.WriteFile(path, data, header.FileInfo().Mode().Perm()))
+}
+
+// Everything that names the version of the next release names the same one.
+func TestVersionOfTheRelease(t *testing.T) {
+	var chart struct{ Version, AppVersion string }
+	if err := yaml.Unmarshal(mustFile(t, "chart/Chart.yaml"), &chart); err != nil || chart.Version != chart.AppVersion {
+		t.Fatalf("%+v: %v", chart, err)
+	}
+	page := regexp.MustCompile(`@[0-9a-f]{40} # .*`).ReplaceAllString(pipelinesPage(t), "") // actions of others
+	named := regexp.MustCompile(`\bv?[0-9]+\.[0-9]+\.[0-9]+\b`).FindAllString(page, -1)
+	for _, version := range named {
+		if strings.TrimPrefix(version, "v") != chart.Version {
+			t.Errorf("docs/pipelines.md names %s, the chart %s", version, chart.Version)
+		}
+	}
+	if len(named) < 12 {
+		t.Errorf("docs/pipelines.md names %v", named)
+	}
+}
+
+// A release is not built for a tag that the chart does not have.
+func TestReleaseOfAnotherTag(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"release", "chart/Chart.yaml"} {
+		file := filepath.Join(dir, "deploy", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, mustFile(t, name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("bash", "-ec", `git init --quiet && git -c user.name=a -c user.email=a@b.test commit --quiet --allow-empty -m a
+		git tag v99.0.0; printf '#!/bin/sh\nexit 3' >go; chmod +x go; PATH=$PWD:$PATH bash deploy/release`) // go would read a network
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); exitCode(err) != 1 || !strings.Contains(string(out), "has no tag v") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
