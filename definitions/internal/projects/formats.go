@@ -92,10 +92,12 @@ var fileFormats = []fileFormat{
 		{at: "image", address: "name", username: user, password: pass, image: true},
 		{at: "pipelines.default[].step.image", address: "name", username: user, password: pass, image: true},
 		{at: "definitions.services{}.image", address: "name", username: user, password: pass, image: true}}},
-	{name: model.Drone, consumer: model.Docker, files: ".drone.yml .drone.yaml .woodpecker.yml .woodpecker/*.yml .woodpecker/*.yaml",
-		root: "steps", entries: []fileEntry{
-			{at: "steps[]", address: "settings.registry settings.repo", username: settingsUser, password: settingsPass, image: true},
-			{at: "steps{}", address: "settings.registry settings.repo", username: settingsUser, password: settingsPass, image: true},
+	{name: model.Drone, consumer: model.Docker, root: "steps",
+		files: ".drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml .woodpecker/*.yml .woodpecker/*.yaml", entries: []fileEntry{
+			{at: "steps[]", registry: "settings.registry", address: "settings.repo", username: settingsUser, password: settingsPass,
+				image: true},
+			{at: "steps{}", registry: "settings.registry", address: "settings.repo", username: settingsUser, password: settingsPass,
+				image: true},
 			{at: "steps[]", address: "image"}, {at: "steps{}", address: "image"}}},
 
 	// Registries and their clients.

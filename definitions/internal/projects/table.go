@@ -44,6 +44,7 @@ type fileEntry struct {
 	skipVerify         string
 	tls                string // an object with ca and clientIdentity, in PEM or that in base64
 	image              bool   // whether the address is that of an image
+	registry           string // the host of a registry, of which the path is ignored; it has precedence over address
 	ociOnly            bool   // whether other addresses than oci://… are not for a registry
 }
 
@@ -212,7 +213,7 @@ func (e fileEntry) chartInRegistry(member node.Pair, address string) (chart, ver
 
 // find returns the address of an entry, and its place.
 func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source) {
-	for path := range strings.FieldsSeq(e.address) {
+	for path := range strings.FieldsSeq(e.registry + " " + e.address) {
 		if n := get(member.Value, path); n.Text() != "" {
 			return n.Text(), f.At(member.Value.Line, "")
 		}
@@ -246,10 +247,7 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, pla
 		return
 	}
 	entry := scanner.Entry{At: at}
-	entry.Address, entry.Version = e.chartInRegistry(member, address)
-	if e.image {
-		entry.Address = imageAddress(address)
-	}
+	e.setAddress(member, address, &entry)
 	entry.Format, entry.Consumer = t.name, t.consumer
 	entry.Definition.Auth = scanner.BasicAuth(get(member.Value, e.username).Text(), get(member.Value, e.password).Text())
 	if !e.setCredentials(f, member, &entry) {
@@ -292,13 +290,19 @@ func (e fileEntry) resolve(member node.Pair, store *node.Node, entry *scanner.En
 	}
 }
 
-// imageAddress returns host and path of an image, or of a registry alone.
-func imageAddress(text string) string {
-	if !strings.Contains(text, "/") && strings.Contains(scanner.CutTag(text), ".") {
-		return text
+// setAddress sets the address of a registry, an image or a chart. A variable at the beginning of an image may be a host: then the address
+// stays as it is written, and is skipped, since the credentials are not for Docker Hub.
+func (e fileEntry) setAddress(member node.Pair, address string, entry *scanner.Entry) {
+	first, _, _ := strings.Cut(scanner.CutTag(address), "/")
+	switch {
+	case get(member.Value, e.registry).Text() != "":
+		entry.Address, entry.Path = address, scanner.PathIgnored
+	case e.image && !strings.ContainsAny(first, "$({<%"):
+		host, path := scanner.SplitReference(address)
+		entry.Address = host + "/" + path
+	default:
+		entry.Address, entry.Version = e.chartInRegistry(member, address)
 	}
-	host, path := scanner.SplitReference(text)
-	return host + "/" + path
 }
 
 // isComputed reports whether another program puts in a value: a template, or a list or object that names where it is.

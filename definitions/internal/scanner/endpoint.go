@@ -73,7 +73,7 @@ func ReadAddress(text string) (endpoint, path string, reason model.SkipReason) {
 	switch {
 	case strings.Contains(host, "*"):
 		return "", "", model.SkipWildcard
-	case host == "" || strings.ContainsAny(host, " \t\r\n\"'\\<>{}$") || strings.Trim(host, ".:") == "":
+	case host == "" || strings.ContainsAny(host, " \t\r\n\"'\\<>{}()$") || strings.Trim(host, ".:") == "":
 		return "", "", model.SkipNoHost
 	}
 	switch strings.ToLower(scheme) {

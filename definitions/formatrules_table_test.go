@@ -1,0 +1,35 @@
+package definitions
+
+import "testing"
+
+func droneStep(settings string) string {
+	return "steps: [{name: a, image: plugins/docker, settings: {" + settings + ", username: u, password: p}}]\n"
+}
+
+// TestRulesOfTheTable: the registry to which a program sends the credentials of an entry.
+func TestRulesOfTheTable(t *testing.T) {
+	const (
+		image     = ",reference https://registry-1.docker.io plugins/docker,notice secretInRepository"
+		concourse = "resources: [{name: a, type: registry-image, source: {username: u, password: p, repository: "
+	)
+	for _, rule := range []formatRule{
+		{name: "a registry of one word", file: ".drone.yml", text: droneStep("registry: 'registry:5000', repo: 'registry:5000/team/app'"),
+			want: "https://registry:5000 u p" + image},
+		{name: "a registry on the machine itself", file: ".drone.yml", text: droneStep("registry: 'localhost:5000'"),
+			want: "https://localhost:5000 u p,reference https://registry-1.docker.io plugins/docker," +
+				"notice plainHttpFallback,notice secretInRepository"},
+		{name: "the index of Docker Hub", file: ".drone.yml", text: droneStep("registry: 'https://index.docker.io/v1/', repo: acme/app"),
+			want: "https://registry-1.docker.io u p" + image},
+		{name: "a repository", file: ".drone.yml", text: droneStep("repo: 'one.test/team/app'"),
+			want: "https://one.test team/app u p" + image},
+		{name: "a registry in a variable", file: ".drone.yml", text: droneStep("repo: '${registry}/team/app'"),
+			want: "reference https://registry-1.docker.io plugins/docker,skipped noHost"},
+		{name: "a registry in a variable of Concourse", file: "pipeline.yml", text: concourse + "((registry))/team/app}}]\n",
+			want: "skipped noHost"},
+		{name: "a tag in a variable", file: "pipeline.yml", text: concourse + "'app:${tag}'}}]\n",
+			want: "https://registry-1.docker.io library/app u p,notice secretInRepository"},
+		{name: "woodpecker", file: ".woodpecker.yaml", text: droneStep("registry: one.test"), want: "https://one.test u p" + image},
+	} {
+		rule.check(t)
+	}
+}
