@@ -9,6 +9,7 @@ func droneStep(settings string) string {
 // TestRulesOfTheTable: the registry to which a program sends the credentials of an entry.
 func TestRulesOfTheTable(t *testing.T) {
 	const (
+		regctl    = ".regctl/config.json"
 		image     = ",reference https://registry-1.docker.io plugins/docker,notice secretInRepository"
 		concourse = "resources: [{name: a, type: registry-image, source: {username: u, password: p, repository: "
 	)
@@ -29,6 +30,24 @@ func TestRulesOfTheTable(t *testing.T) {
 		{name: "a tag in a variable", file: "pipeline.yml", text: concourse + "'app:${tag}'}}]\n",
 			want: "https://registry-1.docker.io library/app u p,notice secretInRepository"},
 		{name: "woodpecker", file: ".woodpecker.yaml", text: droneStep("registry: one.test"), want: "https://one.test u p" + image},
+		{name: "the host of a registry of regsync", file: "regsync.yml",
+			text: "creds: [{registry: docker.io, hostname: 'one.test:5000', user: u, pass: p}]\n",
+			want: "https://one.test:5000 u p,notice secretInRepository"},
+		{name: "regsync without TLS", file: "regsync.yml",
+			text: "creds: [{registry: 'one.test:5000', tls: Disabled, regcert: x, user: u, pass: p}]\n",
+			want: "http://one.test:5000 u p,notice plainHttp,notice secretInRepository"},
+		{name: "regsync without verification", file: "regsync.yml",
+			text: "creds: [{registry: one.test, tls: insecure, user: u, pass: p}]\n",
+			want: "https://one.test u p,notice insecureSkipVerify,notice secretInRepository"},
+		{name: "the host of a registry of regctl", file: regctl,
+			text: `{"hosts": {"docker.io": {"hostname": "one.test:5000", "user": "u", "pass": "p"}}}`,
+			want: "https://one.test:5000 u p,notice secretInRepository"},
+		{name: "regctl", file: regctl, text: `{"hosts": {"one.test:5000": {"user": "u", "pass": "p"}}}`,
+			want: "https://one.test:5000 u p,notice secretInRepository"},
+		{name: "Concourse without TLS", file: "pipeline.yml", text: concourse + "one.test/app, insecure: true}}]\n",
+			want: "https://one.test app u p,notice plainHttpFallback,notice secretInRepository"},
+		{name: "a CA in a variable of Concourse", file: "pipeline.yml", text: concourse + "one.test/app, ca_certs: [((ca))]}}]\n",
+			want: "https://one.test app u p,unresolved template"},
 	} {
 		rule.check(t)
 	}

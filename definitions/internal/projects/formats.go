@@ -82,9 +82,9 @@ var fileFormats = []fileFormat{
 	{name: model.Concourse, consumer: model.Docker, files: "pipeline*.yml pipeline*.yaml concourse*.yml ci/*.yml .concourse/*.yml",
 		root: "resources", keys: "resources jobs", entries: []fileEntry{
 			{at: "resources[]", only: "type registry-image docker-image", address: "source.repository", username: sourceUser,
-				password: sourcePass, image: true},
+				password: sourcePass, ca: "source.ca_certs", fallback: "source.insecure", image: true},
 			{at: "resource_types[]", only: "type registry-image docker-image", address: "source.repository", username: sourceUser,
-				password: sourcePass, image: true}}},
+				password: sourcePass, ca: "source.ca_certs", fallback: "source.insecure", image: true}}},
 	{name: model.CircleCI, consumer: model.Docker, files: ".circleci/*.yml .circleci/*.yaml", root: "jobs", entries: []fileEntry{
 		{at: "jobs{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true},
 		{at: "executors{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true}}},
@@ -104,15 +104,15 @@ var fileFormats = []fileFormat{
 	{name: model.Distribution, files: "config.yml config.yaml", root: "proxy.remoteurl", entries: []fileEntry{
 		{at: "proxy", address: "remoteurl", username: user, password: pass}}},
 	{name: model.Regsync, files: "regsync*.yml regsync*.yaml regbot*.yml regbot*.yaml", root: "creds", entries: []fileEntry{
-		{at: "creds[]", address: "registry", username: "user", password: "pass"}}},
+		{at: "creds[]", address: "hostname registry", username: "user", password: "pass", tlsMode: "tls", ca: "regcert"}}},
 	{name: model.Regctl, files: ".regctl/config.json", root: "hosts", entries: []fileEntry{
-		{at: "hosts{}", username: "user", password: "pass"}}},
+		{at: "hosts{}", address: "hostname {}", username: "user", password: "pass", tlsMode: "tls", ca: "regcert"}}},
 }
 
 // talos returns the format of a configuration of Talos: what the older one has in an object, newer ones have in documents of their own.
 func talos(root, keys, kinds string) fileFormat {
 	entry := fileEntry{at: "machine.registries.config{}", username: basicUser, password: basicPass, login: "auth.auth",
-		token: "auth.identityToken", tls: "tls", skipVerify: "tls.insecureSkipVerify"}
+		token: "auth.identityToken", tls: "tls", ca: "tls.ca", skipVerify: "tls.insecureSkipVerify"}
 	return fileFormat{name: model.Talos, consumer: model.Containerd, files: anyYAML, root: root, keys: keys, kinds: kinds,
 		entries: []fileEntry{entry}, parts: map[string]string{"RegistryAuthConfig": "auth", "RegistryTLSConfig": "tls"},
 		plain:    []string{"machine.registries.mirrors{}.endpoints[]", "endpoints[].url"},

@@ -2,6 +2,7 @@ package projects
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -74,10 +75,17 @@ func (e fileEntry) setCredentials(f *scanner.File, member node.Pair, entry *scan
 
 // setTLS sets how the entry verifies the registry, and whether it is used without TLS. plain: its host has an address without TLS.
 func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry, plain bool) {
-	own, tls := get(member.Value, e.tls), &entry.Definition.Auth.TLS
-	identity := own.Get("clientIdentity")
-	tls.InsecureSkipVerify = get(member.Value, e.skipVerify).Bool()
-	tls.CA, _ = pemOf(own.Get("ca"))
+	mode, tls := strings.ToLower(get(member.Value, e.tlsMode).Text()), &entry.Definition.Auth.TLS
+	if mode == "disabled" {
+		entry.Address = "http://" + scanner.HostOf(entry.Address)
+		return
+	}
+	identity := get(member.Value, e.tls).Get("clientIdentity")
+	tls.InsecureSkipVerify = get(member.Value, e.skipVerify).Bool() || mode == "insecure"
+	for _, ca := range e.certificates(member) {
+		certificates, _ := pemOf(ca)
+		tls.CA += certificates
+	}
 	tls.Certificate, _ = pemOf(identity.Get("crt"))
 	if tls.Certificate == "" {
 		tls.Certificate, _ = pemOf(identity.Get("cert"))
@@ -86,6 +94,9 @@ func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry, plain bool) {
 	tls.Key = secret.String(key)
 	tls.Enabled = *tls != regcheck.TLS{}
 	switch {
+	case get(member.Value, e.fallback).Bool():
+		scanner.AddNotice(&entry.Registry, model.NoticePlainHTTPFallback,
+			"The program connects without TLS if the registry has none, because insecure is true.")
 	case !plain:
 	case tls.Enabled:
 		scanner.AddNotice(&entry.Registry, model.NoticePlainHTTPFallback,
@@ -93,6 +104,15 @@ func (e fileEntry) setTLS(member node.Pair, entry *scanner.Entry, plain bool) {
 	default:
 		entry.Address = "http://" + entry.Address
 	}
+}
+
+// certificates returns the values with the certificates of an entry.
+func (e fileEntry) certificates(member node.Pair) []*node.Node {
+	ca := get(member.Value, e.ca)
+	if !ca.IsArray() {
+		return []*node.Node{ca}
+	}
+	return slices.DeleteFunc(slices.Clone(ca.Items()), func(n *node.Node) bool { return !n.IsText() }) // others have a host each
 }
 
 // pemOf returns the certificates and the keys of a text in PEM, or in base64 of that. A text that has none of them is returned as it is.

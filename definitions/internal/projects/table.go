@@ -32,7 +32,7 @@ type fileFormat struct {
 type fileEntry struct {
 	at                 string
 	only               string // a path, and the values that it may have
-	address            string // the first of these paths that has one; empty: the entry itself, or its key if at ends with {}
+	address            string // the first of these paths that has one, {} is the key; empty: the entry, or its key if at ends with {}
 	standard           string // the address without one
 	username, password string // empty: it has none, and the entry is a reference
 	login, token       string // username:password in base64, and an identity token
@@ -42,6 +42,9 @@ type fileEntry struct {
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
 	appends            bool   // whether the program appends chart to an address that begins with oci://
 	skipVerify         string
+	tlsMode            string // names how TLS is used, as regclient does: enabled, insecure or disabled
+	fallback           string // whether the program connects without TLS if the registry has none
+	ca                 string // one or more certificates, in PEM or that in base64
 	tls                string // an object with ca and clientIdentity, in PEM or that in base64
 	image              bool   // whether the address is that of an image
 	registry           string // the host of a registry, of which the path is ignored; it has precedence over address
@@ -214,6 +217,9 @@ func (e fileEntry) chartInRegistry(member node.Pair, address string) (chart, ver
 // find returns the address of an entry, and its place.
 func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source) {
 	for path := range strings.FieldsSeq(e.registry + " " + e.address) {
+		if path == "{}" {
+			return member.Key, f.At(member.KeyLine, dockerauth.Show(member.Key))
+		}
 		if n := get(member.Value, path); n.Text() != "" {
 			return n.Text(), f.At(member.Value.Line, "")
 		}
@@ -271,7 +277,7 @@ func (e fileEntry) hasSettings(member node.Pair) bool {
 // resolve sets why the credentials of an entry are not known, or that everyone who reads the file knows them.
 func (e fileEntry) resolve(member node.Pair, store *node.Node, entry *scanner.Entry) {
 	username, password := get(member.Value, e.username), get(member.Value, e.password)
-	values := []*node.Node{username, password, get(member.Value, e.login), get(member.Value, e.token), get(member.Value, e.tls).Get("ca")}
+	values := append(e.certificates(member), username, password, get(member.Value, e.login), get(member.Value, e.token))
 	auth := entry.Definition.Auth
 	switch {
 	case store != nil && scanner.IsECR(entry.Address):
