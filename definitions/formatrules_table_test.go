@@ -2,6 +2,10 @@ package definitions
 
 import "testing"
 
+func runnerWith(auths string) string {
+	return "[[runners]]\nenvironment = ['DOCKER_AUTH_CONFIG={\"auths\": {" + auths + "}}']\n"
+}
+
 func droneStep(settings string) string {
 	return "steps: [{name: a, image: plugins/docker, settings: {" + settings + ", username: u, password: p}}]\n"
 }
@@ -48,6 +52,9 @@ func TestRulesOfTheTable(t *testing.T) {
 			want: "https://one.test app u p,notice plainHttpFallback,notice secretInRepository"},
 		{name: "a CA in a variable of Concourse", file: "pipeline.yml", text: concourse + "one.test/app, ca_certs: [((ca))]}}]\n",
 			want: "https://one.test app u p,unresolved template"},
+		{name: "paths in a configuration of GitLab Runner", file: "config.toml",
+			text: runnerWith(`"one.test/a": {"auth": "dTpw"}, "one.test/b": {"auth": "eDp5"}, "docker.io": {"auth": "dTpw"}`),
+			want: "https://one.test a u p,https://one.test b x y,https://registry-1.docker.io u p,notice secretInRepository"},
 	} {
 		rule.check(t)
 	}

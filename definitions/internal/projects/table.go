@@ -141,9 +141,9 @@ func (t fileFormat) add(f *scanner.File, e fileEntry, member node.Pair, plain ma
 	}
 }
 
-// addConfig adds the entries of a docker config.
+// addConfig adds the entries of a docker config, which GitLab Runner reads.
 func (t fileFormat) addConfig(f *scanner.File, config []byte, at model.Source) {
-	c, err := docker.NewCredentialFile(f.Scanner, config, model.DockerConfig, func(int, string) model.Source { return at })
+	c, err := docker.NewCredentialFile(f.Scanner, config, model.GitLabCI, func(int, string) model.Source { return at })
 	if err != nil {
 		f.Scanner.Problem(at, model.ProblemNotJSON, "The value is not valid JSON.")
 		return
