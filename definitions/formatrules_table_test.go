@@ -2,6 +2,10 @@ package definitions
 
 import "testing"
 
+func bitbucketStep(name string) string {
+	return "{step: {image: {name: one.test/" + name + ", username: u, password: p}, script: []}}"
+}
+
 func runnerWith(auths string) string {
 	return "[[runners]]\nenvironment = ['DOCKER_AUTH_CONFIG={\"auths\": {" + auths + "}}']\n"
 }
@@ -55,6 +59,12 @@ func TestRulesOfTheTable(t *testing.T) {
 		{name: "paths in a configuration of GitLab Runner", file: "config.toml",
 			text: runnerWith(`"one.test/a": {"auth": "dTpw"}, "one.test/b": {"auth": "eDp5"}, "docker.io": {"auth": "dTpw"}`),
 			want: "https://one.test a u p,https://one.test b x y,https://registry-1.docker.io u p,notice secretInRepository"},
+		{name: "steps of Bitbucket", file: "bitbucket-pipelines.yml",
+			text: "pipelines:\n  branches: {main: [" + bitbucketStep("a") + "]}\n" +
+				"  custom: {b: [{variables: [{name: x}]}, {parallel: [" + bitbucketStep("b") + "]}]}\n" +
+				"  tags: {v1: [{parallel: {steps: [" + bitbucketStep("c") + "]}}]}\n" +
+				"  pull-requests: {'**': [{stage: {steps: [" + bitbucketStep("d") + "]}}]}\n",
+			want: "https://one.test a u p,https://one.test d u p,https://one.test c u p,https://one.test b u p,notice secretInRepository"},
 	} {
 		rule.check(t)
 	}

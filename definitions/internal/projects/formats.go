@@ -1,6 +1,10 @@
 package projects
 
-import "github.com/regwarden/regwarden/definitions/model"
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
 
 // Names of members that many formats share.
 const (
@@ -88,10 +92,7 @@ var fileFormats = []fileFormat{
 	{name: model.CircleCI, consumer: model.Docker, files: ".circleci/*.yml .circleci/*.yaml", root: "jobs", entries: []fileEntry{
 		{at: "jobs{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true},
 		{at: "executors{}.docker[]", address: "image", username: basicUser, password: basicPass, image: true}}},
-	{name: model.Bitbucket, consumer: model.Docker, files: "bitbucket-pipelines.yml", root: "pipelines", entries: []fileEntry{
-		{at: "image", address: "name", username: user, password: pass, image: true},
-		{at: "pipelines.default[].step.image", address: "name", username: user, password: pass, image: true},
-		{at: "definitions.services{}.image", address: "name", username: user, password: pass, image: true}}},
+	{name: model.Bitbucket, consumer: model.Docker, files: "bitbucket-pipelines.yml", root: "pipelines", entries: bitbucketImages()},
 	{name: model.Drone, consumer: model.Docker, root: "steps",
 		files: ".drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml .woodpecker/*.yml .woodpecker/*.yaml", entries: []fileEntry{
 			{at: "steps[]", registry: "settings.registry", address: "settings.repo", username: settingsUser, password: settingsPass,
@@ -107,6 +108,20 @@ var fileFormats = []fileFormat{
 		{at: "creds[]", address: "hostname registry", username: "user", password: "pass", tlsMode: "tls", ca: "regcert"}}},
 	{name: model.Regctl, files: ".regctl/config.json", root: "hosts", entries: []fileEntry{
 		{at: "hosts{}", address: "hostname {}", username: "user", password: "pass", tlsMode: "tls", ca: "regcert"}}},
+}
+
+// bitbucketImages returns where pipelines of Bitbucket have images: of steps alone, in parallel or in a stage, and of services.
+func bitbucketImages() (entries []fileEntry) {
+	places := []string{"image", "definitions.services{}.image"}
+	for _, pipeline := range strings.Fields("default[] branches{}[] pull-requests{}[] tags{}[] bookmarks{}[] custom{}[]") {
+		for _, step := range strings.Fields("step parallel[].step parallel.steps[].step stage.steps[].step") {
+			places = append(places, "pipelines."+pipeline+"."+step+".image")
+		}
+	}
+	for _, at := range places {
+		entries = append(entries, fileEntry{at: at, address: "name", username: user, password: pass, image: true})
+	}
+	return entries
 }
 
 // talos returns the format of a configuration of Talos: what the older one has in an object, newer ones have in documents of their own.
