@@ -65,6 +65,8 @@ func TestRulesOfRuntimes(t *testing.T) {
 			want: "https://three.test,https://two.test u p,notice notUsedByConsumer"},
 		{name: "null", file: k3s, text: k3sOf("", `"one.test": {"auth": null}`), want: "https://one.test"},
 		{name: "a text for an object", file: k3s, text: k3sOf("", `"one.test": {"auth": "x"}`), want: "problem wrongShape"},
+		{name: "yes", file: k3s, text: "configs: {one.test: {tls: {insecure_skip_verify: yes}}}\n",
+			want: "https://one.test,notice insecureSkipVerify"},
 		{name: "search in another file", file: conf, text: search, more: map[string]string{
 			conf + ".d/a.conf": "unqualified-search-registries = ['two.test']\n"}, want: "skipped shadowed"},
 		{name: "an entry in another file", file: conf, text: search, more: map[string]string{

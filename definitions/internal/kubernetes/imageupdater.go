@@ -28,11 +28,8 @@ var updaterKeys = []string{"name", "api_url", "ping", "credentials", "credsexpir
 	"ca_data",
 	"defaultns", "limit", "default"}
 
-// Booleans of YAML 1.1, which Image Updater reads.
-var (
-	yamlTrue  = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"}
-	yamlFalse = []string{"", "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"}
-)
+// yamlFalse are the texts that are false in YAML 1.1, which Image Updater reads.
+var yamlFalse = []string{"", "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"}
 
 // updater reads the entries of one registries.conf.
 type updater struct {
@@ -115,7 +112,7 @@ func (u *updater) reject(n *node.Node, name string) (reason model.ProblemReason,
 		}
 	}
 	apiURL, prefix := n.Get("api_url").Text(), n.Get("prefix").Text()
-	isDefault := slices.Contains(yamlTrue, n.Get("default").Text())
+	isDefault := n.Get("default").OldBool()
 	switch {
 	case name == "":
 		return model.ProblemWrongShape, "the registry has no name."
@@ -138,7 +135,7 @@ func (u *updater) reject(n *node.Node, name string) (reason model.ProblemReason,
 }
 
 func isYAMLBool(n *node.Node) bool {
-	return slices.Contains(yamlTrue, n.Text()) || slices.Contains(yamlFalse, n.Text())
+	return n.OldBool() || slices.Contains(yamlFalse, n.Text())
 }
 
 func (u *updater) addRegistry(n *node.Node, at model.Source) {
@@ -164,7 +161,7 @@ func (u *updater) addRegistry(n *node.Node, at model.Source) {
 // addTrust adds the certificates that Image Updater trusts in addition to the system's roots. Without ca_file it takes them from Argo CD.
 func (u *updater) addTrust(e *scanner.Entry, n *node.Node) {
 	tls := &e.Definition.Auth.TLS
-	if tls.InsecureSkipVerify = slices.Contains(yamlTrue, n.Get("insecure").Text()); !tls.InsecureSkipVerify {
+	if tls.InsecureSkipVerify = n.Get("insecure").OldBool(); !tls.InsecureSkipVerify {
 		switch {
 		case n.Get("ca_file").Text() != "":
 			scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile,

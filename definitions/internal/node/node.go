@@ -180,5 +180,11 @@ func (n *Node) Text() string {
 	return n.value
 }
 
+// yamlTrue are the texts that are true in YAML 1.1.
+var yamlTrue = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"}
+
+// OldBool returns whether the value is true for programs that read YAML 1.1, such as yes.
+func (n *Node) OldBool() bool { return slices.Contains(yamlTrue, n.Text()) }
+
 // Bool returns whether the value is the boolean true. A string is not.
 func (n *Node) Bool() bool { return n.is(boolean) && strings.EqualFold(n.value, "true") }

@@ -327,7 +327,7 @@ func (r k3sReader) read(config *node.Node) *k3sSettings {
 	auth, tls := config.Get("auth"), config.Get("tls")
 	value := func(name string) secret.String { return secret.String(auth.Get(name).Text()) }
 	files := criTLS{tls.Get("ca_file").Text(), tls.Get("cert_file").Text(), tls.Get("key_file").Text(),
-		tls.Get("insecure_skip_verify").Bool()}
+		tls.Get("insecure_skip_verify").OldBool()}
 	return &k3sSettings{
 		auth:    runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.read(),
 		hasAuth: auth != nil,
