@@ -17,6 +17,9 @@ func TestImagesOnDockerHub(t *testing.T) {
 		end = "']}]}]}\n"
 	)
 	secretOfKyverno := strings.Replace(hub, "namespace: a", "namespace: kyverno", 1)
+	ofOther := func(secret string) string {
+		return strings.Replace(secret, "https://index.docker.io/v1/", "one.test:5000", 1)
+	}
 	for _, rule := range []formatRule{
 		{name: "kubelet", file: "a.yaml", text: hub + "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: a}\nspec:\n" +
 			"  imagePullSecrets: [{name: pull}]\n  containers: [{image: 'docker.io/redis:7'}, {image: 'index.docker.io/acme/app:7'}]\n",
@@ -31,6 +34,11 @@ func TestImagesOnDockerHub(t *testing.T) {
 		{name: "FluxInstance", file: "a.yaml", text: hub + "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n" +
 			"metadata: {name: a, namespace: a}\nspec: {distribution: {registry: docker.io/fluxcd, imagePullSecret: pull}}\n",
 			want: all + "https://registry-1.docker.io fluxcd u p"},
+		{name: "Kyverno with a host and a wildcard", file: "a.yaml", text: ofOther(secretOfKyverno) + policy + "one.test:5000/*" + end,
+			want: "https://one.test:5000 u p"},
+		{name: "FluxInstance with a host", file: "a.yaml", text: ofOther(hub) + "apiVersion: fluxcd.controlplane.io/v1\n" +
+			"kind: FluxInstance\nmetadata: {name: a, namespace: a}\n" +
+			"spec: {distribution: {registry: 'one.test:5000', imagePullSecret: pull}}\n", want: "https://one.test:5000 u p"},
 		{name: "Kyverno without Secrets", file: "a.yaml",
 			text: strings.Replace(policy, "secrets: [pull]", "", 1) + "docker.io/redis:7" + end,
 			want: "reference https://registry-1.docker.io library/redis:7"},

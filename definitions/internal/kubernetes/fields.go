@@ -162,7 +162,7 @@ func (f registryField) add(c *Cluster, o *object) {
 	for _, p := range node.At(o.node, f.secret) {
 		secrets = append(secrets, secretNames(p.Value)...)
 	}
-	versions := f.chartVersions(o)
+	charts := f.charts(o)
 	for _, p := range node.At(o.node, f.address) {
 		n := p.Value
 		address, isOCI := strings.CutPrefix(withoutWildcard(n.Text()), "oci://")
@@ -172,13 +172,13 @@ func (f registryField) add(c *Cluster, o *object) {
 			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		case len(secrets) == 0 && f.isPrefix(n.Text()): // it does not name an image
 		case len(secrets) == 0:
-			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versions[n])
+			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versionOf(charts[n], n))
 		case isOCI:
-			host, path, _ := strings.Cut(scanner.CutTag(address), "/")
-			f.addWithSecrets(c, o, n, host, path, versions[n], secrets)
+			host, path, _ := strings.Cut(address, "/")
+			f.addWithSecrets(c, o, n, host, scanner.CutTag(path), charts[n], secrets)
 		default:
 			host, path := f.split(n.Text(), address)
-			f.addWithSecrets(c, o, n, host, path, "", secrets)
+			f.addWithSecrets(c, o, n, host, path, nil, secrets)
 		}
 	}
 }
@@ -209,16 +209,17 @@ func secretNames(n *node.Node) (all []string) {
 }
 
 // addWithSecrets adds a registry with the credentials of Secrets: a username and a password, or the entry of a docker config.
-// version is that of a chart; "" is for none.
-func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host, path, version string, secrets []string) {
+// chart is what has the version and the settings of the connection; nil if the address is not that of a chart.
+func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
 	if found := c.firstLogin(o, secrets); found != nil {
-		r.Definition.Auth, r.Secret = found.login(&r), found.place()
+		scanner.SetAuth(&r, found.login(&r))
+		r.Secret = found.place()
 	} else if !c.useKeyring(o, &r, secrets, host+"/"+path) {
 		return
 	}
-	r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, version)
+	r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, versionOf(chart, at))
 	c.Found(r)
 }
 
@@ -227,28 +228,36 @@ func (f registryField) isPrefix(written string) bool {
 	return f.address == fluxDistribution || strings.Contains(written, "*")
 }
 
-// split returns host and path of an image, or of the prefix of several. written is what the field has.
+// split returns host and path of an image, or of the prefix of several, which may be a host alone. written is what the field has.
 func (f registryField) split(written, address string) (host, path string) {
-	if f.isPrefix(written) {
+	switch isHost := strings.ContainsAny(address, ".:") || address == "localhost"; {
+	case f.isPrefix(written) && isHost && !strings.Contains(address, "/"):
+		return address, ""
+	case f.isPrefix(written):
 		return scanner.SplitPrefix(address)
 	}
 	return scanner.SplitReference(address)
 }
 
-// chartVersions returns the versions of charts by their addresses: what is next to these in the object.
-func (f registryField) chartVersions(o *object) map[*node.Node]string {
+// charts returns what has the addresses of charts, by these.
+func (f registryField) charts(o *object) map[*node.Node]*node.Node {
 	if f.consumer != model.Helm {
 		return nil
 	}
-	versions := map[*node.Node]string{}
+	charts := map[*node.Node]*node.Node{}
 	last := strings.LastIndexByte(f.address, '.')
 	for _, p := range node.At(o.node, f.address[:last]) {
-		address := p.Value.Get(f.address[last+1:])
-		if chart := p.Value.Get("chart"); chart.Text() == "" || chart == address { // otherwise it is the chart that has the version
-			versions[address] = p.Value.Get("version").Text()
-		}
+		charts[p.Value.Get(f.address[last+1:])] = p.Value
 	}
-	return versions
+	return charts
+}
+
+// versionOf returns the version of the chart at an address, "" if it is that of a chart below the address.
+func versionOf(chart, address *node.Node) string {
+	if name := chart.Get("chart"); name.Text() != "" && name != address {
+		return ""
+	}
+	return chart.Get("version").Text()
 }
 
 // firstLogin returns the first of the Secrets that has a username and is no pull Secret, nil if there is none.

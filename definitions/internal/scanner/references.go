@@ -16,7 +16,7 @@ func (s *Scanner) Reference(at model.Source, format model.Format, consumer model
 // ChartReference is Reference for a chart whose version, or a range of versions, is not in its address; "" is for none.
 func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer model.Consumer, reference, chartVersion string) {
 	name, isOCI := strings.CutPrefix(strings.TrimPrefix(reference, "docker://"), "oci://")
-	if name == "" || strings.ContainsAny(name, " $<>{}%\\\"'") || s.full() {
+	if name == "" || isOCI && !strings.Contains(name, "/") || strings.ContainsAny(name, " $<>{}%\\\"'") || s.full() {
 		return
 	}
 	host, path := SplitReference(name)
