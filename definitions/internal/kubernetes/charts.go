@@ -2,7 +2,9 @@ package kubernetes
 
 import (
 	"cmp"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -73,7 +75,7 @@ func (f chartField) add(c *Cluster, o *object, n *node.Node) {
 	e.Format, e.Consumer = model.Kubernetes, model.Helm
 	e.OfCharts(textOf(n, f.chart), n.Get(f.version).Text())
 	e.Definition.Auth = &regcheck.Auth{}
-	f.addTLS(&e, n)
+	setChartTLS(&e.Registry, n)
 	if name := firstText(o.node, f.secret); name != "" {
 		f.addCredentials(c, o, &e, name)
 	}
@@ -120,9 +122,19 @@ func useLogin(c *Cluster, r *model.Registry, o *object) {
 	r.Notices = append(r.Notices, o.plainNotices(c)...)
 }
 
-// addTLS adds the CA that k3s has as PEM and Rancher as base64.
-func (f chartField) addTLS(e *scanner.Entry, n *node.Node) {
-	tls := &e.Definition.Auth.TLS
+// setConnection sets how a chart in an OCI registry is reached, with notices. n is nil for other content.
+func setConnection(r *model.Registry, n *node.Node) {
+	if n.Get("insecurePlainHttp").Bool() || n.Get("plainHTTP").Bool() {
+		scanner.SetPlainHTTP(r, "Helm")
+		return
+	}
+	setChartTLS(r, n)
+	r.Notices = append(r.Notices, scanner.ConnectionNotices(r.Definition.Endpoint, r.Definition.Auth.TLS)...)
+}
+
+// setChartTLS sets the CA that k3s has as PEM and Rancher as base64.
+func setChartTLS(r *model.Registry, n *node.Node) {
+	tls := &r.Definition.Auth.TLS
 	tls.CA, _ = scanner.PemBlocks([]byte(n.Get("repoCA").Text()))
 	if bundle := n.Get("caBundle").Text(); bundle != "" {
 		tls.CA = bundleOf(bundle)
@@ -131,11 +143,14 @@ func (f chartField) addTLS(e *scanner.Entry, n *node.Node) {
 	tls.Enabled = *tls != regcheck.TLS{}
 }
 
-// bundleOf returns the certificates of a PEM in base64.
+// bundleOf returns the certificates of a PEM in base64, or the one in base64 that Rancher reads.
 func bundleOf(text string) string {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return ""
+	}
+	if certificate, err := x509.ParseCertificate(decoded); err == nil {
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
 	}
 	certificates, _ := scanner.PemBlocks(decoded)
 	return certificates

@@ -213,6 +213,7 @@ func secretNames(n *node.Node) (all []string) {
 func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
+	setConnection(&r, chart)
 	if found := c.firstLogin(o, secrets); found != nil {
 		scanner.SetAuth(&r, found.login(&r))
 		r.Secret = found.place()
