@@ -7,19 +7,29 @@ func secretIn(namespace string) string {
 		"stringData: {username: u, password: p}\n"
 }
 
-// TestRulesOfObjects: which registry an object of Kubernetes names.
+// TestRulesOfObjects: which registry an object of Kubernetes names, and which Secrets its program uses.
 func TestRulesOfObjects(t *testing.T) {
 	const (
-		file = "a.yaml"
-		repo = "apiVersion: catalog.cattle.io/v1\nkind: ClusterRepo\nmetadata: {name: a}\nspec: {url: 'oci://one.test:5000'"
-		op   = "apiVersion: fleet.cattle.io/v1alpha1\nkind: HelmOp\nmetadata: {name: a, namespace: a}\n" +
+		file    = "a.yaml"
+		repo    = "apiVersion: catalog.cattle.io/v1\nkind: ClusterRepo\nmetadata: {name: a}\nspec: {url: 'oci://one.test:5000'"
+		cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: a, namespace: a}\n" +
+			"spec: {imageName: 'one.test/app:1', imagePullSecrets: [{name: login}]}\n"
+		provider = "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: a}\n" +
+			"spec: {package: 'one.test/app:1', packagePullSecrets: [{name: login}]}\n"
+		app = "apiVersion: kappctrl.k14s.io/v1alpha1\nkind: App\nmetadata: {name: a, namespace: a}\n" +
+			"spec: {fetch: [{image: {url: 'one.test/app:1', secretRef: {name: login}}}]}\n"
+		op = "apiVersion: fleet.cattle.io/v1alpha1\nkind: HelmOp\nmetadata: {name: a, namespace: a}\n" +
 			"spec: {helmSecretName: login, helm: {repo: 'oci://one.test:5000', chart: app, version: 1.0.0}}\n"
+		ignored = "https://one.test app,notice noMatchingCredentials,notice notUsedByConsumer"
 	)
 	for _, rule := range []formatRule{
 		{name: "the port of a registry of Rancher", file: file,
 			text: repo + ", clientSecret: {name: login, namespace: a}}" + secretIn("a"), want: "https://one.test:5000 u p"},
 		{name: "the port of a registry of Fleet", file: file, text: op + secretIn("a"), want: "https://one.test:5000 u p"},
 		{name: "a registry alone, without a Secret", file: file, text: repo + "}\n"},
+		{name: "a Secret that kubelet ignores", file: file, text: cluster + secretIn("a"), want: ignored},
+		{name: "a Secret that Crossplane ignores", file: file, text: provider + secretIn("crossplane-system"), want: ignored},
+		{name: "a Secret that kapp-controller uses", file: file, text: app + secretIn("a"), want: "https://one.test app u p"},
 	} {
 		rule.check(t)
 	}

@@ -214,7 +214,7 @@ func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
 	setConnection(&r, chart)
-	if found := c.firstLogin(o, secrets); found != nil {
+	if found := f.firstLogin(c, o, secrets); found != nil {
 		scanner.SetAuth(&r, found.login(&r))
 		r.Secret = found.place()
 	} else if !c.useKeyring(o, &r, secrets, host+"/"+path) {
@@ -261,8 +261,15 @@ func versionOf(chart, address *node.Node) string {
 	return chart.Get("version").Text()
 }
 
-// firstLogin returns the first of the Secrets that has a username and is no pull Secret, nil if there is none.
-func (c *Cluster) firstLogin(o *object, secrets []string) *object {
+// loginSecrets are the fields of Secrets that may have a username and a password. Other programs use docker configs only.
+var loginSecrets = map[string]bool{"spec.clientSecret.name": true, "spec.helmSecretName": true, "spec.fetch[].image.secretRef.name": true,
+	"spec.fetch.imgpkgBundle.secretRef.name": true, "spec.fetch[].imgpkgBundle.secretRef.name": true}
+
+// firstLogin returns the first of the Secrets that has a username and is no pull Secret, nil if the program uses none of them.
+func (f registryField) firstLogin(c *Cluster, o *object, secrets []string) *object {
+	if !loginSecrets[f.secret] {
+		return nil
+	}
 	for _, name := range secrets {
 		found, g := c.secret(o, name)
 		if g == nil && dockerKeys[found.secretType()] == "" && found.secretValue("username").at != nil {
