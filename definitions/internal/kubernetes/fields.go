@@ -158,6 +158,9 @@ func resolveFields(c *Cluster, o *object) {
 
 // add adds what the field of an object names.
 func (f registryField) add(c *Cluster, o *object) {
+	if of, isReference := strings.CutSuffix(f.address, ".name"); isReference && firstText(o.node, of+".kind") != "DockerImage" {
+		return // an object of the cluster, such as an ImageStreamTag
+	}
 	var secrets []string
 	for _, p := range node.At(o.node, f.secret) {
 		secrets = append(secrets, secretNames(p.Value)...)
