@@ -36,7 +36,10 @@ func kustomizations(t *rapid.T) map[string]string {
 	if rapid.Bool().Draw(t, "generated") {
 		delete(files, "base/secret.yaml")
 		resources = "resources: [source.yaml]\ngeneratorOptions: {disableNameSuffixHash: true}\nsecretGenerator:\n- name: creds\n" +
-			"  literals: [username=ada, 'password=" + rapid.SampledFrom([]string{"hunter2", "a=b"}).Draw(t, "literal") + "']\n"
+			rapid.SampledFrom([]string{"  literals: [username=ada, password=hunter2]\n", "  literals: [username=ada, 'password=a=b']\n",
+				"  literals: ['username=\"ada\"', \"password='a b'\"]\n", "  literals: ['username=\"', password=\"a']\n",
+				"  envs: [creds.env]\n", "  env: creds.env\n"}).Draw(t, "values")
+		files["base/creds.env"] = "\ufeff# login\r\n\n  username=ada\r\npassword=\"a b\" \n"
 	}
 	files["base/kustomization.yaml"] = resources + namespace("base")
 	return files

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
@@ -23,6 +24,9 @@ const maxImageChanges = 200
 
 // maxImageChange limits the texts of a change: every image that it is for is a new text. A name, its new name, a tag and a digest are less.
 const maxImageChange = 1024
+
+// maxVariables limits the values of a Secret that is generated from files with many of them.
+const maxVariables = 10_000
 
 // kustomization is a file of kustomize, by which objects of other files get a namespace and other images, and which generates Secrets.
 type kustomization struct {
@@ -132,27 +136,69 @@ func generatedSecret(f *scanner.File, generator *node.Node) *object {
 	data, unread := map[string]string{}, map[string]*gap{}
 	for _, literal := range generator.Get("literals").Items() {
 		key, value, _ := strings.Cut(literal.Text(), "=")
-		data[key] = value
+		data[key] = withoutQuotes(value)
+	}
+	for _, name := range slices.Concat(generator.Get("envs").Items(), []*node.Node{generator.Get("env")}) {
+		addVariables(f, name.Text(), data, unread)
 	}
 	for _, item := range generator.Get("files").Items() {
 		key, name, named := strings.Cut(item.Text(), "=")
 		if !named {
 			key, name = path.Base(item.Text()), item.Text()
 		}
-		text, err := f.OnMachine(name)
-		switch {
-		case err != nil:
-			unread[key] = gapf(model.UnresolvedConfigFile,
-				"kustomize generates the Secret from the file %s, which is not in the directory that is read.", scanner.Shown(name))
-		case strings.Contains(string(text), "ENC[AES256_GCM"):
-			unread[key] = gapf(model.UnresolvedEncrypted,
-				"kustomize generates the Secret from the file %s, which SOPS encrypted. "+readInstead, scanner.Shown(name))
-		}
-		data[key] = string(text)
+		data[key], unread[key] = generatorFile(f, name)
 	}
 	o.node = generatedNode(generator, data)
 	o.unread = unread
 	return o
+}
+
+// generatorFile returns a file from which kustomize generates a Secret, and why its values are not known.
+func generatorFile(f *scanner.File, name string) (string, *gap) {
+	text, err := f.OnMachine(name)
+	switch {
+	case err != nil:
+		return "", gapf(model.UnresolvedConfigFile,
+			"kustomize generates the Secret from the file %s, which is not in the directory that is read.", scanner.Shown(name))
+	case strings.Contains(string(text), "ENC[AES256_GCM"):
+		return string(text), gapf(model.UnresolvedEncrypted,
+			"kustomize generates the Secret from the file %s, which SOPS encrypted. "+readInstead, scanner.Shown(name))
+	}
+	return string(text), nil
+}
+
+// withoutQuotes returns the value of a literal as kustomize reads it.
+func withoutQuotes(value string) string {
+	if n := len(value) - 1; n > 0 && value[0] == value[n] && (value[0] == '"' || value[0] == '\'') {
+		return value[1:n]
+	}
+	return value
+}
+
+// addVariables adds the lines KEY=value of a file. A key alone is for a variable of the environment of kustomize, a placeholder.
+func addVariables(f *scanner.File, name string, data map[string]string, unread map[string]*gap) {
+	if name == "" {
+		return
+	}
+	text, g := generatorFile(f, name)
+	if g != nil {
+		unread[anyKey] = g
+		return
+	}
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		line = strings.TrimLeftFunc(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), unicode.IsSpace)
+		key, value, found := strings.Cut(line, "=")
+		switch {
+		case line == "" || line[0] == '#':
+		case len(data) >= maxVariables:
+			unread[anyKey] = gapf(model.UnresolvedConfigFile, "The Secret has more than %d values.", maxVariables)
+			return
+		case found:
+			data[key] = value
+		default:
+			data[key] = "${" + key + "}"
+		}
+	}
 }
 
 // generatedNode returns a Secret as a manifest would have it, in the line of its generator.

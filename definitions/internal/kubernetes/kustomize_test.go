@@ -1,7 +1,10 @@
 package kubernetes
 
 import (
+	"strconv"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/model"
@@ -38,6 +41,23 @@ func TestABaseIsOneDeeper(t *testing.T) {
 		k.visit(&kustomization{namespace: "shop", resources: []string{"base"}}, "", nil, depth)
 		if got := k.namespaces[o] == "shop"; got != set {
 			t.Errorf("%d deep: set %t", depth, got)
+		}
+	}
+}
+
+// TestVariablesAreLimited: a file with more variables is not known.
+func TestVariablesAreLimited(t *testing.T) {
+	for lines, limited := range map[int]bool{maxVariables: false, maxVariables + 1: true} {
+		var text strings.Builder
+		for i := range lines {
+			text.WriteString("a" + strconv.Itoa(i) + "=b\n")
+		}
+		f := &scanner.File{Scanner: scanner.New(model.Options{}), Name: "kustomization.yaml", Path: "kustomization.yaml",
+			Tree: fstest.MapFS{"a.env": {Data: []byte(text.String())}}}
+		data, unread := map[string]string{}, map[string]*gap{}
+		addVariables(f, "a.env", data, unread)
+		if (unread[anyKey] != nil) != limited || len(data) != maxVariables {
+			t.Errorf("%d lines: %d values, %v", lines, len(data), unread)
 		}
 	}
 }

@@ -67,6 +67,9 @@ func hasSOPS(members map[string]*node.Node) bool {
 
 func isSOPS(n *node.Node) bool { return strings.HasPrefix(n.Text(), "ENC[AES256_GCM,") }
 
+// anyKey is for all keys of a Secret whose names are not known. No key has this name.
+const anyKey = "*"
+
 // secretValue is a value of a Secret.
 type secretValue struct {
 	text string
@@ -97,6 +100,8 @@ func (o *object) readValue(key string) secretValue {
 		n, isPlain = o.read.data[key], false
 	}
 	switch {
+	case n == nil && o.unread[anyKey] != nil:
+		return secretValue{at: o.node, gap: o.unread[anyKey]}
 	case n == nil:
 		return secretValue{}
 	case n.IsNull() && o.file.Annotated:
