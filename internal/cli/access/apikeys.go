@@ -38,11 +38,8 @@ func (p Commands) createAPIKey() *cobra.Command {
 	var key api.APIKeyRequest
 	var expires time.Duration
 	project := ""
-	cmd := p.Command("create [NAME]", "Create an API key for a user; print it this one time", command.AtMostOneArg,
+	cmd := p.Command("create [NAME]", "Create an API key for a user; print it this one time", newKeyArg,
 		func(c *manage.Call, args []string) error {
-			if len(args) > 0 && c.Cmd.Flags().Changed("name") {
-				return command.Usage(c.Cmd, errors.New("give NAME or --name, not both"))
-			}
 			key.Metadata.Name = cmp.Or(strings.Join(args, ""), key.Metadata.Name)
 			expiry := time.Now().Add(expires)
 			key.Spec.Expiry = expiry.Format(time.RFC3339Nano) // it may be a second from now
@@ -71,6 +68,17 @@ func (p Commands) createAPIKey() *cobra.Command {
 	p.CompleteEmail(cmd, "email")
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(keyScopes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// newKeyArg allows a name in place of --name, and refuses limits without a value.
+func newKeyArg(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.Flags().Changed("name") {
+		return command.Usage(cmd, errors.New("give NAME or --name, not both"))
+	}
+	if err := command.NotEmpty(cmd, "email", "scope", "project"); err != nil {
+		return err
+	}
+	return command.AtMostOneArg(cmd, args)
 }
 
 // keyScopes are the scopes of keys.

@@ -117,6 +117,9 @@ func (p Commands) setTeam() *cobra.Command {
 		if !slices.ContainsFunc([]string{"role", "project", "new-name"}, given) {
 			return command.Usage(c.Cmd, errors.New("give what changes, with --role, --project or --new-name"))
 		}
+		if err := command.NotEmpty(c.Cmd, "role", "project"); err != nil {
+			return err
+		}
 		if given("role") {
 			if err := c.Client.Teams.SetRoles(c.Ctx, team, roleUIDs(c, withoutNone(roles))...); err != nil {
 				return err

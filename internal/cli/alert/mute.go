@@ -72,7 +72,7 @@ func oneTarget(c *manage.Call, all bool) error {
 	if named != 1 {
 		return command.Usage(c.Cmd, errors.New("give one of --registry, --label and --all"))
 	}
-	return nil
+	return command.NotEmpty(c.Cmd, "registry", "label")
 }
 
 func targetOf(registry, label string) string {

@@ -83,6 +83,16 @@ func Reference(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// NotEmpty refuses flags that are given without a value, as an unset variable of a script does: what they limit would be unlimited.
+func NotEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flag(name); f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
+			return Usage(cmd, fmt.Errorf("--%s must not be empty", name))
+		}
+	}
+	return nil
+}
+
 // Group returns a command that only has subcommands.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: KnownCommand,

@@ -32,6 +32,9 @@ func (s *selection) addTo(cmd *cobra.Command) {
 // of returns the request for many registries, nil if the command names one.
 func (s *selection) of(c *manage.Call, args []string) (*api.RegistryBulk, error) {
 	filtered := s.filter != (client.RegistryFilter{})
+	if err := command.NotEmpty(c.Cmd, "name", "health", "expiry", "label", "project"); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(args) > 0 && (s.all || filtered):
 		return nil, command.Usage(c.Cmd, errors.New("give a name, or flags that choose registries, not both"))
