@@ -2,12 +2,15 @@ package serve
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/internal/cli/settings"
 )
 
 func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
@@ -48,5 +51,24 @@ func TestFirstStartNamesTheConsole(t *testing.T) {
 		if named := strings.Contains(out.String(), "\n  http://127.0.0.1:8080/console/\n"); named != console {
 			t.Errorf("console %t: %s", console, out.String())
 		}
+	}
+}
+
+// A first start that fails after the administrator was created says how to log in: no later start does.
+func TestFailedFirstStartShowsThePassword(t *testing.T) {
+	dir := t.TempDir()
+	s := settings.New()
+	args := []string{"--data-dir", dir, "--listen", "127.0.0.1:0", "--login-isolation", settings.IsolateNothing,
+		"--kubernetes", "--kubeconfig", filepath.Join(dir, "missing")}
+	if err := errors.Join(s.Flags.Parse(args), s.Load(func(string) string { return "" })); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err := (&process{settings: s, version: "test", out: &out}).run(t.Context(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "kubeconfig") {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "password      in the file "+filepath.Join(dir, firstPasswordFile)) {
+		t.Errorf("shown: %q", out.String())
 	}
 }

@@ -201,10 +201,10 @@ func (p *process) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	first.print(p.out, p.log, at.address, at.certificate.TrustFile(), c.Console) // before what may fail: only this start has it
 	if p.reading, err = c.Cluster.Open(ctx, p.db, p.server.Registries, c.WatchInterval, p.log); err != nil {
 		return err
 	}
-	first.print(p.out, p.log, at.address, at.certificate.TrustFile(), c.Console)
 	printURL(p.out, "Metrics", at.metrics, "/metrics")
 	printURL(p.out, "Profiles", at.debug, auxiliary.PathProfiles)
 	fmt.Fprintf(p.out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", p.version, at.address)
