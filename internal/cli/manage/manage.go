@@ -55,8 +55,9 @@ type Call struct {
 	Asks   bool // deletes something or ends access to it
 	DryRun bool // shows what would be deleted
 
-	yes   bool
-	where string // what it acts on, where that was not named and is not the only possibility; printed once
+	checks bool // without a connection to the server, there is no result
+	yes    bool
+	where  string // what it acts on, where that was not named and is not the only possibility; printed once
 }
 
 // Option changes a command.
@@ -88,6 +89,9 @@ func DryRuns(c *Call, _ *target) {
 	c.Cmd.Flags().BoolVar(&c.DryRun, "dry-run", false, "show what would be deleted, and delete nothing; --output is for this list")
 }
 
+// Checks is the option of commands that exit with another code if they could not check.
+func Checks(c *Call, _ *target) { c.checks = true }
+
 // InAnyOrg is the option of commands that on the local store need no organization.
 func InAnyOrg(_ *Call, t *target) {
 	t.anyOrg, t.allOrgs = func([]string) bool { return true }, true
@@ -114,7 +118,10 @@ func (p Program) Command(use, short string, args cobra.PositionalArgs, do func(*
 		}
 		end, err := run.connect(cmd.Context(), t, args)
 		if err != nil {
-			return Explain(cmd, run.ExplainServer(err))
+			if err = Explain(cmd, run.ExplainServer(err)); run.checks && run.Login != nil {
+				err = command.Unchecked(cmd.Context(), err)
+			}
+			return err
 		}
 		defer end()
 		return Explain(cmd, run.ExplainServer(do(run, args)))

@@ -161,7 +161,7 @@ func (f *registryChange) check(c *manage.Call, d api.OCIRegistryDefinition) erro
 	}
 	report, err := c.Client.Diagnose(c.Ctx, d)
 	if err != nil || report.Valid {
-		return command.Unchecked(c.Ctx, err)
+		return command.Unchecked(c.Ctx, c.ExplainServer(err))
 	}
 	show := command.ReportOutput{Cmd: c.Cmd, Out: c.Cmd.ErrOrStderr()}
 	if f.file == "" {

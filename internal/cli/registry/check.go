@@ -39,8 +39,8 @@ func (p Commands) registryCheck() *cobra.Command {
 			return bulk(c, many, "check", "Requested checks of %s.", err)
 		}
 		show := command.ReportOutput{Cmd: c.Cmd, Format: f.output, NoColor: f.noColor}
-		return command.Unchecked(c.Ctx, f.run(c, show, args[0]))
-	}, manage.Changes)
+		return command.Unchecked(c.Ctx, c.ExplainServer(f.run(c, show, args[0])))
+	}, manage.Changes, manage.Checks)
 	chosen.addTo(cmd)
 	flags := cmd.Flags()
 	flagvalue.Duration(flags, &f.timeout, "timeout", f.timeout, minCheckWait, maxCheckWait, "", "maximum wait for the report, at most 60s")
