@@ -187,10 +187,7 @@ func (a *application) one(d *document) (result, uid string, err error) {
 	}
 	stored := requestOf(found)
 	if a.keep {
-		for _, value := range secretsOf(wanted) {
-			*value = ""
-		}
-		d.given = false
+		d.dropSecrets()
 	}
 	if sameButSecrets(*wanted, stored) {
 		if same, err := a.sameSecrets(d); same || err != nil {

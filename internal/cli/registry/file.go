@@ -174,6 +174,17 @@ func secretsOf(r *api.OCIRegistryRequest) map[string]*secret.String {
 	return all
 }
 
+// dropSecrets removes the secrets of a document. A type that they decide stays.
+func (d *document) dropSecrets() {
+	if auth := d.registry.Spec.Auth; auth != nil {
+		auth.Type = auth.Kind()
+	}
+	for _, value := range secretsOf(&d.registry) {
+		*value = ""
+	}
+	d.given = false
+}
+
 // reference matches a secret that is in an environment variable or a file.
 var reference = lazyregexp.New(`^\$\{(env|file):([^}]+)\}$`)
 
