@@ -88,8 +88,9 @@ func (a *application) apply(documents []document) error {
 func (a *application) storeAll(documents []document) error {
 	for _, d := range documents {
 		if a.set != "" {
-			labels := map[string]string{applySetLabel: a.set}
+			labels := map[string]string{}
 			maps.Copy(labels, d.registry.Metadata.Labels)
+			labels[applySetLabel] = a.set // also in place of another set, of which the file was exported
 			d.registry.Metadata.Labels = labels
 		}
 		result, uid, err := a.one(&d)
