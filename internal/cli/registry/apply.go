@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -196,10 +197,20 @@ func (a *application) one(d *document) (result, uid string, err error) {
 		}
 	}
 	keepSecrets(wanted, stored)
-	if !a.dryRun {
-		err = a.Client.Registries.Replace(a.Ctx, uid, *wanted)
+	if a.dryRun {
+		return resultUpdated, uid, command.DefinitionProblems(nil, problemsOf(wanted), command.FieldProblem)
 	}
-	return resultUpdated, uid, err
+	return resultUpdated, uid, a.Client.Registries.Replace(a.Ctx, uid, *wanted)
+}
+
+// problemsOf returns why a definition cannot be stored in place of another one, whose secrets it has as masks.
+func problemsOf(r *api.OCIRegistryRequest) []regcheck.Problem {
+	_, problems := regcheck.Parse(r.Spec.Definition)
+	secrets := secretsOf(r)
+	return slices.DeleteFunc(problems, func(p regcheck.Problem) bool {
+		value := secrets[p.Field]
+		return value != nil && *value == secret.Mask
+	})
 }
 
 // sameSecrets reports whether the secrets of a document are known to be the stored ones. No response has those, and only on a local store
