@@ -1,6 +1,8 @@
 package script_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -148,6 +150,36 @@ func TestDeletionAsks(t *testing.T) {
 				t.Errorf("the project is left: %t", left)
 			}
 		})
+	}
+}
+
+// The question of a set of files comes after its definitions were stored.
+func TestPruneAsks(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	file := filepath.Join(t.TempDir(), "set.yaml")
+	apply := []string{"registry", "apply", "-f", file, "--prune", "ours", "--data-dir", server.DataDir, "--org", instance.Org}
+	write := func(name string) {
+		text := "metadata: {name: " + name + "}\nspec: {endpoint: registry.example, auth: {type: noAuth}}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	server.Admin(t, "", apply...)
+	write("second")
+	terminal := instance.OpenTerminal(t)
+	cmd := instance.StartInTerminal(t, terminal, apply...)
+	terminal.AwaitText(t, "Delete first, which the files of ours do not have any more? [y/N] ")
+	terminal.Type(t, "n\n")
+	_ = cmd.Wait() // its exit code is compared below
+	_ = terminal.Slave.Close()
+	for range terminal.Lines {
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(terminal.Shown(), "nothing was deleted") {
+		t.Errorf("exit code %d, shows %q", code, terminal.Shown())
+	}
+	if left := server.Admin(t, "", "registry", "list", "-o", "name", "--org", instance.Org); left != "first\nsecond" {
+		t.Errorf("stored: %q", left)
 	}
 }
 

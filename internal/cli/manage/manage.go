@@ -236,6 +236,9 @@ func (c *Call) canAsk() error {
 	return command.Usage(c.Cmd, fmt.Errorf("%s requires --yes, since there is no terminal to ask on", command.ShortPath(c.Cmd)))
 }
 
+// ErrNotConfirmed is the error of a command that asked and must not continue.
+var ErrNotConfirmed = errors.New("nothing was changed")
+
 // Confirm asks before something is deleted. Anything but yes is an error.
 func (c *Call) Confirm(format string, args ...any) error {
 	if err := c.canAsk(); c.yes || err != nil {
@@ -243,7 +246,7 @@ func (c *Call) Confirm(format string, args ...any) error {
 	}
 	yes, err := command.Confirm(c.Cmd.InOrStdin(), output.Shown(fmt.Sprintf(format, args...)+c.where))
 	if err == nil && !yes {
-		err = errors.New("nothing was changed")
+		err = ErrNotConfirmed
 	}
 	return err
 }

@@ -115,6 +115,9 @@ func (a *application) prune(documents []document) error {
 			names[i] = r.Metadata.Name
 		}
 		err = a.Confirm("Delete %s, which the files of %s do not have any more?", strings.Join(names, ", "), a.set)
+		if errors.Is(err, manage.ErrNotConfirmed) { // definitions were stored before
+			err = errors.New("nothing was deleted")
+		}
 	}
 	for _, r := range pruned {
 		if err == nil && !a.dryRun {
