@@ -51,7 +51,8 @@ func (p Commands) Alert() *cobra.Command {
 			return c.Changed(err, "Deleted the channel to %s.", of.target())
 		}, manage.Deletes),
 		p.mute(), p.mutes(), p.unmute(), p.remind(), p.reminders(),
-		p.changeAlert("test CHANNEL", "Send a sample alert, and show the response", testAlert, manage.Lists))
+		p.changeAlert("test CHANNEL", "Send a sample alert, and show the response", testAlert,
+			manage.Shows("csv", "name")))
 }
 
 // addTo adds the flags to a command. Without defaultOf, the channels of all components are meant.

@@ -66,6 +66,11 @@ type Option func(*Call, *target)
 // Lists is the option of commands that show something. It adds --output.
 func Lists(c *Call, _ *target) { c.Output.AddFlag(c.Cmd) }
 
+// Shows is Lists for commands that do not have all formats, since they show something that is not a row of a table.
+func Shows(without ...string) Option {
+	return func(c *Call, _ *target) { c.Output.AddFlag(c.Cmd, without...) }
+}
+
 // Changes is the option of commands that change something. It adds --quiet.
 func Changes(c *Call, _ *target) {
 	c.Cmd.Flags().BoolVarP(&c.Quiet, "quiet", "q", false, "print nothing about what was changed")

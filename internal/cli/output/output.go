@@ -31,11 +31,13 @@ type Writer struct {
 	now    time.Time // zero for the time of the call
 }
 
-// AddFlag adds --output to a command.
-func (o *Writer) AddFlag(cmd *cobra.Command) {
+// AddFlag adds --output to a command, without the formats that it does not have.
+func (o *Writer) AddFlag(cmd *cobra.Command, without ...string) {
 	o.Cmd = cmd
-	flagvalue.OneOfP(cmd.Flags(), &o.Format, "output", "o", "text", Formats,
-		"output format: text, wide (all columns), csv, json, yaml or name")
+	formats := slices.DeleteFunc(slices.Clone(Formats), func(format string) bool { return slices.Contains(without, format) })
+	last := len(formats) - 1
+	names := strings.Replace(strings.Join(formats[:last], ", "), "wide", "wide (all columns)", 1) + " or " + formats[last]
+	flagvalue.OneOfP(cmd.Flags(), &o.Format, "output", "o", "text", formats, "output format: "+names)
 }
 
 // Column is a column of a list. Its name is the key in JSON and YAML.

@@ -73,7 +73,7 @@ func (p Commands) registryShow() *cobra.Command {
 				return err
 			}
 			return output.Lines(c.Cmd.OutOrStdout(), s.lines())
-		}, manage.Lists)
+		}, manage.Shows("csv"))
 }
 
 func shown(r *api.OCIRegistry) shownRegistry {
