@@ -104,10 +104,10 @@ func TestStatementsShareATransaction(t *testing.T) {
 	}
 	for _, failing := range []bool{false, true} {
 		var running sync.WaitGroup
-		held, release := make(chan struct{}), make(chan struct{})
+		held, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, sharers)
 		for range sharers { // each runs a statement until all others wait
 			running.Go(func() {
-				_ = db.Autocommit(t.Context(), func(q Querier) error {
+				ended <- db.Autocommit(t.Context(), func(q Querier) error {
 					return q.Each(t.Context(), "SELECT 1", nil, func(Scanner) error {
 						held <- struct{}{}
 						<-release
@@ -115,7 +115,12 @@ func TestStatementsShareATransaction(t *testing.T) {
 					})
 				})
 			})
-			<-held
+			select {
+			case <-held:
+			case err := <-ended:
+				close(release)
+				t.Fatalf("a statement that waits: %v", err)
+			}
 		}
 		transactions := make([]string, statements)
 		for i := range statements {
@@ -134,11 +139,16 @@ func TestStatementsShareATransaction(t *testing.T) {
 				}
 			})
 		}
-		for len(db.engine.(*postgres).sharer.queue) < statements {
+		for len(db.engine.(*postgres).sharer.queue) < statements && len(ended) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		close(release)
 		running.Wait()
+		for range sharers {
+			if err := <-ended; err != nil {
+				t.Errorf("a statement that waits: %v", err)
+			}
+		}
 		slices.Sort(transactions)
 		if n := len(slices.Compact(transactions)); !failing && n > 2*sharers {
 			t.Errorf("%d statements took %d transactions", statements, n)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
@@ -47,9 +48,10 @@ func mustOpen(t *testing.T, o Options) *DB {
 	return db
 }
 
+// mustOpenURL has a time limit that a busy machine does not exceed. Tests of the limits set their own.
 func mustOpenURL(t *testing.T, url string) *DB {
 	t.Helper()
-	return mustOpen(t, Options{URL: secret.String(url)})
+	return mustOpen(t, Options{URL: secret.String(url), Timeout: time.Minute})
 }
 
 func mustConnect(t *testing.T, url string) *pgx.Conn {

@@ -33,8 +33,7 @@ func TestPooler(t *testing.T) {
 			mode, _, _ := strings.Cut(name, ",")
 			pooler, direct := postgrestest.StartPooler(t, server, mode, settings...), server.NewDatabase(t)
 			execDirectly(t, direct, poorDefaults)
-			patient := Options{URL: secret.String(pooler.URL(direct)), Timeout: time.Minute} // a busy machine does not exceed it
-			one, two := mustOpen(t, patient), mustOpen(t, patient)
+			one, two := mustOpenURL(t, pooler.URL(direct)), mustOpenURL(t, pooler.URL(direct))
 			for _, db := range []*DB{one, two} {
 				if found := db.engine.(*postgres).pooling.Load(); found.transactions != (mode == "transaction") {
 					t.Fatalf("found %+v", found)
@@ -184,17 +183,19 @@ func TestMigrationThroughPooler(t *testing.T) {
 func TestConnectionsOfOneStore(t *testing.T) {
 	for parameter, want := range map[string]int{"": 8, "&pool_max_conns=5": 5, "&pool_max_conns=1": 3} {
 		url := shared.Server(t).NewDatabase(t)
-		db := mustOpen(t, Options{URL: secret.String(url + parameter), Timeout: time.Minute}) // a busy machine does not exceed it
-		<-db.Changed()                                                                        // it listens
+		db := mustOpenURL(t, url+parameter)
+		<-db.Changed() // it listens
 		var together, running sync.WaitGroup
 		p := db.engine.(*postgres).pool
 		writers := cap(p.writers.slots)
 		together.Add(writers)
 		for range writers {
 			running.Go(func() {
+				arrive := sync.OnceFunc(together.Done)
+				defer arrive() // also without a connection
 				err := db.InTx(t.Context(), func(q Querier) error {
 					_, err := lastCount(t.Context(), q)
-					together.Done()
+					arrive()
 					together.Wait()
 					return errors.Join(err, tryQuery(t, db)) // writers leave a connection to readers
 				})

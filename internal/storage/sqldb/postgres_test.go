@@ -48,15 +48,13 @@ func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 	haveRead.Add(counters)
 	for range counters {
 		wait.Go(func() {
-			retried := false
+			arrive := sync.OnceFunc(haveRead.Done)
+			defer arrive() // also if no transaction begins
 			err := db.InTx(t.Context(), func(q Querier) error {
 				runs.Add(1)
 				last, err := lastCount(t.Context(), q)
-				if !retried { // all have read the same before one writes
-					retried = true
-					haveRead.Done()
-					haveRead.Wait()
-				}
+				arrive()
+				haveRead.Wait() // all have read the same before one writes
 				if err != nil {
 					return err
 				}
@@ -100,17 +98,15 @@ func crosswise(t *testing.T, db *DB) {
 	meet.Add(2)
 	for i := range 2 {
 		wait.Go(func() {
-			first := true
+			arrive := sync.OnceFunc(meet.Done)
+			defer arrive() // also without the lock
 			err := db.InTx(t.Context(), func(q Querier) error {
 				runs.Add(1)
 				if _, err := q.Exec(t.Context(), update, []any{names[i]}); err != nil {
 					return err
 				}
-				if first {
-					first = false
-					meet.Done()
-					meet.Wait() // each has one lock, and requests the lock of the other
-				}
+				arrive()
+				meet.Wait() // each has one lock, and requests the lock of the other
 				_, err := q.Exec(t.Context(), update, []any{names[1-i]})
 				return err
 			})
