@@ -19,6 +19,7 @@ type cutProxy struct {
 	mu    sync.Mutex
 	cut   cut
 	of    []byte // only a message with this text is cut; nil: any
+	cuts  int    // messages that were cut
 	conns []net.Conn
 }
 
@@ -81,10 +82,22 @@ func (p *cutProxy) take(message []byte) cut {
 		return pass
 	}
 	what := p.cut
+	if what != pass {
+		p.cuts++
+	}
 	if what != cutSilence {
 		p.cut = pass
 	}
 	return what
+}
+
+// awaitCuts returns when so many messages were cut.
+func (p *cutProxy) awaitCuts(n int) {
+	for cuts := 0; cuts < n; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		cuts = p.cuts
+		p.mu.Unlock()
+	}
 }
 
 // endAll cuts all connections.

@@ -73,10 +73,7 @@ func (l *listener) receive(ctx context.Context) {
 		defer cancel()
 		_ = conn.Close(bound)
 	}()
-	if err := detectLoss(ctx, conn); err != nil {
-		return
-	}
-	if _, err := conn.Exec(ctx, sqlListen); err != nil {
+	if err := l.subscribe(ctx, conn); err != nil {
 		return
 	}
 	l.healthy.Store(true)
@@ -86,6 +83,17 @@ func (l *listener) receive(ctx context.Context) {
 		default: // the last value was not received yet, and covers this change too
 		}
 	}
+}
+
+// subscribe makes a new connection receive notifications, or fails if the database becomes unresponsive.
+func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
+	bound, cancel := context.WithTimeout(ctx, l.config.ConnectTimeout)
+	defer cancel()
+	if err := detectLoss(bound, conn); err != nil {
+		return err
+	}
+	_, err := conn.Exec(bound, sqlListen)
+	return err
 }
 
 // wait returns when there is a notification, or the connection's error.

@@ -60,7 +60,9 @@ func (p *postgres) prepare(config *pgxpool.Config) {
 		if p.pooling.Load().transactions {
 			return nil
 		}
-		return prepareConn(ctx, conn, prepareSession)
+		bound, cancel := context.WithTimeout(ctx, config.ConnConfig.ConnectTimeout) // one that becomes unresponsive must not keep its place
+		defer cancel()
+		return prepareConn(bound, conn, prepareSession)
 	}
 }
 

@@ -52,6 +52,30 @@ func TestAnotherHostTakesOver(t *testing.T) {
 	}
 }
 
+// TestUnresponsiveAfterTheHandshake has a database that accepts connections and does not respond to their first statements: it keeps
+// neither a place of the pool nor the listener.
+func TestUnresponsiveAfterTheHandshake(t *testing.T) {
+	server := shared.Server(t)
+	direct := strings.TrimSuffix(server.NewDatabase(t), postgrestest.SlowConnect) + "&connect_timeout=5"
+	proxy := startCutProxy(t, server.Address())
+	db := mustOpenURL(t, strings.Replace(direct, server.Address(), proxy.address(), 1))
+	t.Cleanup(proxy.endAll)
+	<-db.Changed()
+	proxy.nextWith("client_connection_check_interval", cutSilence) // of sqlDetectLoss
+	proxy.endAll()
+	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable || errors.Is(err, errNoConn) {
+		t.Errorf("a query: %v, want the error of a connection that was given up", err)
+	}
+	proxy.awaitCuts(2) // that of the pool, and the listener's
+	proxy.next(pass)
+	awaitServed(t, db)
+	select {
+	case <-db.Changed():
+	case <-time.After(time.Minute):
+		t.Error("the listener waits for a response that was lost")
+	}
+}
+
 // TestNoConnectionSaysWhy asks for a connection while the only one is in use, and in no time to open another.
 func TestNoConnectionSaysWhy(t *testing.T) {
 	for conns, want := range map[string]string{"3": "all 1 are in use; pool_max_conns in the URL allows more",
