@@ -89,15 +89,15 @@ func (a *account) watch() {
 }
 
 // awaitEach waits until each kind was acknowledged since watch, and returns how long the slowest took. More than within is too long
-// with -long, on a machine that does nothing else.
+// with -long, on a machine that does nothing else. A test that failed ends here: a client that saw something wrong sends no more requests.
 func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string) (slowest time.Duration) {
 	t.Helper()
 	instance.Await(t, "each of "+strings.Join(kinds, ", ")+" is served", func() bool {
 		a.mu.Lock()
 		first, wrong := maps.Clone(a.first), len(a.wrong)
 		a.mu.Unlock()
-		if wrong > 0 {
-			a.report(t) // a client that saw something wrong sends no more requests
+		if wrong > 0 || t.Failed() {
+			a.report(t)
 			t.FailNow()
 		}
 		missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { _, seen := first[kind]; return seen })

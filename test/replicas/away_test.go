@@ -158,7 +158,7 @@ func whileAway(tokens instance.Tokens) []*requestKind {
 	return kinds
 }
 
-// sendAll sends requests of all kinds concurrently until the returned function is called.
+// sendAll sends requests of all kinds concurrently until the returned function is called, or the test ends.
 func sendAll(t *testing.T, url string, kinds []*requestKind) (stop func()) {
 	stopped := make(chan struct{})
 	var sending sync.WaitGroup
@@ -169,10 +169,12 @@ func sendAll(t *testing.T, url string, kinds []*requestKind) (stop func()) {
 			kinds[i%len(kinds)].send(t, &http.Client{Transport: transport, Timeout: 30 * time.Second}, url, stopped)
 		})
 	}
-	return func() {
+	stop = sync.OnceFunc(func() {
 		close(stopped)
 		sending.Wait()
-	}
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // footprint is what piles up when nothing is bounded.

@@ -1,6 +1,8 @@
 package replicas_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -20,11 +22,13 @@ type retryingClient struct {
 }
 
 // settle sends a request until there is a response. again reports whether it was sent more than once, so that an earlier
-// one may have been executed. ok is false when the response is not allowed, which fails the test.
+// one may have been executed. ok is false when the response is not allowed, which fails the test, or when the test has ended.
 func (c retryingClient) settle(kind, method, path, body string, headers ...string) (response instance.Response, again, ok bool) {
 	for began := time.Now(); ; again = true {
 		response, err := c.client.Try(method, path, body, headers...)
 		switch {
+		case errors.Is(err, context.Canceled): // that of the test
+			return response, again, false
 		case err != nil:
 			c.repeated(kind, false)
 		case response.Status == http.StatusServiceUnavailable:

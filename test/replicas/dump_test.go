@@ -59,7 +59,11 @@ func TestNothingWaitsForPgDump(t *testing.T) {
 	defer open()
 	dumped := make(chan error, 1)
 	go func() { dumped <- database.Dump(url, file) }()
-	<-file.first
+	select {
+	case <-file.first:
+	case err := <-dumped:
+		t.Fatalf("pg_dump ended too early: %v", err)
+	}
 	before := registry.count("a")
 	f.start(2)
 	count, longest = refresh()

@@ -28,7 +28,7 @@ type load struct {
 	visitors visitors
 	checks   checks
 	clients  []interface{ run(stop <-chan struct{}) }
-	stopped  chan struct{}
+	stop     func() // returns when every client has the response to its last request
 	running  sync.WaitGroup
 }
 
@@ -56,18 +56,17 @@ func newLoad(t *testing.T, f *fleet, url string) *load {
 	return l
 }
 
-// start lets all clients work, until stop.
+// start lets all clients work, until stop or the end of the test.
 func (l *load) start() {
-	l.stopped = make(chan struct{})
+	stopped := make(chan struct{})
 	for _, client := range l.clients {
-		l.running.Go(func() { client.run(l.stopped) })
+		l.running.Go(func() { client.run(stopped) })
 	}
-}
-
-// stop returns when every client has the response to its last request.
-func (l *load) stop() {
-	close(l.stopped)
-	l.running.Wait()
+	l.stop = sync.OnceFunc(func() {
+		close(stopped)
+		l.running.Wait()
+	})
+	l.t.Cleanup(l.stop)
 }
 
 // check compares what the clients received with the store, and logs the counts.

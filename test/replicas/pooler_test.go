@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -111,14 +110,13 @@ func TestConnectionsOfAReplica(t *testing.T) {
 	url := database.NewDatabase(t)
 	f := startFleet(t, 1, url)
 	credential := []string{"ApiKey", f.admin(t, "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", t.Name())}
-	seen, stop := newAccount(), make(chan struct{})
-	seen.watch()
-	var running sync.WaitGroup
+	l := &load{account: newAccount(), t: t}
 	for range 4 * maxConnections {
-		one := &lists{retryingClient: retryingClient{seen, f.replicas[0].Client(t)}, credential: credential}
-		running.Go(func() { one.run(stop) })
+		l.clients = append(l.clients, &lists{retryingClient: retryingClient{l.account, f.replicas[0].Client(t)}, credential: credential})
 	}
-	seen.awaitEach(t, time.Minute, listing)
+	l.watch()
+	l.start()
+	l.awaitEach(t, time.Minute, listing)
 	most := int64(0)
 	for range 20 {
 		n := connections(t, url, "")
@@ -127,9 +125,8 @@ func TestConnectionsOfAReplica(t *testing.T) {
 		}
 		most = max(most, n)
 	}
-	close(stop)
-	running.Wait()
-	if seen.report(t); most < 2 || most > maxConnections {
+	l.stop()
+	if l.report(t); most < 2 || most > maxConnections {
 		t.Errorf("%d connections", most)
 	}
 }
