@@ -44,27 +44,27 @@ func TestThreeServersAreOne(t *testing.T) {
 	}
 	tokens := clients[0].Login()
 	for _, c := range clients {
-		c.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+		do(t, c, http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 	}
-	next := clients[1].Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
-	again := clients[2].Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
+	next := do(t, clients[1], http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
+	again := do(t, clients[2], http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
 	if again.RefreshToken != next.RefreshToken {
 		t.Error("a legitimate retry at another server gets another token")
 	}
 	for _, c := range clients {
-		c.Do(http.MethodGet, alerts, "", "Authorization", next.Authorization).Want(http.StatusOK)
+		do(t, c, http.MethodGet, alerts, "", "Authorization", next.Authorization).Want(http.StatusOK)
 	}
-	clients[2].Do(http.MethodPost, logout, "", "Authorization", next.Authorization).Want(http.StatusNoContent)
+	do(t, clients[2], http.MethodPost, logout, "", "Authorization", next.Authorization).Want(http.StatusNoContent)
 	ended := time.Now()
 	for i, c := range clients {
-		for asked := time.Now(); c.Do(http.MethodGet, alerts, "", "Authorization",
+		for asked := time.Now(); do(t, c, http.MethodGet, alerts, "", "Authorization",
 			next.Authorization).Status != http.StatusUnauthorized; asked = time.Now() {
 			if asked.Sub(ended) > 2*time.Second {
 				t.Fatalf("server %d takes the token of an ended session", i)
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		c.Do(http.MethodGet, refresh+next.RefreshToken, "").Want(http.StatusUnauthorized)
+		do(t, c, http.MethodGet, refresh+next.RefreshToken, "").Want(http.StatusUnauthorized)
 	}
 	t.Logf("refused everywhere after %v", time.Since(ended))
 }

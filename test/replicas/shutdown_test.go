@@ -67,7 +67,7 @@ func TestShutdownHandsOver(t *testing.T) {
 	}
 	t.Logf("ended in %v; all that it had begun was done by the other one %v after the signal", ended.Round(time.Millisecond),
 		time.Since(began).Round(time.Millisecond))
-	second.Client(t).Do(http.MethodGet, alerts, "", credential...).Want(http.StatusOK)
+	do(t, second.Client(t), http.MethodGet, alerts, "", credential...).Want(http.StatusOK)
 }
 
 func pause(t *testing.T, replica *instance.Server)  { t.Helper(); signal(t, replica, syscall.SIGSTOP) }

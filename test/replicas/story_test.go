@@ -23,7 +23,17 @@ type story struct {
 // on asks the replica of that number.
 func (s story) on(replica int, method, path, body string, headers ...string) instance.Response {
 	s.t.Helper()
-	return s.client.Do(method, path, body, append(headers, toReplica, strconv.Itoa(replica))...)
+	return do(s.t, s.client, method, path, body, append(headers, toReplica, strconv.Itoa(replica))...)
+}
+
+// do sends a request, and again after 503: on a busy machine PostgreSQL may be slow for a replica.
+func do(t *testing.T, client *instance.Client, method, path, body string, headers ...string) (response instance.Response) {
+	t.Helper()
+	instance.Await(t, "a replica does not return 503", func() bool {
+		response = client.Do(method, path, body, headers...)
+		return response.Status != http.StatusServiceUnavailable
+	})
+	return response
 }
 
 // within requires that every replica returns a status within a second, and again after that.
