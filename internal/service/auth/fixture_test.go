@@ -99,7 +99,7 @@ func mustCreateStore(t *testing.T, dir string) {
 }
 
 func storeIn(dir string, now func() time.Time) store.Options {
-	return store.Options{DataDir: dir, DatabaseURL: secret.String(postgrestest.ReadURL(dir)), Now: now}
+	return store.Options{DataDir: dir, DatabaseURL: secret.String(postgrestest.ReadURL(dir)), Now: now, Timeout: storetest.LongTimeout}
 }
 
 func mustWorld(t *testing.T, change func(*Config)) *world {

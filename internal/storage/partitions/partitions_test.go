@@ -19,10 +19,11 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/seal"
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/internal/storage/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
-var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 func TestMain(m *testing.M) {
 	shared.Tests = m
@@ -55,7 +56,8 @@ func mustWorld(t *testing.T) *world {
 
 func (w *world) mustOpen(t *testing.T) *store.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(w.url), MasterKey: w.key})
+	db, err := store.Open(t.Context(),
+		store.Options{DatabaseURL: secret.String(w.url), MasterKey: w.key, Timeout: storetest.LongTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

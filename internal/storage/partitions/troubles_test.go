@@ -107,7 +107,7 @@ func TestStopEndsTheProof(t *testing.T) {
 // await waits until a query has that result.
 func (w *world) await(t *testing.T, query, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.text(t, query) != want; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); w.text(t, query) != want; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is never %s", query, want)
 		}

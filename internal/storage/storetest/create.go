@@ -79,7 +79,8 @@ func newTemplate(server *postgrestest.Server) (created template, err error) {
 			return created, err
 		}
 	}
-	db, err := store.Open(context.Background(), store.Options{DataDir: dir, DatabaseURL: secret.String(created.databaseURL)})
+	db, err := store.Open(context.Background(), store.Options{DataDir: dir,
+		DatabaseURL: secret.String(created.databaseURL), Timeout: LongTimeout})
 	if err != nil {
 		return created, err
 	}
