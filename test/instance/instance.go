@@ -29,7 +29,7 @@ const (
 
 const (
 	startWait = time.Minute // a busy machine is slow
-	stopWait  = 20 * time.Second
+	stopWait  = time.Minute // the program itself ends requests after 30 s, and needs a few more
 )
 
 // Options has the settings of a start. The zero value is a new data directory with an administrator, and loopback

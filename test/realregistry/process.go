@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	startWait = 20 * time.Second // docker-registry needs 0.2 s; a loaded machine much longer
+	startWait = time.Minute // docker-registry needs 0.2 s; a loaded machine much longer
 	stopWait  = 10 * time.Second
 )
 
