@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +101,7 @@ func TestConsole(t *testing.T) {
 
 	cmd := exec.CommandContext(t.Context(), node, script)
 	cmd.Env = append(os.Environ(), "CONSOLE_UNDER_TEST="+instance.JSON(s))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // no survivor when the test process dies
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

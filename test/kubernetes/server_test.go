@@ -254,6 +254,7 @@ func start(t *testing.T, environment []string, name string, args ...string) *pro
 	t.Helper()
 	p := &program{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = p, p, append(os.Environ(), environment...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // no survivor when the test process dies
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

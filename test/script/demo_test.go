@@ -29,6 +29,7 @@ func TestDemo(t *testing.T) {
 	}
 	demo := exec.Command(program, instance.Binary(t))
 	demo.Env = append(os.Environ(), "TMPDIR="+dir)
+	demo.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // it then ends its service
 	stdout, err := demo.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,10 @@ func TestDemo(t *testing.T) {
 	if err := demo.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // unless it has ended
+		_ = demo.Process.Signal(syscall.SIGTERM)
+		_ = demo.Wait()
+	})
 	watchdog := time.AfterFunc(2*time.Minute, func() { _ = demo.Process.Signal(syscall.SIGTERM) })
 	defer watchdog.Stop()
 	lines, shown := bufio.NewScanner(stdout), ""
