@@ -3,6 +3,7 @@ package abuse_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,18 +64,22 @@ func flood(t testing.TB, server *instance.Server, n int, sent string) []net.Conn
 }
 
 // floodFrom opens n connections, from each address in turn, which send the same bytes. Those that the service refuses count as
-// open: refusing is one of its defenses.
+// open: refusing is one of its defenses. The test fails if fewer than half were opened at all, because it then shows nothing.
 func floodFrom(t testing.TB, server *instance.Server, from []string, n int, sent string) []net.Conn {
 	t.Helper()
 	to, data := address(t, server), []byte(sent)
 	conns := make([]net.Conn, n)
 	var work sync.WaitGroup
+	var opened atomic.Int64
 	turns := make(chan struct{}, 64)
 	for i := range conns {
 		turns <- struct{}{}
 		work.Go(func() {
 			defer func() { <-turns }()
 			conn, err := dialFrom(t.Context(), from[i%len(from)], to)
+			if err == nil || errors.Is(err, syscall.ECONNRESET) { // the service may close it at once
+				opened.Add(1)
+			}
 			if err != nil {
 				return
 			}
@@ -82,14 +89,20 @@ func floodFrom(t testing.TB, server *instance.Server, from []string, n int, sent
 		})
 	}
 	work.Wait()
-	t.Cleanup(func() {
-		for _, conn := range conns {
-			if conn != nil {
-				_ = conn.Close()
-			}
-		}
-	})
+	t.Cleanup(func() { closeAll(conns) })
+	if got := opened.Load(); 2*got < int64(n) {
+		t.Errorf("%d of %d connections were opened, so the test shows nothing", got, n)
+	}
 	return conns
+}
+
+// closeAll closes the connections that were opened.
+func closeAll(conns []net.Conn) {
+	for _, conn := range conns {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
 }
 
 // customer is a regular client during an attack.

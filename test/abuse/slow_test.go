@@ -61,9 +61,7 @@ func TestUnreadResponses(t *testing.T) {
 		t.Errorf("more than %d KiB for each connection", maxUnread>>10)
 	}
 	unreadClosed(t, a.server)
-	for _, conn := range conns {
-		_ = conn.Close()
-	}
+	closeAll(conns)
 	a.end(t)
 }
 
