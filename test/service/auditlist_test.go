@@ -92,7 +92,11 @@ func stamp(at time.Time) string { return url.QueryEscape(at.UTC().Format(time.RF
 func checkWhoseAudits(t *testing.T, admin, mate person, mateUID, friendUID string) {
 	t.Helper()
 	for _, query := range []string{"", "?userUid=" + mateUID} {
-		for _, item := range mate.records(query).Items {
+		items := mate.records(query).Items
+		if len(items) == 0 {
+			t.Errorf("the member's list of %q is empty", query)
+		}
+		for _, item := range items {
 			if item.Spec.Actor.User.UID != mateUID {
 				t.Errorf("the member's list has %+v", item)
 			}
