@@ -32,7 +32,7 @@ func (c *Cluster) Write(ctx context.Context, e cluster.Event) error {
 	event := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event",
 		"metadata": map[string]any{"namespace": o.Namespace,
-			"name": o.Name[:min(len(o.Name), maxObjectName)] + "." + strings.ToLower(rand.Text()[:16])},
+			"name": strings.TrimRight(o.Name[:min(len(o.Name), maxObjectName)], "-.") + "." + strings.ToLower(rand.Text()[:16])},
 		"involvedObject": map[string]any{"apiVersion": o.APIVersion, "kind": o.Kind, "namespace": o.Namespace, "name": o.Name,
 			"uid": o.UID},
 		"type": kind, "reason": e.Reason, "message": message,

@@ -196,6 +196,10 @@ func TestEvents(t *testing.T) {
 	if got := server.Events("Secret", "apps", o.Name); !slices.Equal(got, want) {
 		t.Errorf("written: %q", got)
 	}
+	event.Object.Name = strings.Repeat("n", 219) + ".cut"
+	if err := c.Write(t.Context(), event); err != nil {
+		t.Errorf("an object whose name is cut after a period: %v", err)
+	}
 	server.Forbid("events", true)
 	if err := c.Write(t.Context(), event); err == nil {
 		t.Error("an Event that was refused is no error")

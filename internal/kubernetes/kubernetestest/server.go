@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -220,10 +221,17 @@ func (s *Server) discover(w http.ResponseWriter, parts []string) {
 	}
 }
 
+// subdomain matches the names that an object may have.
+var subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
 func (s *Server) addEvent(w http.ResponseWriter, r *http.Request) {
 	var event Object
 	if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
 		status(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	if metadata, _ := event["metadata"].(Object); !subdomain.MatchString(fmt.Sprint(metadata["name"])) {
+		status(w, http.StatusUnprocessableEntity, "Invalid")
 		return
 	}
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -13,13 +14,15 @@ const (
 	// repeatAfter is when the Event of a failure is written again: API servers delete Events after an hour.
 	repeatAfter   = 55 * time.Minute
 	announceBatch = 1000
+	maxRefused    = 10 // Events of a pass; the next pass continues after them
 )
 
 // announcer writes Events. The store has which changes of health were written; what objects lack is remembered by one leader.
 type announcer struct {
 	*Service
 	written map[defect]time.Time
-	refused bool // the last Event was not written
+	refused bool         // the last pass could not write an Event
+	after   store.Origin // where the last pass ended; empty: at the end
 }
 
 // announce writes the Events that are due for the objects that are known.
@@ -27,52 +30,56 @@ func (a *announcer) announce(ctx context.Context, now resolved) {
 	if len(now.objects) == 0 {
 		return
 	}
-	err := a.announceHealth(ctx, now)
-	if err == nil {
-		err = a.announceDefects(ctx, now)
-	}
+	err := errors.Join(a.announceHealth(ctx, now), a.announceDefects(ctx, now))
 	if err != nil && !a.refused && ctx.Err() == nil {
 		a.Log.Error("events of the cluster not written; they are tried again", "cluster", a.Cluster, "error", err)
 	}
 	a.refused = err != nil
 }
 
+// announceHealth writes the Events of changes of health. One that is refused, such as by a quota of its namespace, prevents no other.
 func (a *announcer) announceHealth(ctx context.Context, now resolved) error {
 	at := a.now()
 	due, err := store.Read(ctx, a.db, func(tx *store.Tx) ([]store.Announcement, error) {
-		return tx.Origins.Unannounced(ctx, a.OrgUID, a.Cluster, at.Add(-repeatAfter), announceBatch)
+		return tx.Origins.Unannounced(ctx, a.OrgUID, a.Cluster, a.after, at.Add(-repeatAfter), announceBatch)
 	})
 	if err != nil {
 		return err
 	}
-	var done []store.Announcement
-	for _, one := range due {
-		object, known := now.objects[one.Object]
-		if !known {
-			continue // it is about to be deleted
-		}
-		if !one.Health.State.Valid || one.WasFailing {
-			if err = a.source.Write(ctx, a.event(one, object, now.entry(one.Origin))); err != nil {
-				break
-			}
-		}
-		done = append(done, one)
-	}
+	done, err := a.writeHealth(ctx, now, due)
 	if len(done) == 0 {
 		return err
 	}
-	stored := a.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+	return errors.Join(err, a.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		for _, one := range done {
 			if err := tx.Origins.Announced(ctx, a.OrgUID, one, at); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err == nil {
-		err = stored
+	}))
+}
+
+// writeHealth writes Events, and returns the announcements that need not be written again.
+func (a *announcer) writeHealth(ctx context.Context, now resolved, due []store.Announcement) (done []store.Announcement, err error) {
+	var refused []error
+	a.after = store.Origin{}
+	for i, one := range due {
+		object, written := now.objects[one.Object] // one that is not known is about to be deleted
+		if written && (!one.Health.State.Valid || one.WasFailing) {
+			if err := a.source.Write(ctx, a.event(one, object, now.entry(one.Origin))); err != nil {
+				refused, written = append(refused, err), false
+			}
+		}
+		if written {
+			done = append(done, one)
+		}
+		if len(refused) == maxRefused || i == announceBatch-1 {
+			a.after = one.Origin
+			break
+		}
 	}
-	return err
+	return done, errors.Join(refused...)
 }
 
 // event returns the Event for a health status. Its hint is in the words of the object.
@@ -104,15 +111,17 @@ func (a *announcer) announceDefects(ctx context.Context, now resolved) error {
 		still[f] = a.written[f]
 	}
 	a.written = still
-	for f, last := range still {
+	var refused []error
+	for f, last := range still { // in random order
 		if a.now().Sub(last) < repeatAfter {
 			continue
 		}
 		event := Event{Object: now.objects[f.origin], Warning: true, Reason: f.reason, Message: f.message}
-		if err := a.source.Write(ctx, event); err != nil {
-			return err
+		if err := a.source.Write(ctx, event); err == nil {
+			a.written[f] = a.now()
+		} else if refused = append(refused, err); len(refused) == maxRefused {
+			break
 		}
-		a.written[f] = a.now()
 	}
-	return nil
+	return errors.Join(refused...)
 }

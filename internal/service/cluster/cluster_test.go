@@ -38,7 +38,7 @@ type memory struct {
 	objects    []Object
 	incomplete map[string]bool // namespaces
 	events     []Event
-	refuses    bool
+	refuses    string // Events of objects whose place begins with it; empty: none
 	changed    func()
 }
 
@@ -59,7 +59,7 @@ func (m *memory) Objects() ([]Object, func(string) bool) {
 func (m *memory) Write(_ context.Context, e Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refuses {
+	if m.refuses != "" && strings.HasPrefix(e.Object.place(), m.refuses) {
 		return errors.New("refused")
 	}
 	m.events = append(m.events, e)
@@ -302,9 +302,9 @@ func TestEvents(t *testing.T) {
 		a.announce(t.Context(), now)
 		want(t, "of a healthy registry", k.memory.written())
 		k.check(t, uid, failed, clock.Add(2*time.Second))
-		k.memory.refuses = true
+		k.memory.refuses = "Secret apps/one"
 		a.announce(t.Context(), now)
-		k.memory.refuses = false
+		k.memory.refuses = ""
 		for range 2 {
 			a.announce(t.Context(), now)
 		}
@@ -331,6 +331,39 @@ func TestEvents(t *testing.T) {
 			t.Errorf("of objects without a definition: %q", events)
 		}
 	})
+}
+
+// Events that are refused, such as by a quota of their namespace, prevent no others.
+func TestRefusedEventsPreventNoOthers(t *testing.T) {
+	k := newFixture(registriestest.New(t, nil))
+	clock := k.Fixture.Now()
+	k.now = func() time.Time { return clock }
+	unreadable := func(namespace string) Object {
+		return object("v1", "Secret", namespace, "broken", map[string]any{"type": "kubernetes.io/dockerconfigjson",
+			"data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte("{"))}})
+	}
+	objects := []Object{pullSecret("web", "one", "x", "r.test"), unreadable("apps"), unreadable("web")}
+	for i := range maxRefused + 2 {
+		objects = append(objects, pullSecret("apps", fmt.Sprintf("%02d", i), "x", "r.test"))
+	}
+	now := k.read(t, objects...)
+	for _, name := range k.list(t) {
+		k.check(t, k.find(t, name).UID, &regcheck.Report{Code: regcheck.CodeAuthFailed, Message: "Wrong password."}, clock.Add(time.Second))
+	}
+	a := &announcer{Service: k.Service, written: map[defect]time.Time{}}
+	k.memory.refuses = "Secret apps/"
+	a.announce(t.Context(), now)
+	first := k.memory.written()
+	if len(first) != 1 || !strings.HasPrefix(first[0], "Warning RegistryDefinitionInvalid Secret web/broken: ") {
+		t.Errorf("of the first pass: %q", first)
+	}
+	a.announce(t.Context(), now)
+	want(t, "of the second pass", k.memory.written(), "Warning RegistryAuthFailed Secret web/one: r.test: Wrong password.")
+	k.memory.refuses = ""
+	a.announce(t.Context(), now)
+	if last := k.memory.written(); len(last) != maxRefused+3 {
+		t.Errorf("when no Event is refused: %q", last)
+	}
 }
 
 // Of two servers one reads the cluster, and the other does when it ends.

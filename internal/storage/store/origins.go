@@ -38,7 +38,7 @@ const (
 		JOIN registries r ON r.org_uid = o.org_uid AND r.uid = o.registry_uid
 		JOIN registry_watch w ON w.registry_uid = o.registry_uid
 		LEFT JOIN registry_verdicts v ON v.registry_uid = w.registry_uid AND v.run = w.run AND v.valid = w.valid AND v.code = w.code
-		WHERE` + inCluster + ` AND w.since IS NOT NULL
+		WHERE` + inCluster + ` AND (o.origin > $2 OR o.entry > $6) AND w.since IS NOT NULL
 		AND (o.announced_since IS NULL OR o.announced_since <> w.since OR w.valid = 0 AND o.announced_at < $4)
 		ORDER BY o.origin, o.entry LIMIT $5`
 	sqlAnnounced = `UPDATE registry_origins SET announced_since = $3, announced_valid = $4, announced_at = $5
@@ -78,14 +78,14 @@ func (tx Origins) Identity(orgUID string, id RegistryIdentity) string {
 	return string(hash)
 }
 
-// Unannounced lists registries of a cluster whose health no Event says: it changed since the last one, or that of a registry which fails
-// was written before repeat.
-func (tx Origins) Unannounced(ctx context.Context, orgUID, cluster string, repeat time.Time, limit int) ([]Announcement, error) {
+// Unannounced lists up to n registries of a cluster, after one of them, whose health no Event says: it changed since the last one, or
+// that of a registry which fails was written before repeat.
+func (tx Origins) Unannounced(ctx context.Context, orgUID, cluster string, after Origin, repeat time.Time, n int) ([]Announcement, error) {
 	return rows.All(ctx, tx.db, func(row rows.Scanner, a *Announcement) error {
 		v := &a.Health.State
 		return row.Scan(&a.Object, &a.Entry, &a.RegistryUID, &a.Name, rows.Truth(&a.WasFailing), rows.Moment(&a.Health.Since),
 			rows.Truth(&v.Valid), &v.Code, &v.Stage, &v.Reason, &v.Field, &v.Message, &v.Hint, &a.Report)
-	}, sqlUnannounced, orgUID, cluster+"/", cluster+"0", rows.Millis(repeat), limit)
+	}, sqlUnannounced, orgUID, max(cluster+"/", after.Object), cluster+"0", rows.Millis(repeat), n, after.Entry)
 }
 
 // Announced stores that an Event says a health status.

@@ -82,15 +82,16 @@ func announcements(t *testing.T, db *store.DB) {
 		}
 		return tx.Watch.Schedule(ctx, org.UID, r.UID, start)
 	})
-	due := func(repeat time.Time) []store.Announcement {
+	dueAfter := func(after store.Origin, repeat time.Time) []store.Announcement {
 		t.Helper()
 		var list []store.Announcement
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			list, err = tx.Origins.Unannounced(ctx, org.UID, "prod", repeat, 10)
+			list, err = tx.Origins.Unannounced(ctx, org.UID, "prod", after, repeat, 10)
 			return err
 		})
 		return list
 	}
+	due := func(repeat time.Time) []store.Announcement { t.Helper(); return dueAfter(store.Origin{}, repeat) }
 	end := func(valid bool, at time.Time) {
 		t.Helper()
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -123,6 +124,12 @@ func announcements(t *testing.T, db *store.DB) {
 		t.Errorf("due before the first check: %v", list)
 	}
 	end(false, start)
+	for after, want := range map[store.Origin]int{{Object: "prod/apps/Secret/a", Entry: "z"}: 1, {Object: "prod/web/Secret/a"}: 0,
+		{Object: "prod/apps/Secret/regcred", Entry: "a"}: 1, {Object: "prod/apps/Secret/regcred", Entry: "r.test"}: 0} {
+		if list := dueAfter(after, time.Time{}); len(list) != want {
+			t.Errorf("%d are due after %v", len(list), after)
+		}
+	}
 	if a := announce(start); a.Health.State.Code != "RegistryAuthFailed" || a.WasFailing || string(a.Report) != "{}" ||
 		a.RegistryUID != r.UID || a.Name != r.Name ||
 		a.Object != "prod/apps/Secret/regcred" || a.Entry != "r.test" || !a.Health.Since.Equal(start) {
