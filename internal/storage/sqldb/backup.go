@@ -78,13 +78,14 @@ func leaveOut(ctx context.Context, path string, migrations fs.FS) (names []strin
 	return names, withFile(ctx, path, false, func(ctx context.Context, db *Raw) error { return db.dropTables(ctx, names) })
 }
 
-// dropTables removes tables and what they had in the file.
+// dropTables removes tables, and overwrites what they had in the file. VACUUM would need memory for the whole database, since OpenFile
+// creates no temporary files.
 func (r *Raw) dropTables(ctx context.Context, names []string) error {
-	statements := []string{"PRAGMA journal_mode = DELETE", "PRAGMA foreign_keys = OFF"}
+	statements := []string{"PRAGMA journal_mode = DELETE", "PRAGMA foreign_keys = OFF", "PRAGMA secure_delete = ON"}
 	for _, name := range names {
 		statements = append(statements, `DROP TABLE IF EXISTS "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
 	}
-	for _, statement := range append(statements, "VACUUM") {
+	for _, statement := range statements {
 		if _, err := r.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("remove tables that are not regwarden's from the copy: %w", Translate(err))
 		}

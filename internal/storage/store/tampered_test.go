@@ -237,7 +237,7 @@ func TestBackupLeavesForeignTablesOut(t *testing.T) {
 		`CREATE TABLE "a ""table" (seq REFERENCES _litestream_seq (id), member REFERENCES users (uid))`,
 		"CREATE INDEX theirs ON _litestream_seq (seq)",
 		"CREATE TRIGGER theirs AFTER INSERT ON _litestream_seq BEGIN DELETE FROM users; END",
-		"INSERT INTO _litestream_seq (seq, note) VALUES (1, 'of-another-program')",
+		"INSERT INTO _litestream_seq (seq, note) VALUES (1, 'of-another-program'), (2, printf('%20000c', '') || 'of-another-program')",
 		`INSERT INTO "a ""table" (seq) VALUES (1)`,
 	} {
 		if _, err := file.ExecContext(t.Context(), statement); err != nil {
@@ -251,6 +251,15 @@ func TestBackupLeavesForeignTablesOut(t *testing.T) {
 	}
 	if bytes.Contains(mustRead(t, backup), []byte("of-another-program")) {
 		t.Error("the content of a foreign table is in the backup")
+	}
+	copied, err := sqldb.OpenFile(backup, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	var free int
+	if err := copied.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free == 0 {
+		t.Errorf("%d free pages, %v: the copy was made smaller, which needs memory for all of it", free, err)
 	}
 	if _, _, err := restoreInto(t, dir, backup, store.RestoreOptions{}); err != nil {
 		t.Error(err)
