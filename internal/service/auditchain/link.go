@@ -22,6 +22,7 @@ const (
 	batchSize    = 200       // records linked in a transaction
 	upgradeTime  = time.Hour // in which servers of a version without a chain may still write records
 	logInterval  = time.Hour // of the newest hash, and of records that were changed
+	unknown      = -1        // the number of the newest batch
 )
 
 // Linker links records while a server runs. Of several servers, the first one to append a batch of a number wins.
@@ -29,14 +30,16 @@ type Linker struct {
 	db     *store.DB
 	log    *slog.Logger
 	now    func() time.Time
-	newest atomic.Int64
-	logged time.Time // the newest hash
-	warned time.Time // of changed records
+	newest atomic.Int64 // number of the newest batch; unknown before it was read
+	logged time.Time    // the newest hash
+	warned time.Time    // of changed records
 }
 
 // NewLinker returns a linker, which Run runs.
 func NewLinker(db *store.DB, log *slog.Logger, now func() time.Time) *Linker {
-	return &Linker{db: db, log: log, now: now}
+	l := &Linker{db: db, log: log, now: now}
+	l.newest.Store(unknown)
+	return l
 }
 
 // Run links records until ctx ends.
@@ -91,7 +94,9 @@ func (l *Linker) read(ctx context.Context, after string) (ready []audits.Ready, 
 		ready, err = tx.Audits.Ready(ctx, l.now(), after, batchSize)
 		return err
 	})
-	l.newest.Store(newest.Number)
+	if err == nil {
+		l.newest.Store(newest.Number)
+	}
 	if now := time.Now(); newest.Number > 0 && now.Sub(l.logged) > logInterval {
 		l.logged = now
 		l.log.Info("audit chain", "batch", newest.Number, "hash", Hex(newest.Hash))
@@ -159,7 +164,7 @@ func byOrganization(ready []audits.Ready) (batches []auditbatch.Batch) {
 	return batches
 }
 
-// Lag returns the number of the newest batch, and how long the oldest record that could be linked waits.
+// Lag returns the number of the newest batch, -1 before Link has read it, and how long the oldest record that could be linked waits.
 func (l *Linker) Lag(ctx context.Context) (newest int64, waits time.Duration, err error) {
 	first, err := store.Read(ctx, l.db, func(tx *store.Tx) (time.Time, error) { return tx.Audits.FirstUnlinked(ctx, l.now()) })
 	if !first.IsZero() {

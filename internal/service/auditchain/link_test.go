@@ -127,7 +127,7 @@ func TestManyRecords(t *testing.T) {
 		}
 		mustWrite(t, f.DB, records...)
 		l := linker(f.DB, start.Add(time.Hour))
-		if newest, lag, err := l.Lag(t.Context()); newest != 0 || lag != time.Hour || err != nil {
+		if newest, lag, err := l.Lag(t.Context()); newest != -1 || lag != time.Hour || err != nil {
 			t.Errorf("batch %d, a lag of %v, %v", newest, lag, err)
 		}
 		if err := l.Link(t.Context()); err != nil {
@@ -137,6 +137,13 @@ func TestManyRecords(t *testing.T) {
 			t.Errorf("batch %d, a lag of %v, %v", newest, lag, err)
 		}
 		wantRecords(t, f.DB, 1000, 0)
+		mustExec(t, f, "ALTER TABLE audit_batches RENAME TO away")
+		if err := l.Link(t.Context()); err == nil {
+			t.Error("batches are read that are away")
+		}
+		if newest, _, err := l.Lag(t.Context()); newest != 5 || err != nil {
+			t.Errorf("batch %d, %v, after the newest one could not be read", newest, err)
+		}
 	})
 }
 

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +34,21 @@ func TestCountersBeginAtZero(t *testing.T) {
 		`regwarden_watch_checks_total{outcome="failed"}`, `regwarden_watch_checks_total{outcome="valid"}`} {
 		if !strings.Contains(page.Body.String(), name+" 0\n") {
 			t.Errorf("%s is not 0", name)
+		}
+	}
+}
+
+// The number of the newest batch is left out before it was read: 0 would be a chain that was cut off.
+func TestBatchThatIsNotKnown(t *testing.T) {
+	for newest, want := range map[int64]bool{-1: false, 0: true, 5: true} {
+		m := New("v", nil)
+		m.AuditChain(func(context.Context) (int64, time.Duration, error) { return newest, time.Minute, nil })
+		page := httptest.NewRecorder()
+		m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		text := page.Body.String()
+		if there := strings.Contains(text, fmt.Sprintf("\nregwarden_audit_chain_batch %d\n", newest)); there != want ||
+			!strings.Contains(text, "\nregwarden_audit_chain_lag_seconds 60\n") {
+			t.Errorf("%d: %s", newest, text)
 		}
 	}
 }

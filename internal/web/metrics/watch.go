@@ -122,8 +122,8 @@ func (c *connections) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// AuditChain registers metrics of the chain of audit records. lag returns the number of its newest batch, and how long the oldest record
-// waits that could be linked.
+// AuditChain registers metrics of the chain of audit records. lag returns the number of its newest batch, negative if it is not known,
+// and how long the oldest record waits that could be linked.
 func (m *Metrics) AuditChain(lag func(context.Context) (newest int64, waits time.Duration, err error)) {
 	m.registry.MustRegister(&auditChain{lag: lag,
 		newest: prometheus.NewDesc("regwarden_audit_chain_batch", "Number of the newest batch of the chain of audit records.", nil, nil),
@@ -146,7 +146,9 @@ func (a *auditChain) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	if newest, waits, err := a.lag(ctx); err == nil {
-		to <- prometheus.MustNewConstMetric(a.newest, prometheus.GaugeValue, float64(newest))
+		if newest >= 0 {
+			to <- prometheus.MustNewConstMetric(a.newest, prometheus.GaugeValue, float64(newest))
+		}
 		to <- prometheus.MustNewConstMetric(a.waits, prometheus.GaugeValue, waits.Seconds())
 	}
 }
