@@ -118,17 +118,22 @@ func (r *runner) check(ctx context.Context, row store.Watched) {
 		r.Log.Error("registry not checked", "registry", row.RegistryUID, "error", err)
 	}
 	if err != nil {
-		r.release(ctx, row)
+		r.release(ctx, row, err)
 	}
 	if r.Observe != nil && ctx.Err() == nil {
 		r.Observe(outcome)
 	}
 }
 
-// release releases a registry that was not checked. It is due at once if the service ends, otherwise after an interval.
-func (r *runner) release(ctx context.Context, row store.Watched) {
+// release releases a registry that was not checked. It is due at once if the service ends, as soon as after a crash if the store was
+// unavailable, otherwise after an interval.
+func (r *runner) release(ctx context.Context, row store.Watched, cause error) {
 	next := r.now()
-	if ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case fault.KindOf(cause) == fault.Unavailable:
+		next = next.Add(min(r.Interval, leaseTime))
+	default:
 		next = next.Add(r.Interval)
 	}
 	err := r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {

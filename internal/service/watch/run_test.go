@@ -218,6 +218,29 @@ func TestShutdownReleasesLeases(t *testing.T) {
 	}
 }
 
+// A check that the store prevented, such as the confirmation of a failure, is not postponed by an interval.
+func TestUnavailableStoreDelaysChecksBriefly(t *testing.T) {
+	w := mustWatch(t)
+	uid := w.createForbidden()
+	away := registriestest.New(t, nil)
+	if err := away.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for interval, want := range map[time.Duration]time.Duration{24 * time.Hour: 90 * time.Second, time.Minute: time.Minute} {
+		w.Interval = interval
+		w.registries = registries.New(away.DB, registries.Limits{}, w.now)
+		w.checkAll(w.mustClaim(1))
+		w.registries = w.stored
+		if wait := w.status(uid).NextAt.Sub(w.clock); wait != want {
+			t.Errorf("of an interval of %v: due in %v, want %v", interval, wait, want)
+		}
+		w.clock = w.clock.Add(want)
+	}
+	if w.checkAll(w.mustClaim(1)); !slices.Equal(w.outcomes, []Outcome{Failed, Failed, NotValid}) {
+		t.Errorf("outcomes %v", w.outcomes)
+	}
+}
+
 // Secrets that cannot be decrypted are a health status: recorded once, and without effect on other registries.
 func TestDamagedSecretsAreAStatus(t *testing.T) {
 	w := mustWatch(t)
