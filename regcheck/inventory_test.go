@@ -106,6 +106,8 @@ func TestInventory(t *testing.T) {
 		{"charts-basic", login(`"kind":"chartRepository",`), chartVersions, ""},
 		{"charts-basic", login(`"kind":"chartRepository","baseContentPath":"nginx:1.2.0",`), chartVersions[:1], ""},
 		{"charts-open", `{"kind":"chartRepository","auth":{"type":"noAuth"}}`, chartVersions, ""},
+		{"charts-long-names", `{"kind":"chartRepository","auth":{"type":"noAuth"}}`,
+			[]string{"nginx 1.2.3=helm", "ü" + strings.Repeat("a", 253) + " 1.0.0=helm"}, "too many characters: 2."},
 	} {
 		g := regchecktest.Start(t, row.server)
 		l := mustList(t, g, row.definition, inventory.Cursor{}, inventory.Limits{})

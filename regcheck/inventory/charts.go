@@ -13,12 +13,7 @@ import (
 
 // listCharts passes the charts of a repository, or the one of the content path, to sink. unread is why the index was not read to its end.
 func (l *lister) listCharts(versions []chartindex.Version, unread string) error {
-	byChart := map[string][]Tag{}
-	for _, v := range versions {
-		if path := l.ContentPath(); path == "" || path == v.Name {
-			byChart[v.Name] = append(byChart[v.Name], chartTag(l.ShowName(v.Version), v.Digest))
-		}
-	}
+	byChart, omitted := l.byChart(versions)
 	for _, name := range slices.Sorted(maps.Keys(byChart)) {
 		if name <= l.result.Cursor.After {
 			continue
@@ -30,6 +25,9 @@ func (l *lister) listCharts(versions []chartindex.Version, unread string) error 
 			return err
 		}
 	}
+	if omitted > 0 {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("Omitted versions whose name or chart has too many characters: %d.", omitted))
+	}
 	if unread != "" {
 		l.result.Notes = append(l.result.Notes, "The rest of index.yaml was not examined: "+unread+".")
 	}
@@ -38,6 +36,29 @@ func (l *lister) listCharts(versions []chartindex.Version, unread string) error 
 			fmt.Sprintf("Only the first %d charts with %d versions are listed: this is the limit.", at.Repositories, at.Tags))
 	}
 	return nil
+}
+
+// Names of charts and versions may be as long as those of repositories and tags. Helm has no limit.
+const (
+	maxChartName    = 255
+	maxChartVersion = 128
+)
+
+// byChart returns the versions by the names of their charts, and how many are omitted because of the length of a name.
+func (l *lister) byChart(versions []chartindex.Version) (byChart map[string][]Tag, omitted int) {
+	byChart = map[string][]Tag{}
+	for _, v := range versions {
+		if path := l.ContentPath(); path != "" && path != v.Name {
+			continue
+		}
+		version := l.ShowName(v.Version)
+		if len(l.ShowName(v.Name)) > maxChartName || len(version) > maxChartVersion {
+			omitted++
+			continue
+		}
+		byChart[v.Name] = append(byChart[v.Name], chartTag(version, v.Digest))
+	}
+	return byChart, omitted
 }
 
 // addChart passes a chart to sink.

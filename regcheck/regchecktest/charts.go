@@ -201,6 +201,7 @@ func chartHandlers() map[string]http.Handler {
 		"unknown":     index(entry + "    chartSource: git\n"),
 		"bad-time":    index(strings.Replace(chartIndex(""), "2026-02-02T00:00:00Z", "yesterday", 1)),
 		"twice":       index(chartIndex("") + "entries: {}\n"),
+		"long-names":  index(entry + longNames()),
 		"too-large":   endlessIndex(),
 		"cut":         http.HandlerFunc(cutIndex),
 		"login-page":  page200("text/html", portalPage),
@@ -250,6 +251,14 @@ func chartHandlers() map[string]http.Handler {
 		"archive-in-registry": index(strings.ReplaceAll(chartIndex(""), "- nginx-", "- oci://registry.test/charts/nginx-")),
 		"archive-no-url":      index(strings.ReplaceAll(chartIndex(""), "    urls:\n    - nginx-1.2.3.tgz\n", "    urls: []\n")),
 	}
+}
+
+// longNames continues the entries of an index: a version of more than 128 bytes, and charts of 255 and of more bytes.
+func longNames() string {
+	const created = "2026-01-01T00:00:00Z"
+	other := chartEntry("other", "1.0.0", created, "other-1.0.0.tgz")
+	return chartEntry("nginx", "1.2.2-"+strings.Repeat("a", 124), created, "long.tgz") +
+		"  ü" + strings.Repeat("a", 253) + ":\n" + other + "  ü" + strings.Repeat("a", 254) + ":\n" + other
 }
 
 // encoded serves a body as if it had an encoding.

@@ -28,6 +28,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
 func mustNew(t *testing.T, server *postgrestest.Server) fixture {
@@ -86,6 +87,26 @@ func TestSyncOfAnInvalidRepositoryName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Versions of charts that are longer than a tag may be are left out, and charts are listed whatever characters they have.
+func TestSyncOfChartsWithLongNames(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		g := regchecktest.Start(t, "charts-long-names")
+		k := newFixture(f, registries.Limits{}, &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots()}, time.Now)
+		w := input("charts")
+		w.Definition = regcheck.Definition{Kind: regcheck.KindChartRepository, Endpoint: g.Endpoint,
+			Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
+		uid := k.mustCreate(t, w)
+		r := &runner{Service: k.Service, Config: Config{OrgContents: 9, Log: slog.New(slog.DiscardHandler)}}
+		r.workOnAll(t)
+		if s := k.status(t, uid); s.Status != store.SyncSuccess || !strings.HasPrefix(s.Message, "2 repositories with 2 tags. Omitted ") {
+			t.Errorf("%+v", s)
+		}
+		if names := namesOf(k.mustContent(t, uid, Query{}).Items); len(names) != 2 || names[0] != "nginx:1.2.3=helm" {
+			t.Errorf("%q", names)
+		}
+	})
 }
 
 // A synchronization whose content the store refuses fails, and is not retried at once.

@@ -109,8 +109,8 @@ func (tx Contents) Sweep(ctx context.Context, orgUID string, limit int) (more bo
 // span is a part of the names of repositories, both ends in it.
 type span struct{ from, to string }
 
-// lastName comes after every name of a repository: these have no character behind z.
-const lastName = "~"
+// lastName comes after every name of a repository or chart: it is the last character of Unicode, which none has.
+const lastName = "\U0010FFFF"
 
 // spansOf returns the parts that a prefix selects, in their order. Between a and a/b there may be other names, like a-b.
 func spansOf(prefix string) []span {

@@ -400,7 +400,7 @@ func syncContents(t *testing.T, db *store.DB) {
 	r := mustSynced(t, db, org, "r", start)
 	s := mustTake(t, db, org.UID, "a", start)
 	var all []store.RegistryContent
-	for _, repository := range []string{"charts", "charts-old", "charts.x", "charts/a", "charts/a/b", "chartsb"} {
+	for _, repository := range []string{"charts", "charts-old", "charts.x", "charts/a", "charts/a/b", "charts/ü", "chartsb", "~", "ü"} {
 		for _, tag := range []string{"1", "2"} {
 			all = append(all, store.RegistryContent{Repository: repository, Tag: tag, Kind: "helm", Digest: "d"})
 		}
@@ -409,7 +409,7 @@ func syncContents(t *testing.T, db *store.DB) {
 		return errors.Join(tx.Contents.Add(ctx, s, all), tx.Syncs.Finish(ctx, s, start, time.Time{}, ""))
 	})
 	now := syncOf(t, db, r)
-	for prefix, want := range map[string]int{"": 12, "charts": 6, "charts/a": 4, "chart": 0, "charts/a/b": 2, "charts_": 0, "%": 0} {
+	for prefix, want := range map[string]int{"": 18, "charts": 8, "charts/a": 4, "chart": 0, "charts/a/b": 2, "charts_": 0, "%": 0} {
 		if got := len(contentsOf(t, db, now, prefix)); got != want {
 			t.Errorf("below %q: %d, want %d", prefix, got, want)
 		}
@@ -421,7 +421,7 @@ func syncContents(t *testing.T, db *store.DB) {
 			return err
 		})
 	}
-	for prefix, want := range map[string]int{"": 12, "charts": 6, "charts/a": 4} {
+	for prefix, want := range map[string]int{"": 18, "charts": 8, "charts/a": 4} {
 		for size := 1; size < 8; size++ {
 			if paged := pagedContents(t, db, now, prefix, size); len(paged) != want || !slices.IsSortedFunc(paged, byName) {
 				t.Errorf("pages of %d below %q gave %v", size, prefix, paged)
