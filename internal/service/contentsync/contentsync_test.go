@@ -16,11 +16,13 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/paging"
+	"github.com/regwarden/regwarden/internal/service/queue"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -355,4 +357,43 @@ func TestSyncReportsMissingContent(t *testing.T) {
 		k.run(t, Config{})
 		k.waitFor(t, uid, func(s Status) bool { return strings.Contains(s.Message, want) })
 	}
+}
+
+// A run is given up after eight pauses without progress. Failures of runs before, such as of an outage, do not count.
+func TestPausesOfARunAreCounted(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		clock := f.Now()
+		k := newFixture(f, registries.Limits{}, &regcheck.Checker{}, func() time.Time { return clock })
+		uid := k.mustCreate(t, input("charts"))
+		r := &runner{Service: k.Service, Config: Config{Every: 24 * time.Hour}}
+		next := func(end func(*run) error) store.RegistrySync {
+			t.Helper()
+			clock = clock.Add(25 * time.Hour)
+			rows, err := r.claim(t.Context(), []queue.Share{{OrgUID: "org-a", Count: 1}})
+			if err != nil || len(rows) != 1 {
+				t.Fatal(rows, err)
+			}
+			if err := end(&run{runner: r, at: rows[0], began: rows[0].ResumeAfter}); err != nil {
+				t.Fatal(err)
+			}
+			return k.sync(t, uid)
+		}
+		pause := func(s *run) error {
+			return s.pause(t.Context(), &inventory.Inventory{Stopped: "limited", RetryAfter: 2 * time.Minute})
+		}
+		for range maxPauses {
+			next(func(s *run) error { return s.fail(t.Context(), s.afterFailure(true), "away") })
+		}
+		for _, wait := range []string{"2m0s", "2m0s", "2m0s", "2m0s", "4m0s", "8m0s", "16m0s", "32m0s"} {
+			if s := next(pause); s.Message != "Paused for "+wait+": limited" {
+				t.Errorf("%+v, want a pause of %s", s, wait)
+			}
+		}
+		if s := next(pause); s.Status != store.SyncFailed || s.Message != "Given up after 8 attempts: limited" {
+			t.Errorf("after eight pauses: %+v", s)
+		}
+		if s := next(pause); s.Message != "Paused for 2m0s: limited" {
+			t.Errorf("of the next run: %+v", s)
+		}
+	})
 }

@@ -273,14 +273,15 @@ func (r *run) fail(ctx context.Context, next time.Time, message string) error {
 // pause ends a run that the registry interrupted, such as by a rate limit, and schedules its continuation. Progress is stored with each
 // repository, so only pauses without progress count.
 func (r *run) pause(ctx context.Context, found *inventory.Inventory) error {
-	failures := r.at.Failures
+	pauses := r.at.Pauses
 	if found.Cursor.After != r.began {
-		failures = 0
+		pauses = 0
 	}
-	if failures >= maxPauses {
-		return r.fail(ctx, r.afterFailure(true), "Given up after "+strconv.FormatInt(failures, 10)+" attempts: "+found.Stopped)
+	if pauses >= maxPauses {
+		r.at.Failures += pauses
+		return r.fail(ctx, r.afterFailure(true), "Given up after "+strconv.FormatInt(pauses, 10)+" attempts: "+found.Stopped)
 	}
-	wait := min(maxPause, max(found.RetryAfter, firstPause<<failures))
+	wait := min(maxPause, max(found.RetryAfter, firstPause<<pauses))
 	message := truncated("Paused for " + wait.String() + ": " + found.Stopped)
 	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Syncs.Pause(ctx, r.at, r.now().Add(wait), message)

@@ -27,14 +27,14 @@ type RegistrySync struct {
 	ShownRun, Repositories, Tags  int64     // the content that is shown; ShownRun 0 means none
 	Run, RunRepositories, RunTags int64     // the newest run, and how far it is
 	ResumeAfter                   string
-	Failures                      int64
+	Failures, Pauses              int64 // in a row; pauses of the run without progress
 	OrgUID, RegistryUID           string
 	LeaseOwner                    string
 }
 
 const (
 	syncColumns = `registry_uid, org_uid, next_at, lease_owner, status, message, last_run_at, last_synced_at, run, resume_after,
-		run_repositories, run_tags, failures, shown_run, repositories, tags`
+		run_repositories, run_tags, failures, shown_run, repositories, tags, pauses`
 
 	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL,
@@ -59,7 +59,8 @@ const (
 		`(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 1 AND next_at IS NOT NULL) <= $1 OR
 		(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 0 AND next_at IS NOT NULL) <= $1` + endOrgs
 	claimSyncs = `UPDATE registry_sync SET next_at = $3, lease_owner = $2, status = 'InProgress', message = '', last_run_at = $1,
-		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid `
+		pauses = CASE WHEN status = 'InProgress' THEN pauses ELSE 0 END, run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END
+		WHERE registry_uid `
 	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are
 	// requested. On PostgreSQL a row that was locked is looked at again, by + 0 without the index of the time.
 	sqliteClaimSyncs = claimSyncs + `IN (SELECT registry_uid FROM (
@@ -78,9 +79,9 @@ const (
 		CROSS JOIN LATERAL (SELECT registry_uid FROM registry_sync WHERE registry_uid = first.registry_uid
 		AND next_at + 0 <= $1 FOR NO KEY UPDATE SKIP LOCKED) AS s LIMIT share.count) AS due)) RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
-	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
-		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
-	sqlPauseSync = `UPDATE registry_sync SET next_at = $4, message = $5, failures = failures + 1, lease_owner = NULL
+	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, pauses = 0,
+		failures = 0 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
+	sqlPauseSync = `UPDATE registry_sync SET next_at = $4, message = $5, pauses = pauses + 1, lease_owner = NULL
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlFinishSync = `UPDATE registry_sync SET next_at = $4, message = $5, last_synced_at = $6, shown_run = run,
 		repositories = run_repositories, tags = run_tags, status = 'Success', asked = 0, lease_owner = NULL, resume_after = '',
@@ -91,9 +92,8 @@ const (
 
 func scanSync(row rows.Scanner, s *RegistrySync) error {
 	return row.Scan(&s.RegistryUID, &s.OrgUID, rows.Moment(&s.NextAt), rows.Text(&s.LeaseOwner), &s.Status, &s.Message,
-		rows.Moment(&s.LastRunAt),
-		rows.Moment(&s.LastSyncedAt), &s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures, &s.ShownRun, &s.Repositories,
-		&s.Tags)
+		rows.Moment(&s.LastRunAt), rows.Moment(&s.LastSyncedAt), &s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures,
+		&s.ShownRun, &s.Repositories, &s.Tags, &s.Pauses)
 }
 
 // Syncs reads and changes the synchronizations of content.
