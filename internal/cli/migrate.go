@@ -98,9 +98,12 @@ func progressTo(out io.Writer) datamigration.Progress {
 }
 
 // printCopied prints what was copied, and what to do next: the directory stays as it is, and a server could start on it again.
-func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, format string, c *settings.Config) error {
-	rows := make([][]any, len(copied))
-	for i, t := range copied {
+func printCopied(cmd *cobra.Command, copied datamigration.Result, format string, c *settings.Config) error {
+	for _, table := range copied.LeftOut {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the table %q is not regwarden's, and was not copied.\n", table)
+	}
+	rows := make([][]any, len(copied.Tables))
+	for i, t := range copied.Tables {
 		rows[i] = []any{t.Table, t.Rows, t.Digest}
 		if format == "text" {
 			rows[i][2] = t.Digest[:16]

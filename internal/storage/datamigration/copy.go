@@ -24,6 +24,12 @@ type CopiedTable struct {
 	Digest string // sum of the SHA-256 of the rows, in hexadecimal; it does not depend on their order
 }
 
+// Result is what was copied. LeftOut are tables that regwarden did not create, such as those of a tool for replication.
+type Result struct {
+	Tables  []CopiedTable
+	LeftOut []string
+}
+
 // Progress is called with the number of rows of a table that were copied so far.
 type Progress func(table string, rows int64)
 
@@ -32,57 +38,69 @@ const progressInterval = 20_000 // rows
 // CopyToPostgres copies a store from its data directory to an empty PostgreSQL database: all tables in one transaction, which
 // is committed only when every table has the same rows on both sides. No server may run on the directory, and
 // nothing else can write to it during the copy. Encrypted values stay as they are, under the same master key, so the
-// new servers need that key. The directory is not changed.
+// new servers need that key. The store in the directory is migrated as by a start of a server, and not changed otherwise.
 //
 // Errors: sqldb.ErrEmpty for a directory without a store; sqldb.ErrLocked; store.ErrNotEmpty; seal.ErrWrongKey; faults of kind
 // Unavailable.
-func CopyToPostgres(ctx context.Context, from, to store.Options, progress Progress) (copied []CopiedTable, err error) {
+func CopyToPostgres(ctx context.Context, from, to store.Options, progress Progress) (copied Result, err error) {
 	if err := sqldb.CheckExists(from.DataDir); err != nil { // before the lock, which creates the directory
-		return nil, err
+		return copied, err
 	}
 	server, err := sqldb.LockServer(from.DataDir)
 	if err != nil {
-		return nil, err
+		return copied, err
 	}
 	defer func() { err = errors.Join(err, server.Release()) }()
-	source, closeSource, err := openSource(ctx, from)
+	source, err := openSource(ctx, from)
 	if err != nil {
-		return nil, err
+		return copied, err
 	}
-	defer func() { err = errors.Join(err, closeSource()) }()
+	defer func() { err = errors.Join(err, source.close()) }()
 	target, closeTarget, err := openTarget(ctx, to)
 	if err != nil {
-		return nil, err
+		return copied, err
 	}
 	defer func() { err = errors.Join(err, closeTarget()) }()
-	return copyTables(ctx, source, target, progress)
+	copied.LeftOut = source.foreign
+	copied.Tables, err = copyTables(ctx, source, target, progress)
+	return copied, err
+}
+
+// source is a database file that is read, and its tables that regwarden did not create.
+type source struct {
+	*sql.Conn
+	foreign []string
+	close   func() error
 }
 
 // openSource migrates the tables of the store, which also verifies the master key, and takes its write lock.
-func openSource(ctx context.Context, o store.Options) (*sql.Conn, func() error, error) {
+func openSource(ctx context.Context, o store.Options) (s source, err error) {
 	o.Existing = true
 	db, err := store.Open(ctx, o)
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	if err := db.Close(); err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	file, err := sqldb.OpenFile(filepath.Join(o.DataDir, sqldb.FileName), false)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the database to copy it: %w", err)
+		return s, fmt.Errorf("open the database to copy it: %w", err)
 	}
-	conn, err := file.Conn(ctx)
+	if s.foreign, err = file.ForeignTables(ctx, store.Migrations); err == nil {
+		s.Conn, err = file.Conn(ctx)
+	}
 	if err == nil {
-		_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		_, err = s.ExecContext(ctx, "BEGIN IMMEDIATE")
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("lock the database to copy it: %w", sqldb.Translate(err)), file.Close())
+		return s, errors.Join(fmt.Errorf("lock the database to copy it: %w", sqldb.Translate(err)), file.Close())
 	}
-	return conn, func() error {
-		_, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		return errors.Join(sqldb.Translate(err), conn.Close(), file.Close())
-	}, nil
+	s.close = func() error {
+		_, err := s.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		return errors.Join(sqldb.Translate(err), s.Conn.Close(), file.Close())
+	}
+	return s, nil
 }
 
 // openTarget creates the tables of an empty database, and prevents that another process opens it.
@@ -101,7 +119,7 @@ func openTarget(ctx context.Context, o store.Options) (*sql.Conn, func() error, 
 	return conn, func() error { return errors.Join(conn.Close(), db.Close()) }, nil
 }
 
-func copyTables(ctx context.Context, source, target *sql.Conn, progress Progress) ([]CopiedTable, error) {
+func copyTables(ctx context.Context, source source, target *sql.Conn, progress Progress) ([]CopiedTable, error) {
 	tables, err := tablesOf(ctx, source)
 	if err != nil {
 		return nil, fmt.Errorf("list the tables: %w", sqldb.Translate(err))
@@ -114,7 +132,7 @@ func copyTables(ctx context.Context, source, target *sql.Conn, progress Progress
 				return sqldb.Translate(err)
 			}
 			for _, t := range tables {
-				one, err := copyTable(ctx, source, tx, t, progress)
+				one, err := copyTable(ctx, source.Conn, tx, t, progress)
 				if err != nil {
 					return fmt.Errorf("copy the table %s: %w", t.name, sqldb.Translate(err))
 				}
@@ -150,20 +168,23 @@ const (
 	sqlNeeds   = `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1)`
 )
 
-// tablesOf lists the tables of the database, so that none can be forgotten, each after those it refers to.
-func tablesOf(ctx context.Context, source *sql.Conn) ([]table, error) {
-	names, err := rowsOf(ctx, source, scanName, sqlTables)
+// tablesOf lists the tables of the database, so that none can be forgotten, each after those it refers to. It leaves out foreign ones.
+func tablesOf(ctx context.Context, source source) ([]table, error) {
+	names, err := rowsOf(ctx, source.Conn, scanName, sqlTables)
 	if err != nil {
 		return nil, err
 	}
 	var waiting, ordered []table
 	for _, name := range names {
+		if slices.Contains(source.foreign, name) {
+			continue
+		}
 		t := table{name: name}
-		if t.columns, err = rowsOf(ctx, source, func(row *sql.Rows, c *column) error { return row.Scan(&c.name, &c.kind) }, sqlColumns,
+		if t.columns, err = rowsOf(ctx, source.Conn, func(row *sql.Rows, c *column) error { return row.Scan(&c.name, &c.kind) }, sqlColumns,
 			name); err != nil {
 			return nil, err
 		}
-		if t.needs, err = rowsOf(ctx, source, scanName, sqlNeeds, name); err != nil {
+		if t.needs, err = rowsOf(ctx, source.Conn, scanName, sqlNeeds, name); err != nil {
 			return nil, err
 		}
 		waiting = append(waiting, t)

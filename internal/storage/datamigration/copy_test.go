@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,18 +117,19 @@ func TestCopyToPostgres(t *testing.T) {
 	dir, orgUID, registryUID := furnished(t)
 	target := secret.String(server.NewDatabase(t))
 	counts := rowCounts(t, "sqlite", filepath.Join(dir, "regwarden.db"), nil)
+	createForeignTable(t, dir)
 	copied, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tables []string
-	for _, c := range copied {
+	for _, c := range copied.Tables {
 		tables = append(tables, c.Table)
 		if c.Rows != counts[c.Table] {
 			t.Errorf("%s: %d rows were copied, of %d", c.Table, c.Rows, counts[c.Table])
 		}
 	}
-	if len(copied) != len(counts) || counts["sessions"] != 300 {
+	if len(copied.Tables) != len(counts) || counts["sessions"] != 300 || !slices.Equal(copied.LeftOut, []string{"_litestream_seq"}) {
 		t.Errorf("copied %v, of %v", copied, counts)
 	}
 	for name, n := range rowCounts(t, "pgx", target.Reveal(), tables) {
@@ -156,6 +158,30 @@ func TestCopyToPostgres(t *testing.T) {
 	// The file in the directory is no longer the store, so a copy of it is not a backup.
 	if _, err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, sqldb.ErrNoFile) {
 		t.Errorf("backup: %v", err)
+	}
+}
+
+// createForeignTable creates a table in the database of a directory as Litestream does.
+func createForeignTable(t *testing.T, dir string) {
+	t.Helper()
+	file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.ExecContext(t.Context(), "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, member REFERENCES users (uid))")
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Tables that the migrations did not create are not copied.
+func TestForeignTablesAreNotListed(t *testing.T) {
+	dir, _, _ := furnished(t)
+	createForeignTable(t, dir)
+	tables, leftOut, err := datamigration.TablesOf(t.Context(), store.Options{DataDir: dir})
+	if err != nil || !slices.Equal(leftOut, []string{"_litestream_seq"}) || slices.Contains(tables, "_litestream_seq") ||
+		!slices.Contains(tables, "sessions") {
+		t.Errorf("%v, left out %v, %v", tables, leftOut, err)
 	}
 }
 

@@ -63,13 +63,10 @@ func (db *DB) Backup(ctx context.Context, target string, migrations fs.FS,
 	return leftOut, publish(part, target)
 }
 
-// leaveOut removes foreign tables from the copy of a database, and returns their names. The tables of a newer program are not foreign.
+// leaveOut removes foreign tables from the copy of a database, and returns their names.
 func leaveOut(ctx context.Context, path string, migrations fs.FS) (names []string, err error) {
 	err = readOnly(ctx, path, func(ctx context.Context, db *Raw) (err error) {
-		names, err = db.foreignTables(ctx, migrations)
-		if errors.Is(err, ErrTooNew) || errors.Is(err, ErrOtherSchema) {
-			err = nil // what reads the copy next reports it
-		}
+		names, err = db.ForeignTables(ctx, migrations)
 		return err
 	})
 	if err != nil || len(names) == 0 {

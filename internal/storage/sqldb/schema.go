@@ -70,8 +70,9 @@ func (r *Raw) withKnown(ctx context.Context, files fs.FS, use func(known *Raw, f
 	return use(known, found, wanted)
 }
 
-// foreignTables returns the tables that the migrations of a database did not create.
-func (r *Raw) foreignTables(ctx context.Context, files fs.FS) (names []string, err error) {
+// ForeignTables returns the tables that the migrations of a database did not create. It returns none if those are not known, which
+// CheckSchema reports.
+func (r *Raw) ForeignTables(ctx context.Context, files fs.FS) (names []string, err error) {
 	err = r.withKnown(ctx, files, func(_ *Raw, found, wanted map[string]string) error {
 		for _, object := range slices.Sorted(maps.Keys(found)) {
 			name, isTable := strings.CutPrefix(object, "table ")
@@ -81,6 +82,9 @@ func (r *Raw) foreignTables(ctx context.Context, files fs.FS) (names []string, e
 		}
 		return nil
 	})
+	if errors.Is(err, ErrTooNew) || errors.Is(err, ErrOtherSchema) {
+		return nil, nil
+	}
 	return names, err
 }
 

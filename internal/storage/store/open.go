@@ -14,8 +14,10 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/sqldb"
 )
 
+// Migrations create the tables of both databases.
+//
 //go:embed migrations
-var migrations embed.FS
+var Migrations embed.FS
 
 // Open opens the store and creates what is missing: directory, database file, master key file and keyring at the
 // first start, tables after an upgrade. With Options.Existing it creates no store and returns sqldb.ErrEmpty instead. With the
@@ -63,7 +65,7 @@ func setUp(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error)
 	if ring == nil && o.Existing {
 		return nil, sqldb.ErrEmpty
 	}
-	if err := db.Migrate(ctx, migrations, o.AllowNewer); err != nil {
+	if err := db.Migrate(ctx, Migrations, o.AllowNewer); err != nil {
 		return nil, err
 	}
 	if err := sortkeys.Fill(ctx, db); err != nil {
@@ -87,5 +89,5 @@ func CreateTables(ctx context.Context, db *sqldb.Raw) error {
 	if wrapped != nil {
 		return fmt.Errorf("%w: a regwarden server was started on it; create another database, or drop its tables", ErrNotEmpty)
 	}
-	return db.Migrate(ctx, migrations, false)
+	return db.Migrate(ctx, Migrations, false)
 }

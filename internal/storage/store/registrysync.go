@@ -38,16 +38,14 @@ const (
 
 	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL,
-		status = 'Pending', message = '',
-			run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
+		status = 'Pending', message = '', run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
 	sqlHoldSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, NULL, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET lease_owner = NULL,
 		status = CASE registry_sync.status WHEN 'InProgress' THEN 'Pending' ELSE registry_sync.status END,
 		run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0`
 	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3
-		THEN registry_sync.next_at ELSE $3 END,
-			asked = 1, lease_owner = NULL, status = 'Pending', message = ''
+		THEN registry_sync.next_at ELSE $3 END, asked = 1, lease_owner = NULL, status = 'Pending', message = ''
 		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= CAST($4 AS BIGINT)`
 	// The row stays, and with it the number of the newest run.
 	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '',

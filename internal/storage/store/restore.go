@@ -17,8 +17,8 @@ import (
 // restored by the newest program that used the store: with triggers, views or indexes of others (sqldb.ErrOtherSchema), or without the
 // master key. Tables of others are left out, and returned. See sqldb.DB.Backup.
 func (db *DB) Backup(ctx context.Context, target string) (leftOut []string, err error) {
-	return db.DB.Backup(ctx, target, migrations, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
-		err := copied.CheckSchema(ctx, migrations)
+	return db.DB.Backup(ctx, target, Migrations, func(ctx context.Context, copied *sqldb.Raw) (seal.MasterKey, error) {
+		err := copied.CheckSchema(ctx, Migrations)
 		if db.options.AllowNewer && errors.Is(err, sqldb.ErrTooNew) {
 			err = nil // the newer program verifies and restores it
 		}
@@ -53,7 +53,7 @@ func Restore(ctx context.Context, o Options, backup string, r RestoreOptions) (a
 	}
 	var ring *seal.Keyring
 	restoration := sqldb.Restoration{Keys: backupKey.keySource().MasterKeys, AllowUnauthenticated: r.AllowUnauthenticated,
-		Migrations: migrations, Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
+		Migrations: Migrations, Check: func(ctx context.Context, db *sqldb.Raw) (err error) {
 			ring, err = backupKey.keySource().Open(ctx, db)
 			if err == nil && ring == nil {
 				err = fmt.Errorf("%w: it has no keyring", sqldb.ErrNoBackup)

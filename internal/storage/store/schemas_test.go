@@ -56,7 +56,7 @@ func schemasAgree(t *testing.T, server *postgrestest.Server) {
 
 func migrationNames(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	files, err := migrations.ReadDir(dir)
+	files, err := Migrations.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

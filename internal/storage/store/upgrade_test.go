@@ -58,7 +58,7 @@ func (u upgrade) test(t *testing.T, open func() *DB, exec func(script string) er
 		t.Fatal(err)
 	}
 	_ = db.Close()
-	text, err := migrations.ReadFile(dir + u.file)
+	text, err := Migrations.ReadFile(dir + u.file)
 	if err != nil {
 		t.Fatal(err)
 	}
