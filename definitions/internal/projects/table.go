@@ -56,7 +56,7 @@ type embedded struct{ at, path, content string }
 
 // TableFormats returns readers for the files of the table.
 func TableFormats() (readers []scanner.Reader) {
-	for _, f := range fileFormats {
+	for _, f := range fileFormats() {
 		keys := cmp.Or(f.keys, strings.ReplaceAll(f.root, ".", " "))
 		names := strings.Fields(f.files)
 		is := func(file *scanner.File) bool { return file.HasName(names...) && f.hasRoot(file) }
