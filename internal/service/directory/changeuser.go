@@ -149,13 +149,22 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(role), named); err != nil {
 			return err
 		}
-		memberships, err := tx.Projects.Memberships(ctx, user.UID)
-		if err != nil || len(memberships) == 0 {
-			return err
-		}
 		user.Role, user.RoleNamed = string(role), named
-		return grant(ctx, tx, user, nil)
+		return grantStored(ctx, tx, user)
 	})
+}
+
+// grantStored is grant for a user whose role was set, with the roles that it has in projects.
+func grantStored(ctx context.Context, tx *store.Tx, user store.User) error {
+	memberships, err := tx.Projects.Memberships(ctx, user.UID)
+	if err != nil || len(memberships) == 0 {
+		return err
+	}
+	given := make([]ProjectRole, len(memberships))
+	for i, m := range memberships {
+		given[i] = ProjectRole{Project: m.ProjectUID, Role: auth.Role(m.Roles)}
+	}
+	return grant(ctx, tx, user, given)
 }
 
 // SetProjects gives a user roles in exactly these projects.

@@ -96,6 +96,24 @@ func TestProjectsOfAUser(t *testing.T) {
 	wantCode(t, err, fault.CodeOperationForbidden)
 }
 
+// A user whose role is taken away sees only its projects, if it has roles there.
+func TestRoleIsTakenFromAUserOfProjects(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
+	for inProject, want := range map[auth.Role]auth.Role{access.RegistryEditor: access.None, auth.RoleMember: auth.RoleMember} {
+		user := w.mustUser(t, acme, string(inProject)+"@acme.example", access.Viewer)
+		given := []directory.ProjectRole{{Project: directory.DefaultProject, Role: inProject}}
+		if err := errors.Join(w.SetProjects(t.Context(), admin, origin, user.UserUID, given),
+			w.SetRole(t.Context(), admin, origin, user.UserUID, auth.RoleMember, false)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.User(t.Context(), admin, user.UserUID); err != nil || got.Role != want {
+			t.Errorf("%s in a project: the user is %s, %v; want %s", inProject, got.Role, err, want)
+		}
+	}
+}
+
 func TestUserIsChangedAndDeleted(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
