@@ -34,6 +34,25 @@ func TestOperatorOfOneOrganization(t *testing.T) {
 	wantCode(t, err, fault.CodeResourceNotFound)
 }
 
+// API keys have the new name of an organization at once.
+func TestRenamedOrganization(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin := w.mustUser(t, acme, "a@acme.example", auth.RoleAdmin)
+	_, key, err := w.auth.APIKeys.Create(t.Context(), admin, origin, auth.NewAPIKey{Name: "CI", ExpiresAt: start.AddDate(0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Acme", "Acme EMEA"} {
+		if err := w.RenameOrg(t.Context(), operator, origin, acme.UID, name); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := w.auth.Authenticator.Authenticate(t.Context(), auth.Presented{APIKey: key}); err != nil || p.OrgName != name {
+			t.Errorf("the key is of %q, %v; want %q", p.OrgName, err, name)
+		}
+	}
+}
+
 // An operator sees which organizations exist, and not all of many.
 func TestUnknownOrganization(t *testing.T) {
 	w := mustWorld(t)

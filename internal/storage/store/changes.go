@@ -6,7 +6,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/changelist"
 )
 
-// Subjects of changes that concern more than one record; others are uids of sessions, users, API keys and deleted organizations.
+// Subjects of changes that concern more than one record; others are uids of sessions, users, API keys and organizations.
 const (
 	ChangedKeys = "keys" // the service's own keys
 	ChangedAll  = "all"  // anything: the database was restored from a backup

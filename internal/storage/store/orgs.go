@@ -67,7 +67,7 @@ func (tx Orgs) Insert(ctx context.Context, o Org) error {
 
 // Rename changes the name of an organization. Its canonical name being taken is ErrExists.
 func (tx Orgs) Rename(ctx context.Context, o Org) error {
-	return tx.db.ChangeOne(ctx, sqlRenameOrg, o.Name, o.Canonical, o.UID)
+	return tx.noteIf(ctx, true, tx.db.ChangeOne(ctx, sqlRenameOrg, o.Name, o.Canonical, o.UID), o.UID)
 }
 
 // SetPasswordPolicy replaces the password policy of an organization.
