@@ -1,8 +1,11 @@
 package console
 
 import (
+	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +102,33 @@ func TestDevicePage(t *testing.T) {
 	got = w.send("POST", "/console/device", code, "Cookie", cookie)
 	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "has expired") {
 		t.Errorf("again: %d\n%s", got.Code, got.Body)
+	}
+}
+
+// Saving the form as it is shown leaves the default teams as they are, also one that was deleted: without them new users become members.
+func TestFormOfProviderKeepsDeletedTeams(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	p, providers := w.mustIdentify(cookie), directory.Providers{Directory: w.Directory}
+	teams, name := directory.Teams{Directory: w.Directory}, "New users"
+	team, err := teams.Create(t.Context(), p, audit.Origin{}, directory.TeamChange{Name: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(providers.Set(t.Context(), p, audit.Origin{}, directory.Provider{Issuer: "https://login.example.com",
+		Settings: identities.Settings{ClientID: "client", DefaultTeams: []string{team.UID}}}),
+		teams.Delete(t.Context(), p, audit.Origin{}, team.UID)); err != nil {
+		t.Fatal(err)
+	}
+	page := w.send("GET", "/console/identity-provider", "", "Cookie", cookie).Body.String()
+	values := url.Values{"issuer": {"https://login.example.com"}, "clientId": {"client"}}
+	for _, found := range textarea.FindAllStringSubmatch(page, -1) {
+		values.Set(found[1], html.UnescapeString(found[2]))
+	}
+	if got := w.send("POST", "/console/identity-provider", values.Encode(), "Cookie", cookie); got.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	if stored, err := providers.Provider(t.Context(), p); err != nil || !slices.Equal(stored.DefaultTeams, []string{team.UID}) {
+		t.Errorf("stored default teams: %q, %v; want %s", stored.DefaultTeams, err, team.UID)
 	}
 }

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -89,19 +90,16 @@ func shownSetting(f forms.Field) string {
 	return f.Value
 }
 
-// teamNames returns the names of teams, for a caller who may see them.
+// teamNames returns the names of teams, for a caller who may see them, and the uids of teams that were deleted.
 func (h providerHandlers) teamNames(c Call, uids []string) (names []string, err error) {
 	for _, uid := range uids {
 		name := uid
 		if c.Principal.Can(access.ReadTeams) {
-			team, errGet := h.teams.Get(c.Context(), c.Principal, uid)
-			if fault.KindOf(errGet) == fault.NotFound { // deleted
-				continue
+			team, err := h.teams.Get(c.Context(), c.Principal, uid)
+			if err != nil && fault.KindOf(err) != fault.NotFound {
+				return nil, err
 			}
-			if errGet != nil {
-				return nil, errGet
-			}
-			name = team.Name
+			name = cmp.Or(team.Name, uid) // a deleted team stays: without default teams new users could become members
 		}
 		names = append(names, name)
 	}
