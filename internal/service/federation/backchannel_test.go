@@ -13,6 +13,18 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
+// logoutToken returns a logout token with claims that differ; nil removes one.
+func (p *identityProvider) logoutToken(change map[string]any) secret.String {
+	claims := map[string]any{"iss": other, "aud": clientID, "iat": p.at.Unix(), "exp": p.at.Add(2 * time.Minute).Unix(),
+		"jti": rand.Text(), "sub": "ada-7", "sid": "session-1", "events": map[string]any{logoutEvent: map[string]any{}}}
+	for name, value := range change {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	return secret.String(p.sign(claims))
+}
+
 // Only a logout token of the provider, for this client and a session here, ends a session, and only once.
 func TestBackChannelLogout(t *testing.T) {
 	p := mustProvider(t, nil)
@@ -21,16 +33,7 @@ func TestBackChannelLogout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := func(change map[string]any) secret.String {
-		claims := map[string]any{"iss": other, "aud": clientID, "iat": p.at.Unix(), "exp": p.at.Add(2 * time.Minute).Unix(),
-			"jti": rand.Text(), "sub": "ada-7", "sid": "session-1", "events": map[string]any{logoutEvent: map[string]any{}}}
-		for name, value := range change {
-			if claims[name] = value; value == nil {
-				delete(claims, name)
-			}
-		}
-		return secret.String(p.sign(claims))
-	}
+	token := p.logoutToken
 	typed := func(kind string) secret.String {
 		former := p.sign
 		p.sign = func(claims map[string]any) string {

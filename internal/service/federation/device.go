@@ -228,7 +228,7 @@ func (d *Devices) poll(ctx context.Context, hash []byte, now time.Time) (device 
 
 // vouched returns the login of a device by the session in which it was confirmed. That session must live at the time of the login.
 func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth.Vouched, err error) {
-	var identity identities.Identity
+	var bound identities.Session
 	var session store.Session
 	err = d.service.db.View(ctx, func(tx *store.Tx) error {
 		if session, err = tx.Sessions.Get(ctx, device.SessionUID); err != nil {
@@ -236,7 +236,7 @@ func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth
 		}
 		v = auth.Vouched{OrgUID: session.OrgUID, Method: audit.MethodConsole, Target: device.Address,
 			RecheckAt: session.RecheckAt}
-		identity, err = tx.Identities.OfSession(ctx, device.SessionUID)
+		bound, err = tx.Identities.Session(ctx, device.SessionUID)
 		if err == nil && session.RecheckAt.IsZero() {
 			v.Until = session.MaxUntil // the provider cannot be asked
 		}
@@ -258,9 +258,9 @@ func (d *Devices) vouched(ctx context.Context, device identities.Device) (v auth
 		}
 		return user, err
 	}
-	if identity.UID != "" {
+	if bound.IdentityUID != "" {
 		v.Stored = func(tx *store.Tx, session string) error {
-			return tx.Identities.Bind(ctx, identities.Session{SessionUID: session, IdentityUID: identity.UID})
+			return tx.Identities.Bind(ctx, identities.Session{SessionUID: session, IdentityUID: bound.IdentityUID, SID: bound.SID})
 		}
 	}
 	return v, err

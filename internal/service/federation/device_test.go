@@ -151,3 +151,35 @@ func TestRefusedDeviceLogins(t *testing.T) {
 		t.Errorf("many codes: %v", err)
 	}
 }
+
+// A logout at the provider ends the session of a program too, of which the provider knows the session of the browser.
+func TestBackChannelLogoutOfADevice(t *testing.T) {
+	p := mustProvider(t, nil)
+	p.set(func() { p.change = map[string]any{"sid": "session-1"} })
+	devices := NewDevices(p.Service, audience)
+	done, err := p.login(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person, err := p.principal(t, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := devices.Begin(t.Context(), origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := devices.Confirm(t.Context(), person, device.UserCode, true); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := devices.Redeem(t.Context(), origin, device.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.sso.BackChannelLogout(t.Context(), origin, p.org.UID, p.logoutToken(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.auth.Sessions.Refresh(t.Context(), origin, tokens.Refresh); fault.KindOf(err) != fault.Unauthenticated {
+		t.Errorf("the session of the program goes on: %v", err)
+	}
+}
