@@ -25,6 +25,9 @@ func (s *SSO) LogoutAt(ctx context.Context, session string) string {
 		if err == nil {
 			p, err = tx.Identities.Provider(ctx, identity.OrgUID)
 		}
+		if err == nil && p.Issuer != identity.Issuer { // replaced since: the ID token is of another provider
+			err = store.ErrNotFound
+		}
 		return err
 	})
 	if err != nil {

@@ -888,3 +888,24 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 		t.Errorf("all problems: %v", err)
 	}
 }
+
+// A logout leads to the provider of the session only, to which the ID token belongs.
+func TestLogoutAtItsProvider(t *testing.T) {
+	p := mustProvider(t, nil)
+	done, err := p.login(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person, err := p.principal(t, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.sso.LogoutAt(t.Context(), person.SessionUID); !strings.HasPrefix(got, other+"/logout?") {
+		t.Errorf("the logout leads to %q", got)
+	}
+	p.settings.Issuer = gitlab
+	p.configure(t)
+	if got := p.sso.LogoutAt(t.Context(), person.SessionUID); got != "" {
+		t.Errorf("the logout leads to another provider: %q", got)
+	}
+}
