@@ -303,7 +303,7 @@ func TestDeviceLoginOverHTTP(t *testing.T) {
 func TestLoginOfPrograms(t *testing.T) {
 	t.Parallel()
 	p := identityprovider.Start(t)
-	server := instance.Start(t, instance.Options{})
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	b := newBrowser(t, p)
 	ask := func(org string) (asked api.OrgLogin) {
@@ -334,6 +334,9 @@ func TestLoginOfPrograms(t *testing.T) {
 	var tokens api.AuthenticateResponse
 	if err := json.Unmarshal([]byte(body), &tokens); err != nil || tokens.Authorization == "" || tokens.RefreshToken == "" {
 		t.Fatalf("%s %v: %s", callback, err, body)
+	}
+	if counted := `regwarden_logins_total{outcome="succeeded"} 2`; !strings.Contains(server.Metrics(t), counted) {
+		t.Errorf("the metrics lack %s", counted)
 	}
 	var me api.UserInfo
 	person{t: t, client: server.Client(t), credential: []string{"Authorization", tokens.Authorization}}.get("/v1/users/info", &me)

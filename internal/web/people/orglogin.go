@@ -22,6 +22,7 @@ const (
 type orgLoginHandlers struct {
 	sso      *federation.SSO
 	reminder *alerts.OrgReminder
+	count    func(error) // the outcome of a login
 }
 
 func (h orgLoginHandlers) operations() []Operation {
@@ -94,6 +95,7 @@ func (h orgLoginHandlers) complete(c Call) (int, any, error) {
 	}
 	h.setCookie(c, "", time.Time{}) // of use once
 	tokens, err := h.sso.CompleteAPI(c.Context(), c.Origin, c.PathValue("org"), c.URL.Query(), secret.String(encrypted))
+	h.count(err)
 	return http.StatusOK, api.AuthenticateResponse{Authorization: tokens.Authorization.Reveal(), RefreshToken: tokens.Refresh.Reveal()}, err
 }
 

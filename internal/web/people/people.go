@@ -73,7 +73,7 @@ type Handlers struct {
 func (h Handlers) Operations() []Operation {
 	return slices.Concat(teamHandlers{directory.Teams{Directory: h.Directory}, h.Roles}.operations(), roleHandlers{h.Roles}.operations(),
 		tenantHandlers{directory.Providers{Directory: h.Directory}, h.Settings, h.SSO}.operations(),
-		orgLoginHandlers{h.SSO, h.Reminder}.operations(), reminderHandlers{h.Settings}.operations(),
+		orgLoginHandlers{h.SSO, h.Reminder, h.CountLogin}.operations(), reminderHandlers{h.Settings}.operations(),
 		invitationHandlers{h.Invited}.operations(), confirmationHandlers{h.Confirmed}.operations(),
 		factorHandlers{h.SecondFactor, h.Directory, h.CountLogin}.operations())
 }
