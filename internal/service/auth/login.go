@@ -133,6 +133,8 @@ type attempt struct {
 	reserved bool          // admitted: that it is overtaken later makes it no other attempt
 	nextHash string        // of the password that the login sets; empty: none
 	pending  *CodeRequired // set when the login was stored as one that waits for a code
+
+	nextRefused error // why the login does not set the new password, and is refused
 }
 
 func (l *Logins) newAttempt(origin audit.Origin, reference []byte) attempt {
@@ -243,7 +245,7 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		if refusal != "" {
 			record.Outcome, record.Object = audit.Refused, ""
 		}
-		accepted := refusal == "" || refusal == refusedExpired || refusal == refusedWithoutCode
+		accepted := slices.Contains([]string{"", refusedExpired, refusedNext, refusedWithoutCode}, refusal)
 		if alert, err = a.count(ctx, tx, accepted, now); err != nil {
 			return err
 		}
@@ -258,6 +260,8 @@ func (a *attempt) record(ctx context.Context, matches bool, newHash string) (sto
 		err = a.pending
 	case refusal == refusedExpired:
 		err = passwordExpired()
+	case refusal == refusedNext:
+		err = a.nextRefused
 	case refusal != "":
 		err = loginRefused()
 	}
@@ -278,6 +282,7 @@ const (
 	refusedPassword    = "wrongPassword" // #nosec G101 -- a word, not a credential
 	refusedDisabled    = "disabled"
 	refusedExpired     = "passwordExpired" // #nosec G101 -- a word, not a credential
+	refusedNext        = "newPassword"     // #nosec G101 -- a word: the password is right, the new one is against the policy
 	refusedWithoutCode = "codeRequired"    // the password is right
 )
 
@@ -290,7 +295,7 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	}
 	expired := a.nextHash == "" && policy.Expired(a.user.PasswordChangedAt, session.CreatedAt)
 	verified := "-" // matches no stored hash; "" is the hash of users without a password
-	if matches && !expired {
+	if matches && !expired && a.nextRefused == nil {
 		verified = a.user.PasswordHash
 	}
 	stored, at := cmp.Or(a.nextHash, newHash), session.CreatedAt
@@ -311,6 +316,8 @@ func (a *attempt) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 		return refusedPassword, nil
 	case notStored && !a.user.DisabledAt.IsZero(): // costs one hash like every login
 		return refusedDisabled, nil
+	case a.nextRefused != nil:
+		return refusedNext, nil
 	case expired:
 		return refusedExpired, nil
 	case notStored: // changed or disabled during hashing

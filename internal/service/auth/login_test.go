@@ -270,6 +270,35 @@ func TestExpiredPasswords(t *testing.T) {
 	}
 }
 
+// A right password with a new one against the policy is recorded and counts as right. A disabled user gets no other response for it.
+func TestRefusedNewPasswordIsRecorded(t *testing.T) {
+	w := mustWorld(t, nil)
+	w.mustWrite(t, func(tx *store.Tx) error {
+		return tx.Orgs.SetPasswordPolicy(t.Context(), w.org.UID, `{"digits": 3}`)
+	})
+	for range 5 {
+		wantWrong(t, w.tryFrom(t, origin.Address, goodEmail, "wrong"))
+	}
+	w.clock.move(2 * time.Second)
+	right := Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword, NewPassword: "eleven purple ducks on ice"}
+	_, err := w.Login(t.Context(), origin, right)
+	wantFields(t, err, "newPassword")
+	refused := func(reason string) {
+		t.Helper()
+		if list := w.newAudits(t); !slices.ContainsFunc(list, func(e audit.Record) bool {
+			return e.Action == audit.Login && e.Outcome == audit.Refused && e.Reason == reason && e.ActorUID == w.user.UID && e.Object == ""
+		}) {
+			t.Errorf("recorded: %+v, want %s", list, reason)
+		}
+	}
+	refused("newPassword")
+	w.mustLogin(t) // without a wait
+	mustDisable(t, w, w.user)
+	_, err = w.Login(t.Context(), origin, right)
+	wantWrong(t, err)
+	refused("disabled")
+}
+
 func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 	dir := t.TempDir()
 	mustCreateStore(t, dir)

@@ -10,15 +10,18 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// renew hashes the new password of a login with the right one.
+// renew hashes the new password of a login with the right one. A new password that cannot be set is no error: the login is refused and
+// recorded with the others, so that a disabled user gets the same response as with any password.
 func (a *attempt) renew(ctx context.Context, matches bool, next secret.String) (err error) {
 	if !matches || next == "" {
 		return nil
 	}
-	if err := passwordpolicy.Check(a.org.PasswordPolicy, "newPassword", next); err != nil {
-		return err
+	if a.nextRefused = passwordpolicy.Check(a.org.PasswordPolicy, "newPassword", next); !a.user.DisabledAt.IsZero() {
+		a.nextRefused = loginRefused()
 	}
-	a.nextHash, err = a.l.passwords.hashFor(ctx, a.hashCaller(), next)
+	if a.nextRefused == nil {
+		a.nextHash, err = a.l.passwords.hashFor(ctx, a.hashCaller(), next)
+	}
 	return err
 }
 
