@@ -100,11 +100,8 @@ func (d Provisioning) CreateTeam(ctx context.Context, p auth.Principal, origin a
 }
 
 func (d Provisioning) teamProblems(t ProvisionedTeam) error {
-	problems := Teams(d).Problems(TeamChange{Name: &t.Name})
-	if len(t.Members) > maxMembers {
-		problems = append(problems, fault.Field{Field: "users", Problem: fmt.Sprintf("must have at most %d users", maxMembers)})
-	}
-	if problems = append(problems, fault.FieldProblem("externalId", externalProblem(t.ExternalID))...); len(problems) > 0 {
+	problems := append(Teams(d).Problems(TeamChange{Name: &t.Name}), fault.FieldProblem("externalId", externalProblem(t.ExternalID))...)
+	if len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return nil

@@ -21,11 +21,8 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/teams"
 )
 
-// Limits of teams: a list has all of them with their members.
-const (
-	maxTeams   = 500 // per organization
-	maxMembers = 2000
-)
+// maxTeams is how many teams an organization may have: a list has all of them with their members.
+const maxTeams = 500
 
 // Team is a team of one organization. Its members have its roles in addition to their own.
 type Team struct {
@@ -52,13 +49,10 @@ type TeamChange struct {
 // Teams manages the teams of organizations.
 type Teams struct{ *Directory }
 
-// Problems lists the problems of a change that can be found without the store, under name, users, role and projects[i].
+// Problems lists the problems of a change that can be found without the store, under name, role and projects[i].
 func (d Teams) Problems(c TeamChange) (problems []fault.Field) {
 	if c.Name != nil {
 		problems = fault.FieldProblem("name", names.NameProblem(*c.Name))
-	}
-	if c.Users != nil && len(*c.Users) > maxMembers {
-		problems = append(problems, fault.Field{Field: "users", Problem: fmt.Sprintf("must have at most %d users", maxMembers)})
 	}
 	if c.Role != nil && *c.Role != "" {
 		assignable := slices.DeleteFunc(access.Assignable(), func(r access.Role) bool { return r == access.None })
@@ -72,7 +66,7 @@ func (d Teams) Problems(c TeamChange) (problems []fault.Field) {
 
 // Create creates a team. Name is required.
 //
-// Faults: Invalid with the fields of Problems, users[i], projects and org; Forbidden; Conflict with CodeTeamExists.
+// Faults: Invalid with the fields of Problems, users, users[i], projects and org; Forbidden; Conflict with CodeTeamExists.
 func (d Teams) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input TeamChange) (Team, error) {
 	if problems := d.Problems(input); len(problems) > 0 {
 		return Team{}, fault.InvalidFields(problems...)
@@ -131,11 +125,16 @@ func setTeam(ctx context.Context, tx *store.Tx, team teams.Team, c TeamChange) (
 	return team, teamExists(tx.Teams.Update(ctx, team))
 }
 
-// setMembers makes users, given by uid or email, the members of a team. It reports all that do not exist at once.
+// setMembers makes users, given by uid or email, the members of a team. It reports all that do not exist at once. A team that has too many,
+// for the groups of the identity provider, may become smaller.
 func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []string) error {
 	present, err := tx.Teams.Members(ctx, team.OrgUID, team.UID)
 	if err != nil {
 		return err
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(given)))
+	if len(distinct) > max(membership.MaxMembers, len(present)) {
+		return fault.InvalidField("users", fmt.Sprintf("must have at most %d users", membership.MaxMembers))
 	}
 	leaving := map[string]bool{} // by uid; false for members who stay or join
 	for _, member := range present {

@@ -128,22 +128,35 @@ func insertUser(ctx context.Context, tx *store.Tx, user store.User, input NewUse
 	}
 	var problems []fault.Field
 	for i, named := range input.Teams {
-		team, err := findTeam(ctx, tx, user.OrgUID, named)
-		if fault.KindOf(err) == fault.NotFound {
-			problems = append(problems, fault.Field{Field: fmt.Sprintf("teams[%d]", i), Problem: "does not exist in your organization"})
-			continue
-		}
-		if err == nil {
-			err = membership.Join(ctx, tx, user, team.UID, false)
-		}
+		problem, err := joinTeam(ctx, tx, user, named)
 		if err != nil {
 			return err
 		}
+		problems = append(problems, fault.FieldProblem(fmt.Sprintf("teams[%d]", i), problem)...)
 	}
 	if len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return nil
+}
+
+// joinTeam makes a user a member of a team, or returns why it cannot be one.
+func joinTeam(ctx context.Context, tx *store.Tx, user store.User, named string) (problem string, err error) {
+	team, err := findTeam(ctx, tx, user.OrgUID, named)
+	if fault.KindOf(err) == fault.NotFound {
+		return "does not exist in your organization", nil
+	}
+	full := false
+	if err == nil {
+		full, err = membership.Full(ctx, tx, user.OrgUID, team.UID)
+	}
+	if full {
+		return fmt.Sprintf("exceeds the limit of %d users per team", membership.MaxMembers), nil
+	}
+	if err == nil {
+		err = membership.Join(ctx, tx, user, team.UID, false)
+	}
+	return "", err
 }
 
 // teamsOf returns the teams of a user.

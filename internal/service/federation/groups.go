@@ -75,7 +75,7 @@ func (s *SSO) setTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, p
 	return s.leaveTeams(ctx, tx, origin, user, wanted)
 }
 
-// joinTeams makes a user a member of teams of its groups, where it is not one already.
+// joinTeams makes a user a member of teams of its groups, where it is not one already, and that are not full.
 func (s *SSO) joinTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, wanted []string) error {
 	present, err := tx.Teams.OfUser(ctx, user.OrgUID, user.UID)
 	if err != nil {
@@ -86,6 +86,13 @@ func (s *SSO) joinTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, 
 			continue
 		}
 		if _, err := tx.Teams.Get(ctx, user.OrgUID, team); errors.Is(err, store.ErrNotFound) { // a default team that was deleted
+			continue
+		}
+		full, err := membership.Full(ctx, tx, user.OrgUID, team)
+		if err != nil {
+			return err
+		}
+		if full {
 			continue
 		}
 		if err := membership.Join(ctx, tx, user, team, true); err != nil {

@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -8,7 +10,9 @@ import (
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/service/membership"
 	"github.com/regwarden/regwarden/internal/storage/identities"
+	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/teams"
 )
 
@@ -211,5 +215,36 @@ func TestAddedMembersStayWithoutTheirGroup(t *testing.T) {
 		if got := p.teamsOfAda(t); !slices.Equal(got, want) {
 			t.Errorf("added by %s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A person whose group has a full team logs in without it.
+func TestFullTeamOfAGroup(t *testing.T) {
+	p := mustProvider(t, func(p *directory.Provider) {
+		p.Claims = map[string]string{identities.ClaimGroups: "groups"}
+	})
+	team := p.mustTeam(t, "Ops", "viewer")
+	if err := p.db.InTx(t.Context(), func(tx *store.Tx) error {
+		var errs []error
+		for i := range membership.MaxMembers {
+			uid := fmt.Sprintf("user-%d", i)
+			errs = append(errs, tx.Users.Insert(t.Context(), store.User{UID: uid, OrgUID: p.org.UID, Email: uid, Canonical: uid,
+				Role: "none", PasswordChangedAt: start, CreatedAt: start}), tx.Teams.Add(t.Context(), p.org.UID, team, uid, true))
+		}
+		return errors.Join(errs...)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.change = map[string]any{"groups": []any{"Ops"}}
+	if _, err := p.login(t, nil); err != nil || len(p.teamsOfAda(t)) > 0 {
+		t.Errorf("teams: %q, %v", p.teamsOfAda(t), err)
+	}
+	if err := p.db.InTx(t.Context(), func(tx *store.Tx) error {
+		return tx.Teams.Remove(t.Context(), p.org.UID, team, "user-0")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.login(t, nil); err != nil || !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
+		t.Errorf("teams: %q, %v", p.teamsOfAda(t), err)
 	}
 }

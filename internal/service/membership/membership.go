@@ -8,6 +8,15 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
+// MaxMembers is how many users a team may have. A team that has more already stays as it is, until some leave.
+const MaxMembers = 2000
+
+// Full reports whether no user can join a team.
+func Full(ctx context.Context, tx *store.Tx, orgUID, team string) (bool, error) {
+	n, err := tx.Teams.CountMembers(ctx, orgUID, team)
+	return n >= MaxMembers, err
+}
+
 // Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. A user who is a member of the organization only
 // because no role was named has what its teams grant from then on.
 func Join(ctx context.Context, tx *store.Tx, user store.User, team string, byGroup bool) error {

@@ -47,8 +47,9 @@ const (
 		WHERE m.org_uid = $1 AND m.team_uid = $2 ORDER BY m.user_uid`
 	sqlAdd = `INSERT INTO team_members (team_uid, user_uid, org_uid, by_group) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (team_uid, user_uid) DO UPDATE SET by_group = team_members.by_group * excluded.by_group`
-	sqlByGroup = `SELECT team_uid FROM team_members WHERE org_uid = $1 AND user_uid = $2 AND by_group = 1`
-	sqlRemove  = `DELETE FROM team_members WHERE org_uid = $1 AND team_uid = $2 AND user_uid = $3`
+	sqlCountMembers = `SELECT COUNT(*) FROM team_members WHERE org_uid = $1 AND team_uid = $2`
+	sqlByGroup      = `SELECT team_uid FROM team_members WHERE org_uid = $1 AND user_uid = $2 AND by_group = 1`
+	sqlRemove       = `DELETE FROM team_members WHERE org_uid = $1 AND team_uid = $2 AND user_uid = $3`
 
 	sqlProjects      = `SELECT project_uid, roles FROM team_projects WHERE org_uid = $1 AND team_uid = $2 ORDER BY project_uid`
 	sqlClearProjects = `DELETE FROM team_projects WHERE org_uid = $1 AND team_uid = $2`
@@ -122,6 +123,11 @@ func (tx Teams) OfUser(ctx context.Context, orgUID, userUID string) ([]Team, err
 // Members lists the members of a team by uid.
 func (tx Teams) Members(ctx context.Context, orgUID, uid string) ([]Member, error) {
 	return rows.All(ctx, tx.db, func(row rows.Scanner, m *Member) error { return row.Scan(&m.UserUID, &m.Email) }, sqlMembers, orgUID, uid)
+}
+
+// CountMembers returns how many members a team has.
+func (tx Teams) CountMembers(ctx context.Context, orgUID, uid string) (int64, error) {
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountMembers, orgUID, uid)
 }
 
 // Add makes a user a member of a team of its organization, byGroup only while it is in the group of the same name. Who is a member
