@@ -127,6 +127,23 @@ func TestInventoryRetriesAfterLimit(t *testing.T) {
 	}
 }
 
+// Limits and failures that alternate do not add retries.
+func TestInventoryRetriesAreBounded(t *testing.T) {
+	for _, server := range []string{"listing-limits-breaks", "listing-breaks-limits"} {
+		g := regchecktest.Start(t, server)
+		l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{Time: 5 * time.Second})
+		lists := 0
+		for _, r := range g.Requests() {
+			if strings.HasSuffix(r.Target, "/tags/list?n=100") {
+				lists++
+			}
+		}
+		if l.Inventory == nil || !l.Complete || lists != 3 {
+			t.Errorf("%s: %d requests, %+v", server, lists, l.Inventory)
+		}
+	}
+}
+
 // A repository that cannot be read is reported and skipped. If no request succeeds, the inventory stops.
 func TestInventoryOfFailingRegistry(t *testing.T) {
 	g := regchecktest.Start(t, "listing-breaks")

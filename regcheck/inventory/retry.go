@@ -43,11 +43,11 @@ func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a
 		switch {
 		case ctx.Err() != nil:
 			return nil, "", &stop{reason: "the time limit of one call was reached."}
-		case limited && (try == 3 || wait > l.limits.Pause):
+		case limited && (try >= 3 || wait > l.limits.Pause):
 			return nil, "", &stop{"the registry limits requests: " + why, wait}
 		case wait < 0:
 			return nil, wire.CleanText(why), nil
-		case try == 2 && !limited:
+		case try >= 2 && !limited:
 			if l.failures++; l.failures > maxFailures {
 				return nil, "", &stop{"the registry returns no usable responses: " + why, defaultRetryAfter}
 			}

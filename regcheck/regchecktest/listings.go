@@ -15,6 +15,8 @@ func listingServers() map[string]builder {
 		"listing-wrong-digests": buildWrongDigests,
 		"listing-limits":        func(g *Registry) { g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
 		"listing-limits-long":   func(g *Registry) { g.limitsListing("3600", func(n int32) bool { return n > 11 }) },
+		"listing-limits-breaks": func(g *Registry) { g.failsListing(429, 429) },
+		"listing-breaks-limits": func(g *Registry) { g.failsListing(500, 429) },
 		"listing-breaks":        func(g *Registry) { g.breaksListing("charts/redis") },
 		"listing-breaks-all":    func(g *Registry) { g.breaksListing("") },
 		"listing-other-ports":   buildListingOtherPorts,
@@ -116,6 +118,22 @@ func (g *Registry) limitsListing(after string, some func(n int32) bool) {
 			return false
 		}
 		limited(after).ServeHTTP(w, r)
+		return true
+	})
+}
+
+// failsListing fails at the tags that an inventory lists: first with the statuses, then always with 500.
+func (g *Registry) failsListing(statuses ...int) {
+	var n atomic.Int32
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/tags/list") || r.URL.Query().Get("n") != "100" {
+			return false
+		}
+		if i := int(n.Add(1)); i <= len(statuses) && statuses[i-1] == http.StatusTooManyRequests {
+			limited("1").ServeHTTP(w, r)
+		} else {
+			http.Error(w, "the storage is away", http.StatusInternalServerError)
+		}
 		return true
 	})
 }
