@@ -55,7 +55,7 @@ func (s explainer) forbidden(err error, hop string) *failure {
 
 func (s explainer) diagnoseDial(p *wire.Peer, err error) *failure {
 	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
-		return s.diagnoseProxy(p, x)
+		return s.diagnoseProxy(p.Origin, x)
 	}
 	words, retryable := wire.DescribeDial(err)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.Where(s.Wire.Text(p.HostPort())), words).Retry(retryable)
@@ -65,8 +65,9 @@ func (s explainer) diagnoseDial(p *wire.Peer, err error) *failure {
 	return f
 }
 
-func (s explainer) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
-	host := s.Wire.Text(p.HostPort())
+// diagnoseProxy is for a proxy that does not connect to an origin.
+func (s explainer) diagnoseProxy(o egress.Origin, x *egress.ProxyError) *failure {
+	host := s.Wire.Text(o.HostPort())
 	if errors.Is(x, egress.ErrProxyScheme) {
 		return fail(CodeUnreachable, "", "The outbound proxy for %s has another protocol: only HTTP proxies are supported.", host).At("").
 			Hinting("%s", s.reader.FixProxy(host, false)).Retry(false)
@@ -107,11 +108,14 @@ func (s explainer) diagnoseNoResponse(what string, err error) *failure {
 		}
 	}
 	step, isStep := errors.AsType[*wire.StepError](err)
+	proxy, isProxy := errors.AsType[*egress.ProxyError](err)
 	switch {
 	case isStep && step.Step == wire.StepEgress:
 		return s.forbidden(err, "The endpoint "+s.Wire.Text(step.Origin.Host))
 	case wire.IsTimeout(err):
 		return fail(CodeUnavailable, "", "%s had no complete response in time.", what)
+	case isStep && isProxy:
+		return s.diagnoseProxy(step.Origin, proxy)
 	case isStep:
 		words, _ := wire.DescribeDial(err)
 		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
@@ -252,6 +256,11 @@ func (s explainer) diagnoseRealm(t *challenge.Service, err error) *failure {
 	what := "The token service " + s.Wire.ShowURL(t.Realm) + ", named by " + s.Wire.Text(t.From.String())
 	if _, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return s.forbidden(err, what+", has an address that must not be contacted").At("")
+	}
+	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
+		f := s.diagnoseProxy(t.Origin, x)
+		return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s, was not reached. %s", what, f.Seen).
+			Hinting("%s", f.Hint).Retry(f.Retryable)
 	}
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {

@@ -161,6 +161,8 @@ func TestHintsHaveCause(t *testing.T) {
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://unknown.test" }, contains: "spelling"},
 		{server: "proxy-names-only", proxy: true, contains: "ConnectName"},
 		{server: "proxy-407", proxy: true, contains: "the proxy requires credentials", omits: "ConnectName"},
+		{server: "proxy-no-realm", proxy: true, contains: "Correct the outbound proxy: it must allow auth.test:443",
+			omits: "Start the token service"},
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)

@@ -43,6 +43,18 @@ func proxyServers() map[string]builder {
 				g.tunnel(w, r)
 			}))
 		},
+		"proxy-no-realm": func(g *Registry) {
+			g.start(&site{host: "proxy.test:3128", handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				host, _, _ := net.SplitHostPort(r.Host)
+				if host == "auth.test" || host == g.named["auth.test"].addresses[0].String() {
+					http.Error(w, "not allowed", http.StatusForbidden)
+					return
+				}
+				g.tunnel(w, r)
+			})})
+			g.tokenHost(&tokenService{g: g, post: true})
+			g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
+		},
 		"proxy-407": refuse(http.StatusProxyAuthRequired, http.Header{"Proxy-Authenticate": {`Basic realm="proxy"`}}),
 		"proxy-403": refuse(http.StatusForbidden, nil),
 		"proxy-502": refuse(http.StatusBadGateway, nil),

@@ -84,6 +84,9 @@ func explain(host string, err error) error {
 	unreachable := func(words message.Text, retryable bool) error {
 		return &source.Refusal{Reason: source.Unreachable, Seen: message.Of("%s: %s.", host, words), Retry: retryable}
 	}
+	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
+		return unreachable(wire.DescribeProxy(x))
+	}
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
 	case wire.IsTimeout(err):

@@ -43,6 +43,18 @@ func DescribeDial(err error) (words message.Text, retryable bool) {
 	}
 }
 
+// DescribeProxy returns in words why an outbound proxy opened no connection, and whether a retry is worth it.
+func DescribeProxy(x *egress.ProxyError) (words message.Text, retryable bool) {
+	switch {
+	case errors.Is(x, egress.ErrProxyScheme):
+		return "the outbound proxy has another protocol: only HTTP proxies are supported", false
+	case x.Status != 0:
+		return message.Of("the outbound proxy %s returned %d", CleanText(x.Host), x.Status), x.Status >= 500
+	}
+	words, _ = DescribeDial(x.Err)
+	return message.Of("the outbound proxy %s: %s", CleanText(x.Host), words), true
+}
+
 // Where lists what was tried: the host and port as they are shown, and the addresses.
 func (p *Peer) Where(host string) string {
 	var all []string

@@ -152,6 +152,11 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 		_ = response.Body.Close()
 		err = ctx.Err()
 	}
+	if err == nil && response.StatusCode == http.StatusProxyAuthRequired && p.Forward() != nil {
+		_ = response.Body.Close()
+		return nil, &StepError{Step: stepConnect, Origin: p.Origin,
+			Err: &egress.ProxyError{Host: p.Proxied(), Requested: p.HostPort(), Status: response.StatusCode}}
+	}
 	if err != nil {
 		return nil, p.noResponse(ctx, &seen, what.Download.cause(ctx, err))
 	}
