@@ -2,6 +2,7 @@ package regcheck
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/chartindex"
@@ -32,7 +33,7 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 		switch state := r.State(); {
 		case state == content.HasTags, state == content.NoTags && page > 0: // a last page may be empty
 		case page == 0:
-			return c.surveyed(ctx)
+			return c.withoutTags(ctx)
 		default:
 			return c.laterPage(r)
 		}
@@ -58,6 +59,22 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 	}
 	return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "%s has %s, and none in the range %s.", shown,
 		wire.Counted(count, "tag", "tags"), of))
+}
+
+// withoutTags is the outcome if no tag is listed. Where the registry shows that the path is not a repository with tags, no version is in
+// the range, whatever is below the path.
+func (c *contentCheck) withoutTags(ctx context.Context) outcome {
+	asked, f := c.requestContent(ctx)
+	if f != nil {
+		return codes.Failed(f)
+	}
+	step := asked.Facts.Decide()
+	if state := asked.Facts.Path; step != content.PathMissing && step != content.PathDenied && step != content.PathInvalid &&
+		slices.Contains([]content.State{content.NoTags, content.NotFound, content.NameInvalid, content.BadRequest}, state) {
+		return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "No version of %s is in the range %s: %s.",
+			c.Wire.Name(c.plan.contentPath), wire.CleanText(c.plan.versions), asked.Path.Why()))
+	}
+	return asked.conclude(ctx, step)
 }
 
 // laterPage is the outcome if a page of tags that follows others cannot be read: a newer version may be on it.
