@@ -58,7 +58,9 @@ func (g *Google) impersonate(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusUnauthorized, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
 	case json.Unmarshal(text, &body) != nil || len(body.Scope) == 0:
 		fail(http.StatusBadRequest, "INVALID_ARGUMENT", "Scope required.")
-	case !known || !trusted:
+	case !known:
+		fail(http.StatusNotFound, "NOT_FOUND", "Not found; Gaia id not found for email "+email)
+	case !trusted:
 		fail(http.StatusForbidden, "PERMISSION_DENIED",
 			"Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).")
 	default:

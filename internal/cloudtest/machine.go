@@ -125,7 +125,11 @@ func (m *Machine) google(w http.ResponseWriter, r *http.Request) {
 func (m *Machine) azure(w http.ResponseWriter, r *http.Request) {
 	now, query := m.Azure.Now(), r.URL.Query()
 	fail := func(text string) {
-		respond(w, now, http.StatusBadRequest, map[string]string{"error": "invalid_request", "error_description": text})
+		body := map[string]any{"error": "invalid_request", "error_description": text}
+		if r.URL.Path == AppService {
+			body = map[string]any{"statusCode": http.StatusBadRequest, "message": text}
+		}
+		respond(w, now, http.StatusBadRequest, body)
 	}
 	id := query.Get("client_id")
 	if id == "" && len(m.AzureIDs) == 1 {
@@ -145,6 +149,8 @@ func (m *Machine) azure(w http.ResponseWriter, r *http.Request) {
 		fail("The api-version or resource is not valid")
 	case id == "" && len(m.AzureIDs) > 1:
 		fail("Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request")
+	case !known && r.URL.Path == AppService:
+		fail("Unable to load requested managed identity.")
 	case !known:
 		fail("Identity not found")
 	default:

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -89,21 +90,24 @@ func (m managedIdentity) token(ctx context.Context, call Call, now time.Time) (o
 		query.Set("client_id", m.client)
 	}
 	if request.URL = m.target(query); request.URL == nil {
-		return oauthToken{}, &Refusal{Reason: IdentityMissing, Seen: "IDENTITY_ENDPOINT is not an address of this machine.",
-			Hint: "Remove the variable, which App Service sets."}
+		return oauthToken{}, &Refusal{Reason: IdentityMissing, Hint: "Remove the variable, which App Service sets.",
+			Seen: "IDENTITY_ENDPOINT is not an address of this machine or of a private network."}
 	}
 	a, err := call(ctx, request)
 	if err != nil {
 		return oauthToken{}, unreachableLocal(err)
 	}
 	token, err := readOAuthToken(request.URL.Host, a, now)
+	var other struct{ Message string } // of App Service on Linux
 	if e, ok := errors.AsType[*oauthError](err); ok {
-		return token, m.refuse(e.seen(request.URL.Host, a), e)
+		err = m.refuse(e.seen(request.URL.Host, a), e)
+	} else if a.Status == http.StatusBadRequest && json.Unmarshal(a.Body, &other) == nil && other.Message != "" {
+		err = m.refuse(message.Of("%s returned 400 (%s).", request.URL.Host, a.Show(other.Message)), &oauthError{})
 	}
 	return token, err
 }
 
-// target returns the URL of the service, nil if it is not on this machine.
+// target returns the URL of the service, nil if it is on another network. App Service on Linux has it at a private address.
 func (m managedIdentity) target(query url.Values) *url.URL {
 	if m.endpoint == "" {
 		return metadataURL("/metadata/identity/oauth2/token", query)
@@ -116,7 +120,7 @@ func (m managedIdentity) target(query url.Values) *url.URL {
 		target.Host = "127.0.0.1:" + cmp.Or(target.Port(), "80")
 	}
 	address, err := netip.ParseAddr(target.Hostname())
-	if err != nil || !address.IsLoopback() && !address.IsLinkLocalUnicast() {
+	if err != nil || !address.IsLoopback() && !address.IsLinkLocalUnicast() && !address.IsPrivate() {
 		return nil
 	}
 	target.RawQuery = query.Encode()

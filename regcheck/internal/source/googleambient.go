@@ -186,12 +186,24 @@ func impersonate(ctx context.Context, call Call, account string, access secret.S
 	case refusal != nil:
 		return Credentials{}, refusal
 	case json.Unmarshal(a.Body, &issued) != nil:
-	case a.Status == http.StatusForbidden:
-		return Credentials{}, &Refusal{Reason: NotAuthorized,
-			Seen: message.Of("%s returned 403 (%s).", googleIAM, a.Show(issued.Error.Message)),
-			Hint: message.Of("Grant the subject of the token roles/iam.workloadIdentityUser on the service account %s.", account)}
 	case a.Status == http.StatusOK && issued.Token != "":
 		return googleCredentials(googleIAM, oauthToken{secret.String(issued.Token), issued.Expires}), nil
+	case issued.Error.Message != "":
+		return Credentials{}, refuseImpersonation(a, issued.Error.Message, account)
 	}
 	return Credentials{}, notAPI(googleIAM, a)
+}
+
+// refuseImpersonation explains an error of Google's IAM.
+func refuseImpersonation(a *Response, text, account string) *Refusal {
+	r := &Refusal{Reason: BadResponse, Seen: message.Of("%s returned %d (%s).", googleIAM, a.Status, a.Show(text))}
+	switch a.Status {
+	case http.StatusForbidden:
+		r.Reason = NotAuthorized
+		r.Hint = message.Of("Grant the subject of the token roles/iam.workloadIdentityUser on the service account %s.", account)
+	case http.StatusNotFound:
+		r.Reason = KeyUnknown
+		r.Hint = message.Of("Create the service account %s, or name another one in the file of GOOGLE_APPLICATION_CREDENTIALS.", account)
+	}
+	return r
 }
