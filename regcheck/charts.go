@@ -153,7 +153,12 @@ func (s explainer) explainChart(what string, to *url.URL, err error) *failure {
 	if to == nil {
 		return notChartRepository(s.diagnoseNoResponse(what, err))
 	}
-	return s.diagnoseOther("The archive of a chart", to, err)
+	f := s.diagnoseOther("The archive of a chart", to, err)
+	if f.Field == "endpoint" { // its hint is about the endpoint's own host
+		f.Hinting("Contact the repository operator: TLS at %s must be corrected, or the address of the archive in index.yaml.",
+			s.Wire.Text(to.Host))
+	}
+	return f
 }
 
 // notChartRepository returns a failure of an OCI registry as that of a chart repository.

@@ -159,6 +159,8 @@ func TestHintsHaveCause(t *testing.T) {
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-timeout.test" },
 			contains: "no DNS server responded in time", omits: "spelling"},
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://unknown.test" }, contains: "spelling"},
+		{server: "charts-archives-misnamed", change: func(d *regcheck.Definition) { d.Kind = regcheck.KindChartRepository },
+			contains: "TLS at other.test must be corrected", omits: "Set endpoint"},
 		{server: "proxy-names-only", proxy: true, contains: "ConnectName"},
 		{server: "proxy-407", proxy: true, contains: "the proxy requires credentials", omits: "ConnectName"},
 		{server: "proxy-no-realm", proxy: true, contains: "Correct the outbound proxy: it must allow auth.test:443",

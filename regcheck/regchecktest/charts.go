@@ -149,6 +149,10 @@ func chartServers() map[string]builder {
 	all["charts-on-registry"] = func(g *Registry) { g.at(g.htpasswdRegistry("Registry Realm")) }
 	otherHost := charts{index: chartIndex("https://other.test/")}
 	all["charts-archives-other-host"] = func(g *Registry) { g.chartsOnOtherHost(basicOnly(otherHost), charts{}, false) }
+	all["charts-archives-misnamed"] = func(g *Registry) {
+		g.start(&site{host: "other.test:443", tls: g.tls(leaf{names: []string{"cdn.test"}}), handler: charts{}})
+		g.at(basicOnly(otherHost))
+	}
 	all["charts-archives-other-host-private"] = func(g *Registry) {
 		g.chartsOnOtherHost(basicOnly(otherHost), basicOnly(charts{}), true)
 	}
