@@ -263,6 +263,11 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 	if failed == r.Valid || !r.Valid && (r.Message == "" || r.Hint == "") {
 		faults = append(faults, "a failed stage, a message and a hint belong to a report that is not valid, and to no other")
 	}
+	if !r.Valid && !slices.ContainsFunc(regcheck.Entries(), func(e regcheck.Entry) bool {
+		return e.Code == r.Code && e.Reason == r.Reason && slices.Contains(e.Stages, r.Stage)
+	}) {
+		faults = append(faults, fmt.Sprintf("the table does not have the stage %s for %s %s", r.Stage, r.Code, r.Reason))
+	}
 	for _, one := range r.References {
 		if one.Valid != (one.Status == regcheck.OK || one.Status == regcheck.Unknown) || r.Valid && !one.Valid || one.Message == "" ||
 			(one.Code != "") != (one.Status == regcheck.Failed) || (one.Hint != "") != (one.Code != "") {

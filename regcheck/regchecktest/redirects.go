@@ -18,20 +18,28 @@ func redirectServers() map[string]builder {
 		"redirect-sub-domain": func(g *Registry) {
 			g.redirectTo("https://sub.registry.test", http.StatusPermanentRedirect)
 		},
-		"redirect-downgrade":          func(g *Registry) { g.redirectTo("http://registry.test", http.StatusFound) },
-		"redirect-metadata":           func(g *Registry) { g.redirectTo("https://metadata.test", http.StatusFound) },
-		"redirect-loopback":           func(g *Registry) { g.redirectTo("https://loopback.test", http.StatusFound) },
-		"redirect-closed":             func(g *Registry) { g.redirectTo("https://closed.test", http.StatusFound) },
-		"redirect-unknown-host":       func(g *Registry) { g.redirectTo("https://unknown.test", http.StatusFound) },
-		"redirect-dns-unreachable":    func(g *Registry) { g.redirectTo("https://dns-unreachable.test", http.StatusFound) },
-		"redirect-ftp":                func(g *Registry) { g.redirectTo("ftp://other.test", http.StatusFound) },
-		"redirect-no-location":        func(g *Registry) { g.at(status(http.StatusFound, "text/plain", "")) },
-		"redirect-loop":               func(g *Registry) { g.at(http.HandlerFunc(loop)) },
-		"redirect-many":               func(g *Registry) { g.redirectWithin(9) },
-		"redirect-within":             func(g *Registry) { g.redirectWithin(2) },
-		"redirect-http-to-https":      buildRedirectToHTTPS,
-		"redirect-zone":               buildRedirectZone,
-		"redirect-content":            buildRedirectContent,
+		"redirect-downgrade":       func(g *Registry) { g.redirectTo("http://registry.test", http.StatusFound) },
+		"redirect-metadata":        func(g *Registry) { g.redirectTo("https://metadata.test", http.StatusFound) },
+		"redirect-loopback":        func(g *Registry) { g.redirectTo("https://loopback.test", http.StatusFound) },
+		"redirect-closed":          func(g *Registry) { g.redirectTo("https://closed.test", http.StatusFound) },
+		"redirect-unknown-host":    func(g *Registry) { g.redirectTo("https://unknown.test", http.StatusFound) },
+		"redirect-dns-unreachable": func(g *Registry) { g.redirectTo("https://dns-unreachable.test", http.StatusFound) },
+		"redirect-ftp":             func(g *Registry) { g.redirectTo("ftp://other.test", http.StatusFound) },
+		"redirect-no-location":     func(g *Registry) { g.at(status(http.StatusFound, "text/plain", "")) },
+		"redirect-loop":            func(g *Registry) { g.at(http.HandlerFunc(loop)) },
+		"redirect-many":            func(g *Registry) { g.redirectWithin(9) },
+		"redirect-within":          func(g *Registry) { g.redirectWithin(2) },
+		"redirect-http-to-https":   buildRedirectToHTTPS,
+		"redirect-zone":            buildRedirectZone,
+		"redirect-content":         buildRedirectContent,
+		"content-at-metadata":      func(g *Registry) { g.tagsInstead(http.RedirectHandler("https://metadata.test/", 307)) },
+		"content-realm-closed":     func(g *Registry) { g.tagsInstead(tagsRealm("https://closed.test/token")) },
+		"content-realm-metadata":   func(g *Registry) { g.tagsInstead(tagsRealm("https://metadata.test/token")) },
+		"content-realm-invalid":    func(g *Registry) { g.tagsInstead(tagsRealm("https://registry.test/v2/")) },
+		"content-realm-tls": func(g *Registry) {
+			g.start(&site{host: "misnamed.test:443", tls: g.tls(leaf{}), handler: http.NotFoundHandler()})
+			g.tagsInstead(tagsRealm("https://misnamed.test/token"))
+		},
 		"redirect-tags-to-private-ca": buildRedirectTagsToPrivateCA,
 		"redirect-content-realm":      buildRedirectContentRealm,
 	}
@@ -99,6 +107,25 @@ func buildRedirectZone(g *Registry) {
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 		})})
+}
+
+// tagsInstead starts a registry that lists no tags, but responds otherwise.
+func (g *Registry) tagsInstead(other http.Handler) {
+	g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/tags/list") {
+			other.ServeHTTP(w, r)
+			return true
+		}
+		return false
+	})
+}
+
+// tagsRealm names a token service that is only for content.
+func tagsRealm(realm string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{w: w, r: r}
+		v.challenge(bearerLine(v, realm, "registry.test"))
+	}
 }
 
 // buildRedirectContent serves content from a store on another host, as clouds do for blobs.

@@ -15,6 +15,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/cloudtest"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -541,6 +543,21 @@ func TestProviderIsVerified(t *testing.T) {
 	report := w.check(t, acr, auth)
 	if report.Code != regcheck.CodeCredentialSourceFailed || report.Reason != regcheck.ReasonProviderTLS {
 		t.Errorf("%s (%s): %s", report.Code, report.Reason, report.Message)
+	}
+}
+
+// The egress policy applies to providers, too. The table of codes has the stage.
+func TestProviderAtAForbiddenAddress(t *testing.T) {
+	w := newWorld(t)
+	var err error
+	if w.checker.Egress, err = egress.ParsePolicy(egress.Settings{Deny: []string{providers.String()}}); err != nil {
+		t.Fatal(err)
+	}
+	report := w.check(t, private, awsAuth("AKIAREADER", "reader-secret-of-aws"))
+	all := regcheck.Entries()
+	i := slices.IndexFunc(all, func(e regcheck.Entry) bool { return e.Code == regcheck.CodeAddressForbidden })
+	if report.Code != all[i].Code || report.Stage != regcheck.StageCredentials || !slices.Contains(all[i].Stages, report.Stage) {
+		t.Errorf("%s at %s: %s", report.Code, report.Stage, report.Message)
 	}
 }
 

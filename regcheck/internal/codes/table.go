@@ -12,6 +12,7 @@ var (
 	inObtain   = []Stage{StageCredentials, StageAuth}
 	inContent  = []Stage{StageContent}
 	inRequests = []Stage{StageAPI, StageAuth, StageContent}
+	inAccess   = []Stage{StageAuth, StageContent}
 )
 
 // PerRepository is the first hint for a path that is refused, which may be a prefix.
@@ -23,7 +24,7 @@ var codeTable = []Entry{
 	{Code: CodeHostNotFound, Stages: inResolve, Field: "endpoint",
 		Sentence: "The registry's host name could not be resolved from where {program} runs.",
 		Hint:     "Correct the spelling of the host in {endpoint}, or add the name to the DNS server that {program} uses."},
-	{Code: CodeAddressForbidden, Stages: []Stage{StageEgress, StageAPI, StageAuth}, Field: "endpoint",
+	{Code: CodeAddressForbidden, Stages: []Stage{StageEgress, StageAPI, StageCredentials, StageAuth, StageContent}, Field: "endpoint",
 		Sentence: "The egress policy forbids connections from {program} to this address.",
 		Hint:     "Set {endpoint} to an address that the policy allows, or ask the operator of {program} to allow this one."},
 	{Code: CodeUnreachable, Stages: inConnect, Field: "endpoint", Retryable: true,
@@ -121,13 +122,13 @@ var codeTable = []Entry{
 		Sentence: "The redirects of the registry do not end.",
 		Hint:     "Correct the redirect on the server, or set {endpoint} to the address that serves the API."},
 
-	{Code: CodeAuthRequired, Stages: []Stage{StageAuth, StageContent}, Field: "auth.type",
+	{Code: CodeAuthRequired, Stages: inAccess, Field: "auth.type",
 		Sentence: "The registry requires credentials, and the definition has none.",
 		Hint:     "Set {auth.username} and {auth.password}, or {auth.token}."},
 	{Code: CodeAuthFailed, Reason: ReasonRefused, Stages: inAuth, Field: "auth.password",
 		Sentence: "The credentials were rejected.",
 		Hint:     "Correct the username and password, or the token; create a new one if it was revoked."},
-	{Code: CodeAuthFailed, Reason: ReasonExpired, Stages: []Stage{StageAuth, StageContent}, Field: "auth.password",
+	{Code: CodeAuthFailed, Reason: ReasonExpired, Stages: inAccess, Field: "auth.password",
 		Sentence: "The credentials have expired.",
 		Hint:     "Renew the credentials: create a new password or token."},
 	{Code: CodeAuthFailed, Reason: ReasonAnonymousWorks, Stages: inAuth, Field: "auth.password",
@@ -140,10 +141,10 @@ var codeTable = []Entry{
 		Sentence: "The registry returned 401 without a challenge, and rejected Basic.",
 		Hint:     "Correct the credentials. If they are right, contact the registry operator: a 401 requires a WWW-Authenticate header."},
 
-	{Code: CodeTokenServiceFailed, Reason: ReasonRealmUnreachable, Stages: inAuth,
+	{Code: CodeTokenServiceFailed, Reason: ReasonRealmUnreachable, Stages: inAccess,
 		Sentence: "The token service of the registry cannot be reached.",
 		Hint:     "Start the token service, or correct the external URL in the configuration of the registry if the address is wrong."},
-	{Code: CodeTokenServiceFailed, Reason: ReasonRealmTLS, Stages: inAuth,
+	{Code: CodeTokenServiceFailed, Reason: ReasonRealmTLS, Stages: inAccess,
 		Sentence: "The token service of the registry has a TLS problem.",
 		Hint:     "Correct TLS at the token service, or set {auth.tls.ca} to the PEM certificate of its CA{enableTLS}."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmInsecure, Stages: inAuth,
@@ -152,10 +153,10 @@ var codeTable = []Entry{
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmInvalid, Stages: inAuth,
 		Sentence: "The URL of the token service is not valid.",
 		Hint:     "Correct the realm in the configuration of the registry: it must be an https URL without user information and fragment."},
-	{Code: CodeTokenServiceFailed, Reason: ReasonRealmTimeout, Stages: inAuth, Retryable: true,
+	{Code: CodeTokenServiceFailed, Reason: ReasonRealmTimeout, Stages: inAccess, Retryable: true,
 		Sentence: "The token service of the registry did not respond in time.",
 		Hint:     "Retry later. If the failure persists, contact the registry operator: the token service does not respond."},
-	{Code: CodeTokenServiceFailed, Reason: ReasonBadTokenAnswer, Stages: inAuth,
+	{Code: CodeTokenServiceFailed, Reason: ReasonBadTokenAnswer, Stages: inAccess,
 		Sentence: "The response of the token service is not valid.",
 		Hint:     "Correct the realm in the configuration of the registry: it must be the URL of the token service."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonTokenRejected, Stages: inAuth,
@@ -163,7 +164,7 @@ var codeTable = []Entry{
 		Hint: "Contact the registry operator: issuer, audience and signing key of its token service must be those that the registry " +
 			"trusts, and both clocks must agree."},
 
-	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
+	{Code: CodeAccessDenied, Stages: inAccess, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
 		Hint:     PerRepository + " Otherwise grant the user permission to pull."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
