@@ -181,6 +181,11 @@ func TestRegistriesFollowTheirObjects(t *testing.T) {
 		}
 		want(t, "of the others", names[2:], "r.test (prod/apps/Secret/two)", "r.test (prod/web/Secret/one)",
 			"s.test/charts (prod/apps/Secret/two)")
+		k.read(t, append([]Object{pullSecret("apps", "one", "changed", "r.test")}, k.memory.objects[1:]...)...)
+		one := k.find(t, names[1])
+		if opened, err := k.stored.Load(t.Context(), k.OrgUID, one.UID); err != nil || opened.Definition.Auth.Password != "changed" {
+			t.Errorf("changed secret of a registry with another name: version %d, %v", opened.Registry.Version, err)
+		}
 		two := k.find(t, "r.test (prod/apps/Secret/two)")
 		if two.Origin != "prod/apps/Secret/two" || two.Labels["namespace"] != "apps" || two.Labels["cluster"] != "prod" ||
 			two.Definition.Auth.Username != "ada" {

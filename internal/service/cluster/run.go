@@ -151,11 +151,11 @@ func (s *Service) deleteGone(ctx context.Context, gone []store.OriginRegistry, c
 func (s *Service) storeChanged(ctx context.Context, changes registries.ClusterChanges) error {
 	w := writers()
 	for uid, input := range changes.Replaced {
-		w.Go(func() error { return s.registries.StoreOfCluster(ctx, s.OrgUID, uid, input) })
+		w.Go(func() error { return s.store(ctx, uid, input) })
 	}
 	for i, input := range changes.New {
 		input.Delay = s.delay(i)
-		w.Go(func() error { return s.create(ctx, input) })
+		w.Go(func() error { return s.store(ctx, "", input) })
 	}
 	return w.Wait()
 }
@@ -179,12 +179,12 @@ func (s *Service) delay(i int) time.Duration {
 	return d
 }
 
-// create stores a new registry. If a user has the name, it gets another one.
-func (s *Service) create(ctx context.Context, input registries.RegistryInput) error {
-	err := s.registries.StoreOfCluster(ctx, s.OrgUID, "", input)
+// store stores a new registry, or replaces that of the uid. If a user has the name, it gets another one.
+func (s *Service) store(ctx context.Context, uid string, input registries.RegistryInput) error {
+	err := s.registries.StoreOfCluster(ctx, s.OrgUID, uid, input)
 	if fault.Visible(err).Code == registries.CodeRegistryExists {
 		input.Name += " " + shortHash(key(input.Origin))
-		err = s.registries.StoreOfCluster(ctx, s.OrgUID, "", input)
+		err = s.registries.StoreOfCluster(ctx, s.OrgUID, uid, input)
 	}
 	return err
 }
