@@ -414,14 +414,14 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// Long names are cut, and stay different; a definition that no database can store is reported.
+// Long names are cut, and stay different; a definition that cannot be stored is reported.
 func TestNamesAndTexts(t *testing.T) {
 	long := strings.Repeat("n", 250)
 	config := Config{Cluster: "prod"}
 	r := resolve("prod", []Object{pullSecret("apps", long+"1", "x", "r.test"), pullSecret("apps", long+"2", "x", "r.test"),
-		pullSecret("apps", "nul", "x\x00", "s.test")})
+		pullSecret("apps", "nul", "x\x00", "s.test"), pullSecret("apps", "invisible", "x", "t\u200b.test")})
 	inputs := r.inputs(config)
-	if len(inputs) != 2 || inputs[0].Name == inputs[1].Name || len(inputs[0].Name) > 256 || len(r.defects) != 1 {
+	if len(inputs) != 2 || inputs[0].Name == inputs[1].Name || len(inputs[0].Name) > 256 || len(r.defects) != 2 {
 		t.Errorf("%+v, %v", inputs, r.defects)
 	}
 	for _, e := range r.entries {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -80,18 +81,20 @@ func resolve(cluster string, objects []Object) resolved {
 // add adds a definition at one of its places.
 func (r *resolved) add(at model.Source, found model.Registry) {
 	object, known := r.objects[at.File]
+	origin := store.Origin{Object: at.File, Entry: model.Address(found.Definition)}
 	switch {
 	case !known:
 	case found.Resolution != model.Resolved:
 		r.find(at, reasonUnresolved, string(found.Detail))
-	case !storable(found.Definition):
-		r.find(at, reasonInvalid, "The definition has characters that no registry accepts. Remove control characters and invalid UTF-8.")
+	case !storable(found.Definition), names.NameProblem(nameOf(origin)) != "":
+		r.find(at, reasonInvalid, "The definition has characters that no registry accepts. "+
+			"Remove control characters, invisible characters and invalid UTF-8.")
 	default:
 		found.Sources = []model.Source{{File: object.place()}}
 		if found.Secret != nil {
 			found.Secret = &model.Source{File: found.Secret.Object}
 		}
-		r.entries = append(r.entries, entry{store.Origin{Object: at.File, Entry: model.Address(found.Definition)}, object, found})
+		r.entries = append(r.entries, entry{origin, object, found})
 	}
 }
 
@@ -128,13 +131,18 @@ func key(o store.Origin) string { return o.Object + "\x00" + o.Entry }
 // maxName is how much of a name is shown before a hash that distinguishes long names.
 const maxName = 200
 
-// input returns an entry as it is to be stored.
-func (e entry) input(config Config) registries.RegistryInput {
-	name := e.origin.Entry + " (" + e.origin.Object + ")"
+// nameOf returns the name of the registry of an origin.
+func nameOf(o store.Origin) string {
+	name := o.Entry + " (" + o.Object + ")"
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "") + " " + shortHash(name)
 	}
-	return registries.RegistryInput{Origin: e.origin, Name: name, Definition: e.found.Definition,
+	return name
+}
+
+// input returns an entry as it is to be stored.
+func (e entry) input(config Config) registries.RegistryInput {
+	return registries.RegistryInput{Origin: e.origin, Name: nameOf(e.origin), Definition: e.found.Definition,
 		Labels: map[string]string{"cluster": config.Cluster, "namespace": e.object.Namespace, "kind": e.object.Kind}}
 }
 
