@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -15,6 +16,11 @@ func TestRegistriesOfAClusterAreReadOnly(t *testing.T) {
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	open := object{"type": "noAuth"}
 	db := openStore(t, server)
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO cluster_leases (org_uid, cluster, owner, lease_until) "+
+		"SELECT uid, 'prod', 'owner', ? FROM orgs", time.Now().Add(time.Hour).UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
 	for _, kind := range []struct {
 		create, before, after string
 		spec                  object
@@ -30,6 +36,7 @@ func TestRegistriesOfAClusterAreReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := kind.before + uid + kind.after
+		last = at
 		for _, method := range []string{"PUT", "DELETE"} {
 			refused := admin.do(method, at, newRegistry("changed", kind.spec)).Want(http.StatusConflict)
 			const object = `Secret apps/regcred-`
@@ -42,4 +49,8 @@ func TestRegistriesOfAClusterAreReadOnly(t *testing.T) {
 		}
 		admin.refused("DELETE", "/v1/registries/"+uid, "", 409, "RegistryReadOnly")
 	}
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM cluster_leases"); err != nil {
+		t.Fatal(err)
+	}
+	admin.do("DELETE", last, "").Want(http.StatusNoContent)
 }

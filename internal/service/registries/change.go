@@ -201,7 +201,8 @@ func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Princip
 	return tx.Syncs.Schedule(ctx, r.OrgUID, r.UID, at)
 }
 
-// Delete deletes a stored registry with its history and content. The result of a running check is dropped.
+// Delete deletes a stored registry with its history and content. The result of a running check is dropped. One that is read from a cluster
+// can be deleted when no server reads this cluster.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeRegistryReadOnly.
 func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
@@ -212,7 +213,7 @@ func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Ori
 		return err
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		object, err := tx.Origins.Of(ctx, p.OrgUID, uid)
+		object, err := tx.Origins.ReadFrom(ctx, p.OrgUID, uid, s.now())
 		if err == nil {
 			err = readOnly(object)
 		}

@@ -59,6 +59,7 @@ type Registry struct {
 	SyncSupported, SpectroManifest, Private bool
 	Sync                                    store.RegistrySync // set by Get and Find; the zero value if there was none
 	Health                                  store.Health       // set by Get and Find
+	ClusterRead                             bool               // a server reads the cluster of Origin now; set by Get and Find
 }
 
 // Summary is a registry in a list.
@@ -108,8 +109,12 @@ func (s *Service) get(ctx context.Context, p auth.Principal, read func(*store.Tx
 		if found.Sync, err = tx.Syncs.Get(ctx, r.OrgUID, r.UID); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
+		object, err := tx.Origins.ReadFrom(ctx, r.OrgUID, r.UID, s.now())
+		if err != nil {
+			return err
+		}
 		row, err := tx.Watch.Get(ctx, r.OrgUID, r.UID)
-		found.Health = row.Health()
+		found.ClusterRead, found.Health = object != "", row.Health()
 		return NotFound(err)
 	})
 	return found, fault.Wrap("look up a registry", err)

@@ -150,7 +150,8 @@ func CredentialProblems(a *regcheck.Auth) []fault.Field {
 
 // Allowed returns why the caller may not change, delete or check a registry that it may read.
 func Allowed(p auth.Principal, r Registry, permission access.Permission) error {
-	if err := p.MayIn(permission, r.ProjectUID); err != nil || permission == access.ValidateRegistries {
+	err := p.MayIn(permission, r.ProjectUID)
+	if err != nil || permission == access.ValidateRegistries || permission == access.DeleteRegistries && !r.ClusterRead {
 		return err
 	}
 	return readOnly(r.Origin)

@@ -30,7 +30,8 @@ type Announcement struct {
 const (
 	sqlSetOrigin = `INSERT INTO registry_origins (registry_uid, org_uid, origin, entry) VALUES ($1, $2, $3, $4)`
 	inCluster    = ` o.org_uid = $1 AND o.origin >= $2 AND o.origin < $3`
-	sqlOriginOf  = `SELECT origin FROM registry_origins WHERE registry_uid = $2 AND org_uid = $1`
+	sqlReadFrom  = `SELECT o.origin FROM registry_origins o JOIN cluster_leases l ON l.org_uid = o.org_uid AND l.lease_until > $3
+		AND l.cluster || '/' = SUBSTR(o.origin, 1, LENGTH(l.cluster) + 1) WHERE o.registry_uid = $2 AND o.org_uid = $1`
 	sqlOriginsOf = `SELECT o.origin, o.entry, o.registry_uid, r.identity_secrets FROM registry_origins o
 		JOIN registries r ON r.org_uid = o.org_uid AND r.uid = o.registry_uid WHERE` + inCluster + ` ORDER BY o.origin, o.entry`
 	sqlUnannounced = `SELECT o.origin, o.entry, o.registry_uid, r.name, 1 - o.announced_valid, w.since, w.valid, w.code, w.stage, w.reason,
@@ -57,9 +58,9 @@ func (tx Origins) Set(ctx context.Context, orgUID, registryUID string, o Origin)
 	return tx.db.ChangeOne(ctx, sqlSetOrigin, registryUID, orgUID, o.Object, o.Entry)
 }
 
-// Of returns the object of a registry, "" for one that users store.
-func (tx Origins) Of(ctx context.Context, orgUID, registryUID string) (string, error) {
-	return rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlOriginOf, orgUID, registryUID)
+// ReadFrom returns the object of a registry whose cluster a server reads at that moment, "" for another registry.
+func (tx Origins) ReadFrom(ctx context.Context, orgUID, registryUID string, now time.Time) (string, error) {
+	return rows.OneOrZero(ctx, tx.db, rows.ScanText, sqlReadFrom, orgUID, registryUID, rows.Millis(now))
 }
 
 // List lists the registries of a cluster by origin.

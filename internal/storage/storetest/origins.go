@@ -49,17 +49,32 @@ func origins(t *testing.T, db *store.DB) {
 		if want[0].Identity == tx.Origins.Identity(org.UID, identity) {
 			t.Error("definitions with other secrets have the same identity")
 		}
-		of, err := tx.Origins.Of(ctx, org.UID, first.UID)
-		read, errR := tx.Registries.GetPlain(ctx, org.UID, first.UID)
-		if of != regcred.Object || read.Origin != regcred.Object || err != nil || errR != nil {
-			t.Errorf("origin %q, of the record %q, %v, %v", of, read.Origin, err, errR)
-		}
-		foreign, err := tx.Origins.Of(ctx, other.UID, first.UID)
-		if foreign != "" {
-			t.Errorf("another organization sees the origin %q", foreign)
+		read, err := tx.Registries.GetPlain(ctx, org.UID, first.UID)
+		if read.Origin != regcred.Object {
+			t.Errorf("origin %q", read.Origin)
 		}
 		return err
 	})
+	readFrom := func(orgUID string, at time.Time, want string) {
+		t.Helper()
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			object, err := tx.Origins.ReadFrom(ctx, orgUID, first.UID, at)
+			if object != want {
+				t.Errorf("read from %q, want %q", object, want)
+			}
+			return err
+		})
+	}
+	for _, cluster := range []string{"pro", "prod2", "prod"} {
+		readFrom(org.UID, start, "")
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Origins.Hold(ctx, org.UID, cluster, "owner", start, start.Add(time.Minute))
+			return err
+		})
+	}
+	readFrom(org.UID, start, regcred.Object)
+	readFrom(org.UID, start.Add(time.Minute), "")
+	readFrom(other.UID, start, "")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, first.UID) })
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		if list, err := tx.Origins.List(ctx, org.UID, "prod"); len(list) > 0 || err != nil {

@@ -352,3 +352,37 @@ func TestProviderThatWasDown(t *testing.T) {
 		t.Error(file)
 	}
 }
+
+// A registry that is read from a cluster can be deleted on its page when no server reads this cluster.
+func TestPageOfARegistryOfACluster(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) { return time.Now(), store.HealthResult{Valid: true} })
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	orgUID := w.mustIdentify(cookie).OrgUID
+	change := func(do func(tx *store.Tx) error) {
+		t.Helper()
+		if err := w.db.InTx(t.Context(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(sentence string, deletable bool) {
+		t.Helper()
+		page := w.send("GET", path, "", "Cookie", cookie).Body.String()
+		if !strings.Contains(page, sentence) || strings.Contains(page, path+"/delete") != deletable ||
+			strings.Contains(page, path+"/edit") {
+			t.Errorf("no %q, or deletable is not %t:\n%s", sentence, deletable, page)
+		}
+	}
+	const object = `the Secret apps/regcred of the cluster &#34;prod&#34;. `
+	change(func(tx *store.Tx) error {
+		uid := strings.TrimPrefix(path, pathRegistries+"/")
+		return tx.Origins.Set(t.Context(), orgUID, uid, store.Origin{Object: "prod/apps/Secret/regcred"})
+	})
+	want("It was read from "+object+"No server reads this cluster now.", true)
+	change(func(tx *store.Tx) error {
+		_, err := tx.Origins.Hold(t.Context(), orgUID, "prod", "owner", time.Now(), time.Now().Add(time.Hour))
+		return err
+	})
+	want("It is read from "+object+"Change or delete it there.", false)
+}

@@ -62,7 +62,7 @@ func (h registryHandlers) showRegistry(c *call) error {
 		MayCheck:  p.CanIn(access.ValidateRegistries, found.ProjectUID),
 		MaySync:   p.CanIn(access.SyncRegistries, found.ProjectUID) && found.SyncSupported,
 		MayChange: found.Origin == "" && p.CanIn(access.ChangeRegistries, found.ProjectUID),
-		MayDelete: found.Origin == "" && p.CanIn(access.DeleteRegistries, found.ProjectUID)}
+		MayDelete: !found.ClusterRead && p.CanIn(access.DeleteRegistries, found.ProjectUID)}
 	if found.Origin != "" {
 		page.Object = registries.ObjectName(found.Origin)
 	}
