@@ -175,5 +175,14 @@ func reminder(body []byte, i incidents.Incident, watched store.Watched, now time
 	a.Registry.Current = ResultOf(watched.State)
 	a.Message = fmt.Sprintf("Registry %q (%s) is still not valid: %s, since %s.", a.Registry.Name, a.Registry.Endpoint, watched.State.Code,
 		watched.Since.UTC().Format(time.RFC1123))
+	if watched.State.Undecided() {
+		a.Message = a.Registry.Unchecked()
+	}
 	return encode(&a)
+}
+
+// Unchecked returns the message of an alert that the provider of the credentials of a registry is down.
+func (r Registry) Unchecked() string {
+	return fmt.Sprintf("Registry %q (%s) cannot be checked: the provider of its credentials is down, not the registry. %s", r.Name,
+		r.Endpoint, r.Current.Message)
 }

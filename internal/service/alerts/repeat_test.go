@@ -166,6 +166,15 @@ func TestChannelsRepeatAlerts(t *testing.T) {
 	f.want(f.after(24 * time.Hour))
 }
 
+// A repeated alert does not say that a registry is not valid while only the provider of its credentials is down.
+func TestRepeatedAlertsOfAnOutage(t *testing.T) {
+	f := newFailing(t, 0, 1)
+	f.becomes(RegistryNotValid, codeProviderDown, true)
+	f.want(f.after(0), "registryNotValid "+codeProviderDown+" 0")
+	f.want(f.after(time.Hour), `Registry "a\"}, \"x\": {\"" (https://r.example.com) cannot be checked: the provider of its credentials is `+
+		"down, not the registry.  "+codeProviderDown+" 1")
+}
+
 // Alerts that are due during a mute are sent after it, if the registry still fails.
 func TestMutesPostponeRepeatedAlerts(t *testing.T) {
 	f := newFailing(t, 10, 1)

@@ -64,8 +64,7 @@ func sentence(a alerts.Alert) string {
 	r := a.Registry
 	undecided := store.HealthResult{Reason: r.Current.Reason}.Undecided()
 	if undecided && (a.Kind == alerts.RegistryNotValid || a.Kind == alerts.RegistryCodeChanged) {
-		return fmt.Sprintf("Registry %q (%s) cannot be checked: the provider of its credentials is down, not the registry. %s", r.Name,
-			r.Endpoint, r.Current.Message)
+		return r.Unchecked()
 	}
 	switch a.Kind {
 	case alerts.RegistryValid:
