@@ -29,9 +29,7 @@ func (a Alert) ofIncident() bool {
 // begins reports whether an alert begins an incident. Another one of the kind follows an outage of the provider of the credentials: a
 // channel that alerted of the outage must not wait again, since it would then not report the recovery.
 func (a Alert) begins() bool {
-	previous := a.Registry.Previous
-	return a.Kind == RegistryNotValid &&
-		(previous == nil || !store.HealthResult{Valid: previous.Valid, Reason: previous.Reason}.Undecided())
+	return a.Kind == RegistryNotValid && (a.Registry.Previous == nil || !a.Registry.Previous.undecided())
 }
 
 // atOnce reports whether a channel sends an alert at once, and stores when it alerts of an incident later or again.
@@ -135,26 +133,16 @@ func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Tim
 
 // send enqueues an alert, and stores when the next one is due.
 func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store.Channel, watched store.Watched, now time.Time) error {
-	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, RegistryUID: i.RegistryUID, At: now}
-	next := i
-	if i.Sent > 0 {
-		if channel.RepeatHours == 0 { // changed since
-			_, err := tx.Incidents.End(ctx, i)
-			return err
-		}
-		body, err := tx.Outbox.Body(ctx, i.OrgUID, i.AlertUID)
-		if err != nil {
-			return err
-		}
-		if stored, err = reminder(body, i, watched, now); err != nil {
-			return err
-		}
-		if err := tx.Outbox.Store(ctx, stored); err != nil {
-			return err
-		}
-		stored.RegistryUID, next.AlertUID = i.RegistryUID, stored.UID
+	if i.Sent > 0 && channel.RepeatHours == 0 { // changed since
+		_, err := tx.Incidents.End(ctx, i)
+		return err
 	}
-	next.Sent, next.DueAt = i.Sent+1, nextRepeat(now, channel.AlertTimes)
+	stored, err := newest(ctx, tx, i, watched, now)
+	if err != nil {
+		return err
+	}
+	next := i
+	next.AlertUID, next.Sent, next.DueAt = stored.UID, i.Sent+1, nextRepeat(now, channel.AlertTimes)
 	change := func() (bool, error) { return tx.Incidents.Move(ctx, i.DueAt, next) }
 	if channel.RepeatHours == 0 {
 		change = func() (bool, error) { return tx.Incidents.End(ctx, i) }
@@ -165,12 +153,35 @@ func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store
 	return tx.Outbox.Enqueue(ctx, stored, i.ChannelUID, latest(now))
 }
 
-// reminder returns the alert that a registry still fails, from the body of the one before.
-func reminder(body []byte, i incidents.Incident, watched store.Watched, now time.Time) (stored store.Alert, err error) {
+// newest returns the stored alert of an incident if its channel has not sent it and it has the current result. Otherwise it stores one that
+// the registry still fails: no alert is raised for a result that changes during a mute.
+func newest(ctx context.Context, tx *store.Tx, i incidents.Incident, watched store.Watched, now time.Time) (store.Alert, error) {
+	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, RegistryUID: i.RegistryUID, At: now}
+	body, err := tx.Outbox.Body(ctx, i.OrgUID, i.AlertUID)
+	if err != nil {
+		return stored, err
+	}
 	var a Alert
 	if err := json.Unmarshal(body, &a); err != nil {
 		return stored, fmt.Errorf("read an alert: %w", err)
 	}
+	if i.Sent == 0 && a.Registry.Current.Code == watched.State.Code && a.Registry.Current.undecided() == watched.State.Undecided() {
+		return stored, nil
+	}
+	if stored, err = reminder(a, i, watched, now); err == nil {
+		err = tx.Outbox.Store(ctx, stored)
+	}
+	stored.RegistryUID = i.RegistryUID
+	return stored, err
+}
+
+// undecided is Undecided of store.HealthResult.
+func (v HealthResult) undecided() bool {
+	return store.HealthResult{Valid: v.Valid, Reason: v.Reason}.Undecided()
+}
+
+// reminder returns the alert that a registry still fails, from an earlier one.
+func reminder(a Alert, i incidents.Incident, watched store.Watched, now time.Time) (store.Alert, error) {
 	a.Kind, a.At, a.Repeat = RegistryNotValid, now, i.Sent
 	a.Registry.Current = ResultOf(watched.State)
 	a.Message = fmt.Sprintf("Registry %q (%s) is still not valid: %s, since %s.", a.Registry.Name, a.Registry.Endpoint, watched.State.Code,

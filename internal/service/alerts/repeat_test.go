@@ -192,6 +192,21 @@ func TestMutesPostponeRepeatedAlerts(t *testing.T) {
 	f.want(f.after(postponed), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 1`)
 }
 
+// An alert that waits because of a mute is sent with the result of then.
+func TestMutedAlertsHaveTheNewestResult(t *testing.T) {
+	f := newFailing(t, 30, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(5 * time.Minute))
+	until := f.clock.Add(2 * time.Hour)
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.Mutes.Insert(ctx, mutes.Mute{UID: "m", OrgUID: f.in.OrgUID, Key: "team", Value: "a", From: f.clock, Until: until,
+			CreatedAt: f.clock})
+	})
+	f.want(f.after(15 * time.Minute))
+	f.becomes(RegistryCodeChanged, "B", false)
+	f.want(f.after(2*time.Hour), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 0`)
+}
+
 // An alert that waits longer than alerts are stored, because its registry is muted, is sent after the mute.
 func TestLongMutes(t *testing.T) {
 	f := newFailing(t, 10, 0)
