@@ -142,6 +142,9 @@ func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 			return err
 		}
 	}
+	if a.Kind == RegistryValid {
+		return tx.Incidents.Delete(ctx, a.Organization.UID, a.Registry.UID)
+	}
 	return nil
 }
 

@@ -60,16 +60,14 @@ func nextRepeat(at time.Time, times store.AlertTimes) time.Time {
 	return at.Add(time.Duration(times.RepeatHours) * time.Hour)
 }
 
-// recovered ends an incident, and reports whether its channel has alerted of it: otherwise it says nothing of the recovery either.
+// recovered ends an incident of which its channel has sent nothing, and reports whether there was none: otherwise the channel does not
+// report the recovery either.
 func recovered(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
 	if c.DueAt.IsZero() {
 		return true, nil
 	}
-	canceled, err := tx.Incidents.Cancel(ctx, c.UID, a.Registry.UID)
-	if err != nil || canceled {
-		return false, err
-	}
-	return true, tx.Incidents.Delete(ctx, c.UID, a.Registry.UID) // the Repeater has alerted since it was read
+	canceled, err := tx.Incidents.Cancel(ctx, c.UID, a.Registry.UID) // the Repeater may have alerted since it was read
+	return !canceled, err
 }
 
 // Repeater sends alerts of registries that have failed long enough, or still fail.

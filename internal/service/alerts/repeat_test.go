@@ -143,6 +143,27 @@ func TestChannelsAlertAfterAThreshold(t *testing.T) {
 	f.want(f.after(0), "expires RegistryAuthFailed 0")
 }
 
+// A recovery ends the incident of a channel that is not active then: the next failure has a threshold of its own.
+func TestRecoveriesEndIncidentsOfInactiveChannels(t *testing.T) {
+	f := newFailing(t, 60, 0)
+	activate := func(active bool) {
+		t.Helper()
+		hook := f.hook()
+		hook.Active = active
+		if err := f.Update(t.Context(), f.admin, audit.Origin{}, f.in, f.uid, hook); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.becomes(RegistryNotValid, "A", true)
+	activate(false)
+	f.becomes(RegistryValid, "", true)
+	f.want(f.after(2 * time.Hour))
+	activate(true)
+	f.becomes(RegistryNotValid, "B", true)
+	f.want(f.after(59 * time.Minute))
+	f.want(f.after(time.Minute), "registryNotValid B 0")
+}
+
 // A channel repeats an alert with the current result while the registry fails, and no longer.
 func TestChannelsRepeatAlerts(t *testing.T) {
 	f := newFailing(t, 0, 6)

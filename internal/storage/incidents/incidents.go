@@ -24,7 +24,7 @@ const (
 	sqlMove   = `UPDATE alert_incidents SET alert_uid = $4, due_at = $5, sent = $6` + ofOne + ` AND due_at = $3`
 	sqlEnd    = `DELETE FROM alert_incidents` + ofOne + ` AND due_at = $3`
 	sqlCancel = `DELETE FROM alert_incidents` + ofOne + ` AND sent = 0`
-	sqlDelete = `DELETE FROM alert_incidents` + ofOne
+	sqlDelete = `DELETE FROM alert_incidents WHERE org_uid = $1 AND registry_uid = $2`
 	sqlDue    = `SELECT channel_uid, registry_uid, org_uid, alert_uid, due_at, sent FROM alert_incidents WHERE due_at <= $1
 		ORDER BY due_at LIMIT $2`
 )
@@ -65,7 +65,7 @@ func (tx Incidents) Cancel(ctx context.Context, channelUID, registryUID string) 
 	return tx.db.Changed(ctx, sqlCancel, channelUID, registryUID)
 }
 
-// Delete deletes an incident, if there is one.
-func (tx Incidents) Delete(ctx context.Context, channelUID, registryUID string) error {
-	return tx.db.ChangeAny(ctx, sqlDelete, channelUID, registryUID)
+// Delete deletes the incidents of a registry, also those of channels that are not active.
+func (tx Incidents) Delete(ctx context.Context, orgUID, registryUID string) error {
+	return tx.db.ChangeAny(ctx, sqlDelete, orgUID, registryUID)
 }

@@ -57,7 +57,7 @@ func alertIncidents(t *testing.T, db *store.DB) {
 		if ended, err := tx.Incidents.End(ctx, of); ended || err != nil {
 			t.Errorf("the end of an incident that was moved: %t, %v", ended, err)
 		}
-		return tx.Registries.Delete(ctx, org.UID, second.UID)
+		return errors.Join(tx.Registries.Delete(ctx, org.UID, second.UID), tx.Incidents.Delete(ctx, "other", first.UID))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		left, err := tx.Incidents.Due(ctx, next.DueAt, 9)
@@ -65,6 +65,13 @@ func alertIncidents(t *testing.T, db *store.DB) {
 			t.Errorf("%v\n%s", err, diff)
 		}
 		return nil
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		err := tx.Incidents.Delete(ctx, org.UID, first.UID)
+		if left, listErr := tx.Incidents.Due(ctx, next.DueAt, 9); len(left) != 0 || listErr != nil {
+			t.Errorf("after the recovery: %v, %v", left, listErr)
+		}
+		return errors.Join(err, tx.Incidents.Put(ctx, next))
 	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Delete(ctx, org.UID, "c") })
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
