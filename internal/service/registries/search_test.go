@@ -19,7 +19,7 @@ func TestSearchContinues(t *testing.T) {
 		uids := make([]string, 5)
 		for i := range uids {
 			one := input(fmt.Sprint("ÄR", []int{0, 1, 2, 9, 10}[i]))
-			one.Labels = map[string]string{"team": fmt.Sprint(`"<`, i%2), "note": `"team":"x"`}
+			one.Labels = map[string]string{"team": fmt.Sprint(`"<`, i%2), "note": `"team":"x"`, `,"stage`: "a", "last": `,"stage":"a"`}
 			uids[i] = k.mustCreate(t, one)
 		}
 		for _, sort := range []Sort{"", "health", "since", "expiry"} {
@@ -45,7 +45,7 @@ func TestSearchContinues(t *testing.T) {
 			}
 		}
 		for label, count := range map[string]int{`team="<0`: 3, `team="<1`: 2, "team": 5, `team="<`: 0, `TEAM="<0`: 0, "team=x": 0,
-			"eam": 0, "note": 5, "": 5} {
+			"eam": 0, "note": 5, "": 5, "stage=a": 0, "stage": 0, `,"stage=a`: 5, `,"stage`: 5} {
 			page, err := k.Search(t.Context(), k.Member, Query{Label: label})
 			if err != nil || len(page.Items) != count || page.Count != int64(count) {
 				t.Errorf("label %s: %d registries of %d, want %d, %v", label, len(page.Items), page.Count, count, err)

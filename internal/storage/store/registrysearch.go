@@ -83,7 +83,7 @@ const (
 		` AND (CAST($9 AS BIGINT) = 0 OR w.expires_soon = 1 OR w.credentials_expire_soon = 1)
 		AND (CAST($10 AS TEXT) = '' OR EXISTS (
 			SELECT 1 FROM registry_details d WHERE d.org_uid = r.org_uid AND d.registry_uid = r.uid
-			AND REPLACE(d.labels, $10, '') <> d.labels))
+			AND REPLACE(',' || SUBSTR(d.labels, 2), $10, '') <> ',' || SUBSTR(d.labels, 2)))
 		AND (CAST($11 AS TEXT) = '' OR $11 LIKE '% ' || r.project_uid || ' %')`
 	sqlSearchByHealth = selectListed + withHealth + ` AND (` + searchKey + `, ` + nameOrder + `) > (CAST($13 AS BIGINT), $2) ORDER BY ` +
 		searchKey + `, ` + nameOrder + ` LIMIT $3`
@@ -187,13 +187,13 @@ func (f RegistryFilter) pattern() string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(f.Name) + "%"
 }
 
-// labelText returns what only the JSON of the label contains: in that of others, the quotes of a text are escaped.
+// labelText returns what only the JSON of the label contains, with a comma for the brace: quotes inside of other texts are escaped.
 func (f RegistryFilter) labelText() string {
 	if f.Label[0] == "" {
 		return ""
 	}
 	encoded, _ := json.Marshal(map[string]string{f.Label[0]: f.Label[1]}) // never fails: texts only
-	member := strings.Trim(string(encoded), "{}")
+	member := "," + strings.Trim(string(encoded), "{}")
 	if f.Label[1] == "" {
 		member = strings.TrimSuffix(member, `""`)
 	}
