@@ -105,7 +105,7 @@ func (i *importer) compare(ctx context.Context, id store.RegistryIdentity) (Impo
 		return Imported{Result: ImportExists, Name: name}, nil
 	}
 	if i.secrets {
-		same, err := i.stored(ctx, store.Registries.SameFull, id)
+		same, err := i.stored(ctx, id, true)
 		if err != nil || same != "" {
 			return Imported{Result: ImportExists, Name: same}, err
 		}
@@ -113,33 +113,17 @@ func (i *importer) compare(ctx context.Context, id store.RegistryIdentity) (Impo
 	if name := i.alike[id.Open]; name != "" { // secrets of one import may be compared
 		return Imported{DiffersFrom: name}, nil
 	}
-	alike, err := i.stored(ctx, store.Registries.SameOpen, id)
+	alike, err := i.stored(ctx, id, false)
 	if alike != "" && !i.secrets {
 		return Imported{Result: ImportExists, Name: alike, Detail: uncompared}, err
 	}
 	return Imported{DiffersFrom: alike}, err
 }
 
-// stored returns the name of the stored registry that a query finds, "" if there is none.
-func (i *importer) stored(
-	ctx context.Context, find func(store.Registries, context.Context, string, store.RegistryIdentity) (string, error),
-	id store.RegistryIdentity,
-) (string, error) {
-	name, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) {
-		name, err := find(tx.Registries, ctx, i.orgUID, id)
-		if err != nil || i.principal.Can(access.ReadRegistries) {
-			return name, err
-		}
-		r, err := tx.Registries.ByName(ctx, i.orgUID, names.Canonical(name))
-		if err == nil && !i.principal.CanIn(access.ReadRegistries, r.ProjectUID) {
-			err = store.ErrNotFound
-		}
-		return name, err
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	return name, err
+// stored returns the name of the first registry with an identity that the caller may read, "" if there is none.
+func (i *importer) stored(ctx context.Context, id store.RegistryIdentity, secrets bool) (string, error) {
+	readable := within(i.principal, store.RegistryFilter{OrgUID: i.orgUID})
+	return store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) { return tx.Registries.Same(ctx, readable, id, secrets) })
 }
 
 // add stores a definition unless it is stored already.

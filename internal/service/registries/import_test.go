@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -266,4 +267,27 @@ func TestReferencesIdentify(t *testing.T) {
 	if id := identityOf(d); id.Open == without.Open || id.Full == without.Full {
 		t.Errorf("references do not change the identity: %+v", id)
 	}
+}
+
+// A registry of another project, which the caller may not read, does not hide the one that an earlier import stored.
+func TestImportIntoAProjectStoresOnce(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		k := newFixture(f, Limits{})
+		k.mustCreate(t, input("already there"))
+		people := directory.New(k.DB, nil, k.Now)
+		project, err := people.CreateProject(t.Context(), k.Admin, audit.Origin{}, directory.NewProject{Name: "Blue"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited := k.Admin
+		limited.Limit.Project = project.UID
+		found := ImportInput{ProjectUID: project.UID,
+			Definitions: []regcheck.Definition{foundIn("https://r.example.com", "", "ada", registriestest.Password)}}
+		for _, want := range []string{"stored r.example.com", "exists r.example.com" + uncompared} {
+			list, err := k.Import(t.Context(), limited, audit.Origin{}, found)
+			if got := imported(list); err != nil || !slices.Equal(got, []string{want}) {
+				t.Errorf("%v\n%q, want %q", err, got, want)
+			}
+		}
+	})
 }

@@ -262,7 +262,8 @@ type RegistryIdentity struct {
 }
 
 const (
-	selectSame             = `SELECT name FROM registries WHERE org_uid = $1 AND identity_version = version `
+	selectSame = `SELECT name FROM registries WHERE org_uid = $1 AND identity_version = version
+		AND (CAST($3 AS TEXT) = '' OR $3 LIKE '% ' || project_uid || ' %') `
 	sqlSameRegistry        = selectSame + `AND identity = $2 ORDER BY canonical LIMIT 1`
 	sqlSameRegistrySecrets = selectSame + `AND identity_secrets = $2 ORDER BY canonical LIMIT 1`
 	sqlWithoutIdentity     = `SELECT uid FROM registries WHERE org_uid = $1 AND uid > $2 AND identity_version <> version
@@ -284,14 +285,13 @@ func (tx Registries) identityHash(orgUID, text string) any {
 	return tx.ring.MAC(identityPurpose+orgUID, []byte(text))
 }
 
-// SameOpen returns the name of the first registry with this identity without secrets, ErrNotFound if there is none.
-func (tx Registries) SameOpen(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
-	return rows.One(ctx, tx.db, rows.ScanText, sqlSameRegistry, orgUID, tx.identityHash(orgUID, id.Open))
-}
-
-// SameFull returns the name of the first registry with this identity, ErrNotFound if there is none.
-func (tx Registries) SameFull(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
-	return rows.One(ctx, tx.db, rows.ScanText, sqlSameRegistrySecrets, orgUID, tx.identityHash(orgUID, id.Full.Reveal()))
+// Same returns the name of the first registry in the projects of a filter with this identity, with its secrets or without, "" for none.
+func (tx Registries) Same(ctx context.Context, in RegistryFilter, id RegistryIdentity, secrets bool) (string, error) {
+	query, text := sqlSameRegistry, id.Open
+	if secrets {
+		query, text = sqlSameRegistrySecrets, id.Full.Reveal()
+	}
+	return rows.OneOrZero(ctx, tx.db, rows.ScanText, query, in.OrgUID, tx.identityHash(in.OrgUID, text), in.projectsText())
 }
 
 // WithoutIdentity lists registries that an earlier version stored without their identity, by uid after one.
