@@ -3,6 +3,8 @@ package registries
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -164,10 +166,26 @@ func (s *Service) storeReplacement(ctx context.Context, p auth.Principal, origin
 		if err := s.checkQuota(ctx, tx, changed.OrgUID, before); err != nil {
 			return err
 		}
+		fields := changedFields(stored.Registry, changed)
 		record := s.succeeded(p, origin, audit.RegistryUpdate, changed.OrgUID, changed.UID)
-		record.Reason = audit.ChangedReason(changedFields(stored.Registry, changed))
-		return s.changed(ctx, tx, p, record, changed, input)
+		record.Reason = audit.ChangedReason(fields)
+		if err := s.changed(ctx, tx, p, record, changed, input); err != nil {
+			return err
+		}
+		return clearExpiry(ctx, tx, changed, fields)
 	})
+}
+
+// clearExpiry removes what checks of the definition before saw of certificates or credentials that may be others now, by the changed
+// fields: the next check could not raise an alert of those that expire soon.
+func clearExpiry(ctx context.Context, tx *store.Tx, r store.Registry, fields []string) error {
+	ofTLS := func(field string) bool { return field == "endpoint" || strings.HasPrefix(field, "auth.tls.") }
+	ofCredentials := func(field string) bool { return strings.HasPrefix(field, "auth.") && !ofTLS(field) }
+	certificates, credentials := slices.ContainsFunc(fields, ofTLS), slices.ContainsFunc(fields, ofCredentials)
+	if !certificates && !credentials {
+		return nil
+	}
+	return tx.Watch.ClearExpiry(ctx, r.OrgUID, r.UID, certificates, credentials)
 }
 
 // changed schedules the first check and the synchronization of a changed definition and records the change, in its transaction.

@@ -41,8 +41,7 @@ func (tx *conn) noteIf(ctx context.Context, changed bool, err error, subject str
 // NumberChanges moves queued changes to the list, in the background.
 func (db *DB) NumberChanges() { db.numberer.Wake() }
 
-// OnChange registers a function that is called with the subjects of every change that this process commits, before InTx
-// returns.
+// OnChange registers a function that is called with the subjects of every change that this process commits, before InTx returns.
 func (db *DB) OnChange(callback func(subjects []string)) {
 	db.changeLock.Lock()
 	defer db.changeLock.Unlock()

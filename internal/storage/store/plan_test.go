@@ -59,7 +59,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin,
 		"DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue":          sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqliteClaimWatch, "EndWatch": sqlEndWatch,
-		"HastenWatch":  sqlHastenWatch,
+		"HastenWatch": sqlHastenWatch, "ClearExpiry": sqlClearExpiry,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqliteExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf,
 		"History": sqlHistory, "Timeline": sqlTimeline,
 		"CountWatchAhead": sqlCountWatchAhead,

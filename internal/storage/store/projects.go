@@ -70,8 +70,7 @@ func (tx Projects) Insert(ctx context.Context, p Project) error {
 	return tx.db.ChangeOne(ctx, sqlInsertProject, p.UID, p.OrgUID, p.Name, p.Canonical, annotations, labels, rows.Millis(p.CreatedAt))
 }
 
-// Update stores the names, annotations and labels of a project. The canonical name being taken by another one is
-// ErrExists.
+// Update stores the names, annotations and labels of a project. The canonical name being taken by another one is ErrExists.
 func (tx Projects) Update(ctx context.Context, p Project) error {
 	annotations, labels, err := jsontext.Both(p.Annotations, p.Labels)
 	if err != nil {
@@ -156,8 +155,7 @@ func (tx Projects) Registries(ctx context.Context, orgUID, projectUID string, li
 	return rows.All(ctx, tx.db, rows.ScanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
 }
 
-// SetOfRegistry moves a registry to a project of its organization, and locks the project. ErrNotFound: one of them does not
-// exist.
+// SetOfRegistry moves a registry to a project of its organization, and locks the project. ErrNotFound: one of them does not exist.
 func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, projectUID string) error {
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err

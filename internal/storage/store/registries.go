@@ -204,8 +204,7 @@ func (tx Registries) decrypt(r *Registry, ciphertext []byte) error {
 func scanRegistry(row rows.Scanner, r *Registry, ciphertext *[]byte) error {
 	return row.Scan(&r.UID, &r.OrgUID, &r.Name, &r.Canonical, &r.Version, rows.Moment(&r.CreatedAt), rows.Moment(&r.UpdatedAt), &r.Endpoint,
 		&r.ProviderType, &r.Scope, rows.Truth(&r.SyncSupported), rows.Truth(&r.SpectroManifest), rows.Truth(&r.Private), &r.BasePath,
-		&r.BaseContentPath,
-		&r.AuthType, &r.Username, rows.Truth(&r.TLSEnabled), rows.Truth(&r.TLSSkipVerify), rows.Truth(&r.HasPassword),
+		&r.BaseContentPath, &r.AuthType, &r.Username, rows.Truth(&r.TLSEnabled), rows.Truth(&r.TLSSkipVerify), rows.Truth(&r.HasPassword),
 		rows.Truth(&r.HasToken),
 		rows.Truth(&r.HasKey),
 		ciphertext, jsontext.To(&r.Annotations), jsontext.To(&r.Labels), &r.CA, &r.Certificate, jsontext.To(&r.References),
@@ -241,8 +240,7 @@ func (tx Registries) ByName(ctx context.Context, orgUID, canonical string) (Regi
 	return rows.One(ctx, tx.db, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
 }
 
-// Lock prevents that a registry is replaced or deleted until the transaction ends, and reports whether its content is
-// synchronized.
+// Lock prevents that a registry is replaced or deleted until the transaction ends, and reports whether its content is synchronized.
 func (tx Registries) Lock(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
 	return rows.One(ctx, tx.db, func(row rows.Scanner, is *bool) error { return row.Scan(rows.Truth(is)) }, sqlLockRegistry, orgUID, uid)
 }

@@ -115,8 +115,7 @@ func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is
-// resumed.
+// Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is resumed.
 func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
 	return tx.db.ChangeAny(ctx, sqlRequestSync, registryUID, orgUID, rows.Millis(at), rows.Millis(now))
 }

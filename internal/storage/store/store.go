@@ -134,8 +134,7 @@ func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx
 	return db.InTx(ctx, func(tx *Tx) error { return change(ctx, tx) })
 }
 
-// View runs fn with a Tx that can only read. Each query sees the newest committed state, so two queries may see two
-// states.
+// View runs fn with a Tx that can only read. Each query sees the newest committed state, so two queries may see two states.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	return db.DB.View(func(q sqldb.Querier) error { return fn(db.newTx(q)) })
 }

@@ -162,10 +162,9 @@ func (tx Users) Grant(ctx context.Context, orgUID, uid string) error {
 	return tx.note(ctx, uid)
 }
 
-// NoteLogin stores a login with the password whose hash was verified, and replaces that hash with newHash
-// (the same one when it needs no upgrade). It is ErrNotFound when the user was disabled or the
-// password changed since the hash was read. The row is then locked until the transaction ends, so
-// that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
+// NoteLogin stores a login with the password whose hash was verified, and replaces that hash with newHash (the same one when it needs no
+// upgrade). It is ErrNotFound when the user was disabled or the password changed since the hash was read. The row is then locked until the
+// transaction ends, so that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
 func (tx Users) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
 	return tx.db.ChangeOne(ctx, sqlNoteLogin, uid, verifiedHash, rows.Millis(at), newHash)
 }
@@ -194,8 +193,7 @@ func (tx Users) SetPassword(ctx context.Context, orgUID, uid, hash string, at ti
 	return tx.db.ChangeOne(ctx, sqlSetPassword, orgUID, uid, hash, rows.Millis(at))
 }
 
-// ChangePassword replaces the password whose hash was verified. ErrNotFound: that is no longer the password, or the user is
-// disabled.
+// ChangePassword replaces the password whose hash was verified. ErrNotFound: that is no longer the password, or the user is disabled.
 func (tx Users) ChangePassword(ctx context.Context, orgUID, uid, verifiedHash, hash string, at time.Time) error {
 	return tx.db.ChangeOne(ctx, sqlChangePassword, orgUID, uid, verifiedHash, hash, rows.Millis(at))
 }

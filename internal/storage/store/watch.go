@@ -132,6 +132,10 @@ const (
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0,
 		behaviour = ''`
+	sqlClearExpiry = `UPDATE registry_watch SET certificates = CASE WHEN CAST($3 AS BIGINT) = 0 THEN certificates END,
+		certificate_not_after = CASE WHEN $3 = 0 THEN certificate_not_after END, expires_soon = expires_soon * (1 - $3),
+		credentials_not_after = CASE WHEN CAST($4 AS BIGINT) = 0 THEN credentials_not_after END,
+		credentials_expire_soon = credentials_expire_soon * (1 - $4) WHERE org_uid = $1 AND registry_uid = $2`
 	isFree      = ` AND (lease_owner IS NULL OR lease_until <= $1)` // a row with a lease is being checked
 	sqlWatchDue = oldestDue + `registry_watch WHERE next_at <= $1` + isFree + newestDue + `registry_watch WHERE next_at <= $1` + isFree +
 		endDue
@@ -200,6 +204,11 @@ type Watch struct{ *conn }
 func (tx Watch) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	// #nosec G404 -- spreads load, hides nothing
 	return tx.db.ChangeOne(ctx, sqlScheduleWatch, registryUID, orgUID, rows.Millis(at), rand.Int64N(math.MaxInt32))
+}
+
+// ClearExpiry removes what earlier checks saw of the certificates, of the credentials, or of both.
+func (tx Watch) ClearExpiry(ctx context.Context, orgUID, registryUID string, certificates, credentials bool) error {
+	return tx.db.ChangeAny(ctx, sqlClearExpiry, orgUID, registryUID, rows.Flag(certificates), rows.Flag(credentials))
 }
 
 // DueOrgs lists the organizations that have a registry due at that moment, by uid.
@@ -310,8 +319,7 @@ func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (i
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlCountWatchAhead, rows.Millis(beyond), atMost)
 }
 
-// RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A
-// running check continues.
+// RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A running check continues.
 func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, registryUID, rows.Millis(at))
 }

@@ -1,0 +1,70 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
+	"github.com/regwarden/regwarden/internal/storage/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// A certificate or token that expires soon raises an alert, also if the one of the definition before did, and nothing of that one is shown.
+func TestExpiryOfAChangedDefinition(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		w := newFixture(t, f, &regcheck.Checker{})
+		definition := input("r")
+		uid, version, expires := w.mustCreate(definition), int64(1), registriestest.Start.AddDate(0, 0, 5)
+		seen := registries.Certificates{{Role: string(regcheck.RoleServer), NotAfter: expires}}
+		found := result{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true,
+			CertificateNotAfter: expires, CredentialsNotAfter: expires}, certificates: seen}
+		check := func(found result, want int64) {
+			t.Helper()
+			of := registries.Registry{UID: uid, OrgUID: "org-a", Name: "r", Version: version}
+			for _, row := range w.mustClaim(1) {
+				if _, err := w.end(t.Context(), finishedCheck{registry: of, row: row, result: found}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.clock = w.clock.Add(40 * time.Minute)
+			n, err := store.Write(t.Context(), w.DB, func(tx *store.Tx) (int64, error) {
+				return tx.Outbox.DeleteBefore(t.Context(), w.clock, 1000)
+			})
+			if n != want || err != nil {
+				t.Errorf("version %d: %d alerts, want %d; %v", version, n, want, err)
+			}
+		}
+		replace := func(certificate, credentials bool) {
+			t.Helper()
+			if err := w.stored.Replace(t.Context(), w.Admin, audit.Origin{}, uid, definition); err != nil {
+				t.Fatal(err)
+			}
+			version++
+			row, err := store.Read(t.Context(), w.DB, func(tx *store.Tx) (store.Watched, error) {
+				return tx.Watch.Get(t.Context(), "org-a", uid)
+			})
+			s := row.State
+			if err != nil || s.CertificateExpiresSoon != certificate || s.CertificateNotAfter.IsZero() == certificate ||
+				(len(row.Certificates) > 0) != certificate || s.CredentialsExpireSoon != credentials ||
+				s.CredentialsNotAfter.IsZero() == credentials {
+				t.Errorf("version %d: %+v, %v", version, row, err)
+			}
+		}
+		check(found, 2)
+		definition.Name = "renamed"
+		replace(true, true)
+		check(found, 0)
+		definition.Definition.Endpoint = "https://new.example.com"
+		replace(false, true)
+		check(found, 1)
+		definition.Definition.Auth.Password += "2"
+		replace(true, false)
+		check(found, 1)
+		definition.Definition.Auth.TLS.InsecureSkipVerify, definition.Definition.Auth.TLS.Enabled = true, true
+		replace(false, true)
+		check(result{HealthResult: store.HealthResult{Code: "RegistryUnreachable"}}, 1)
+		check(found, 2)
+	})
+}
