@@ -141,6 +141,8 @@ func TestBulkRefusals(t *testing.T) {
 			[]string{"auth.password"}},
 		{object{"action": "credentials", "uids": []string{noUID}, "auth": object{"type": "token", "token": "********"}},
 			[]string{"auth.token"}},
+		{object{"action": "credentials", "uids": []string{noUID}, "auth": object{}}, []string{"auth"}},
+		{object{"action": "credentials", "uids": []string{noUID}, "auth": object{"type": "noAuth"}}, []string{"auth"}},
 	} {
 		wantFields(t, client.Do(http.MethodPost, bulkPath, instance.JSON(wrong.body), good...).Want(http.StatusBadRequest).Fault(),
 			wrong.fields...)

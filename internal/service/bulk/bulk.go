@@ -50,7 +50,8 @@ type Input struct {
 
 // Outcome is what happened to a registry. Err is a fault, nil if it was done.
 type Outcome struct {
-	UID, Name string // Name is empty for a registry that was not found
+	UID, Name string            // Name is empty for a registry that was not found
+	AuthType  regcheck.AuthType // before the action
 	Err       *fault.Error
 }
 
@@ -204,7 +205,7 @@ func (s *Service) one(ctx context.Context, p auth.Principal, origin audit.Origin
 	outcome.UID = uid
 	found, err := s.registries.Get(ctx, p, uid)
 	if err == nil {
-		outcome.Name = found.Name
+		outcome.Name, outcome.AuthType = found.Name, found.Definition.Auth.Kind()
 		if i.DryRun {
 			err = registries.Allowed(p, found, i.permission())
 		} else {

@@ -140,6 +140,8 @@ func CredentialProblems(a *regcheck.Auth) []fault.Field {
 	switch {
 	case a == nil:
 		return fault.FieldProblem("auth", "is required")
+	case a.Kind() == regcheck.NoAuth:
+		return fault.FieldProblem("auth", "must have credentials")
 	case a.Kind() == regcheck.Basic && a.Password == "":
 		return fault.FieldProblem("auth.password", "is required")
 	case a.Kind() == regcheck.Token && a.Token == "":

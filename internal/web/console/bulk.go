@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/internal/web/console/words"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 const (
@@ -55,7 +56,7 @@ type bulkPage struct {
 	bulkAction
 	Done             bool
 	Form             *forms.Form
-	AuthType, UIDs   string
+	AuthType         regcheck.AuthType
 	Same             bool // the registries have the same credentials as the one that was chosen
 	Allowed, Refused []bulk.Outcome
 }
@@ -65,6 +66,15 @@ func (p bulkPage) Named() []bulk.Outcome { return p.Allowed[:min(len(p.Allowed),
 
 // More is the number of registries that Named leaves out.
 func (p bulkPage) More() int { return max(len(p.Allowed)-maxNamed, 0) }
+
+// UIDs are those of the registries that the action is for.
+func (p bulkPage) UIDs() string {
+	uids := make([]string, len(p.Allowed))
+	for i, o := range p.Allowed {
+		uids[i] = o.UID
+	}
+	return strings.Join(uids, " ")
+}
 
 // Title is the heading.
 func (p bulkPage) Title() string {
@@ -143,16 +153,14 @@ func (h bulkHandlers) do(c *call, page *bulkPage, input bulk.Input) error {
 	if err != nil {
 		return err
 	}
-	var uids []string
 	page.Allowed, page.Refused = nil, nil
 	for _, o := range outcomes {
 		if o.Err != nil {
 			page.Refused = append(page.Refused, o)
 		} else {
-			page.Allowed, uids = append(page.Allowed, o), append(uids, o.UID)
+			page.Allowed = append(page.Allowed, o)
 		}
 	}
-	page.UIDs = strings.Join(uids, " ")
 	return nil
 }
 
@@ -166,14 +174,33 @@ func (h bulkHandlers) ask(c *call, page *bulkPage, input bulk.Input) error {
 	case page.Action == bulk.Labels:
 		page.Form.Fields = []forms.Field{{Name: "labels", Label: "Labels", Type: "textarea", Required: true,
 			Hint: "KEY=VALUE, one a line; KEY- removes a label. Other labels stay."}}
-	case page.Action == bulk.Credentials && len(page.Allowed) > 0:
+	case page.Action == bulk.Credentials && page.leaveOutOtherTypes():
 		first, err := h.registries.Get(c.Context(), c.principal, page.Allowed[0].UID)
 		if err != nil {
 			return err
 		}
-		page.AuthType, page.Form.Fields = string(first.Definition.Auth.Kind()), forms.Credentials(first.Definition.Auth)
+		page.Form.Fields = forms.Credentials(first.Definition.Auth)
 	}
 	return nil
+}
+
+// leaveOutOtherTypes leaves out registries without credentials, and those whose credentials have another type than those of the first one.
+// It reports whether there are others.
+func (p *bulkPage) leaveOutOtherTypes() bool {
+	all := p.Allowed
+	p.AuthType, p.Allowed = regcheck.NoAuth, nil
+	for _, o := range all {
+		if p.AuthType == regcheck.NoAuth {
+			p.AuthType = o.AuthType
+		}
+		if o.AuthType == p.AuthType && o.AuthType != regcheck.NoAuth {
+			p.Allowed = append(p.Allowed, o)
+			continue
+		}
+		o.Err = &fault.Error{Kind: fault.Invalid, Message: "Authentication: " + forms.OptionLabel("auth.type", o.AuthType) + "."}
+		p.Refused = append(p.Refused, o)
+	}
+	return len(p.Allowed) > 0
 }
 
 // readBulk sets what the form has.
