@@ -72,7 +72,7 @@ func registryInput(c *call, stored registries.Registry) registries.RegistryInput
 	if a := stored.Definition.Auth; a != nil {
 		unlessChanged(&input.Definition.Auth.TLS.CA, a.TLS.CA)
 		unlessChanged(&input.Definition.Auth.TLS.Certificate, a.TLS.Certificate)
-		keepSession(input.Definition.Auth.AWS, a.AWS)
+		keepObtained(input.Definition.Auth, a)
 	}
 	return input
 }
@@ -93,10 +93,17 @@ func unlessChanged(sent *string, stored string) {
 	}
 }
 
-// keepSession keeps the stored session token with the secret key that it belongs to.
-func keepSession(sent, stored *regcheck.AWSKey) {
-	if sent != nil && stored != nil && sent.SecretKey == "" && sent.SessionToken == "" {
-		sent.SessionToken = stored.SessionToken
+// keepObtained keeps the session token with the stored secret key that it belongs to, and the identity of the server unless credentials
+// were entered.
+func keepObtained(sent, stored *regcheck.Auth) {
+	if to, from := sent.AWS, stored.AWS; to != nil && from != nil && to.SecretKey == "" && to.SessionToken == "" {
+		to.SessionToken, to.Ambient = from.SessionToken, from.Ambient && to.AccessKey == ""
+	}
+	if to, from := sent.GCP, stored.GCP; to != nil && from != nil {
+		to.Ambient = from.Ambient && to.ServiceAccount == ""
+	}
+	if to, from := sent.Azure, stored.Azure; to != nil && from != nil {
+		to.Ambient = from.Ambient && to.ClientSecret == ""
 	}
 }
 

@@ -147,6 +147,51 @@ func TestEditRegistryOfACloud(t *testing.T) {
 	}
 }
 
+// A registry that is used with the identity of the server stays so when its form is saved, unless credentials are entered.
+func TestEditRegistryWithTheIdentityOfTheServer(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	p := w.mustIdentify(cookie)
+	for name, tt := range map[string]struct {
+		endpoint string
+		auth     regcheck.Auth
+		form     url.Values
+		secret   string
+	}{
+		"ecr": {"https://123456789012.dkr.ecr.eu-west-1.amazonaws.com",
+			regcheck.Auth{Type: regcheck.ECR, AWS: &regcheck.AWSKey{Ambient: true, RoleARN: "arn:aws:iam::123456789012:role/pull"}},
+			url.Values{"aws.roleArn": {"arn:aws:iam::123456789012:role/pull"}}, "aws.secretKey"},
+		"gcp": {"https://europe-docker.pkg.dev", regcheck.Auth{Type: regcheck.GCP, GCP: &regcheck.GCPKey{Ambient: true}}, url.Values{},
+			"gcp.serviceAccount"},
+		"azure": {"https://example.azurecr.io",
+			regcheck.Auth{Type: regcheck.Azure, Azure: &regcheck.AzureClient{Ambient: true, ClientID: "c"}},
+			url.Values{"azure.clientId": {"c"}}, "azure.clientSecret"},
+	} {
+		uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{Name: name,
+			Definition: regcheck.Definition{Endpoint: tt.endpoint, Auth: &tt.auth}})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		form := tt.form
+		maps.Copy(form, url.Values{"name": {name + " after"}, "endpoint": {tt.endpoint}, "providerType": {"helm"}, "authType": {name},
+			"version": {"1"}})
+		got := w.send("POST", registryPath(uid)+"/edit", form.Encode(), "Cookie", cookie)
+		after, err := w.Registries.Load(t.Context(), p.OrgUID, uid)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if diff := cmp.Diff(&tt.auth, after.Definition.Auth); got.Code != http.StatusSeeOther || diff != "" {
+			t.Errorf("%s: %d %s %s", name, got.Code, diff, got.Body)
+		}
+		form.Set("version", "2")
+		form.Set(tt.secret, "entered")
+		page := w.send("POST", registryPath(uid)+"/edit", form.Encode(), "Cookie", cookie)
+		if page.Code != http.StatusBadRequest || strings.Contains(page.Body.String(), "ambient") {
+			t.Errorf("%s: incomplete credentials: %d %s", name, page.Code, page.Body)
+		}
+	}
+}
+
 // A form that another change overtook is refused, with what was entered except secrets.
 func TestOutdatedForm(t *testing.T) {
 	w := mustWorld(t, false)
