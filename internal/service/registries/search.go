@@ -140,10 +140,10 @@ func readCursor(text string) (after store.RegistryCursor, offset int, err error)
 	return after, offset, err
 }
 
-// Expiring lists at most limit registries of the caller's organization, by name, whose certificate or credentials expire soon.
+// Expiring lists at most limit registries of the caller's organization whose certificate or credentials expire soon, as SortByExpiry does.
 func (s *Service) Expiring(ctx context.Context, p auth.Principal, limit int) (list []Summary, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		filter := within(p, store.RegistryFilter{OrgUID: p.OrgUID, ExpiresSoon: true})
+		filter := within(p, store.RegistryFilter{OrgUID: p.OrgUID, ExpiresSoon: true, Sort: SortByExpiry})
 		if filter.InProjects {
 			list, err = tx.Registries.Search(ctx, filter, store.RegistryCursor{}, limit)
 			return err

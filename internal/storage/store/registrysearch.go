@@ -93,7 +93,7 @@ const (
 	// The condition is that of the index registry_watch_expiry, which has few rows.
 	sqlExpiringRegistries = selectListed + ` FROM registry_watch w CROSS JOIN registries r
 		LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1)
-		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY ` + nameOrder + ` LIMIT $2`
+		AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY ` + expiryKey + `, ` + nameOrder + ` LIMIT $2`
 
 	// An empty type is derived from the secrets: without any, the registry is used without credentials.
 	sqlOfUsername = `SELECT uid FROM registries WHERE org_uid = $1 AND username = $2
@@ -221,7 +221,7 @@ func (f RegistryFilter) healthArgs(name string, limit int) []any {
 		f.labelText(), f.projectsText()}
 }
 
-// Expiring lists at most limit registries of an organization, by name, whose certificate or credentials expire soon.
+// Expiring lists at most limit registries of an organization whose certificate or credentials expire soon, as SortByExpiry does.
 func (tx Registries) Expiring(ctx context.Context, orgUID string, limit int) ([]ListedRegistry, error) {
 	return rows.All(ctx, tx.db, scanListed, sqlExpiringRegistries, orgUID, limit)
 }

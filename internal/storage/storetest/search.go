@@ -127,9 +127,7 @@ func searches(t *testing.T, db *store.DB) {
 			}
 		}
 	}
-	expiring := slices.DeleteFunc(slices.Clone(list), func(r store.ListedRegistry) bool {
-		return !r.Health.State.CertificateExpiresSoon && !r.Health.State.CredentialsExpireSoon
-	})
+	expiring := searched(list, store.RegistryFilter{ExpiresSoon: true, Sort: store.SortByExpiry})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		all, errA := tx.Registries.Expiring(ctx, org.UID, 100)
 		some, errS := tx.Registries.Expiring(ctx, org.UID, 3)

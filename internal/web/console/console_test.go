@@ -518,6 +518,28 @@ func TestOverviewIsShort(t *testing.T) {
 	}
 }
 
+// Beyond the registries that the overview reads, it says that there are more, and what expires first is in it.
+func TestOverviewOfMany(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, maxRead+2, func(i int) (since time.Time, health store.HealthResult) {
+		since = time.Now().Add(-time.Hour)
+		health = store.HealthResult{Code: "newer", CredentialsExpireSoon: true, CredentialsNotAfter: since.AddDate(0, 0, 2)}
+		if i == 99 { // the last one by name
+			return since.AddDate(0, 0, -1), store.HealthResult{Code: "older", CredentialsExpireSoon: true,
+				CredentialsNotAfter: since.AddDate(0, 0, 1)}
+		}
+		return since, health
+	})
+	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
+	for _, want := range []string{"Show all failing registries", "at least 500 registries", "and at least 480 more", "at least 501</a>",
+		"r99 &lt;b&gt;</a>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q: %s", want, page)
+		}
+	}
+}
+
 // store adds registries named r0 <b> and so on, with the health that is returned for each.
 func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.HealthResult)) {
 	t.Helper()

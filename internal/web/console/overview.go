@@ -1,7 +1,9 @@
 package console
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/service/access"
@@ -28,8 +30,9 @@ const (
 type overviewPage struct {
 	Counts   registries.HealthCounts
 	Failing  shortList[overviewpage.Outage] // the newest failure first
+	Partial  bool                           // older failures were not read
 	Expiring shortList[registries.Summary]
-	Soon     int                    // how many registries have something that expires soon
+	Soon     string                 // how many registries have something that expires soon, "" for none
 	Keys     shortList[auth.APIKey] // that expire soon, the first to expire first
 	Changes  []changelog.Change
 	Steps    []overviewpage.Step
@@ -123,11 +126,17 @@ func (h overviewHandlers) readHealth(c *call, page *overviewPage) (err error) {
 	if err != nil {
 		return err
 	}
-	expiring, err := h.registries.Expiring(c.Context(), c.principal, maxRead)
+	expiring, err := h.registries.Expiring(c.Context(), c.principal, maxRead+1)
 	slices.SortStableFunc(expiring, func(a, b registries.Summary) int {
 		return firstExpiry(a.Health.State).Compare(firstExpiry(b.Health.State))
 	})
-	page.Failing.Items = overviewpage.Outages(failing.Items)
-	page.Expiring, page.Soon = shorten(expiring, maxListed), len(expiring)
+	page.Failing.Items, page.Partial = overviewpage.Outages(failing.Items), failing.Continue != ""
+	page.Expiring = shorten(expiring, maxListed)
+	switch n := len(expiring); {
+	case n > maxRead:
+		page.Soon = fmt.Sprintf("at least %d", n)
+	case n > 0:
+		page.Soon = strconv.Itoa(n)
+	}
 	return err
 }
