@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/registries"
+	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/registrylist"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -195,5 +198,63 @@ func TestMutesOfAProject(t *testing.T) {
 		if got := w.send("POST", path, "", "Cookie", cookie); got.Code != status {
 			t.Errorf("%s: %d, want %d", path, got.Code, status)
 		}
+	}
+}
+
+// A caller who may not see all roles sends the projects of a user and of a team as its forms show them, with a role of the organization.
+func TestProjectsAreSentAsShown(t *testing.T) {
+	w := mustWorld(t, false)
+	p := w.admin(t)
+	project, err := w.Directory.CreateProject(t.Context(), p, audit.Origin{}, directory.NewProject{Name: "Staging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := func(name string, inProjects bool, permissions ...access.Permission) auth.Role {
+		uid, err := w.Roles.Create(t.Context(), p, audit.Origin{},
+			roles.Input{Name: name, InProjects: inProjects, Permissions: permissions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return auth.Role(uid)
+	}
+	deployer := role("Deployer", true, access.ReadRegistries)
+	helper := role("Helper", false, slices.DeleteFunc(access.Permissions(), func(one access.Permission) bool {
+		return one == access.ReadRoles
+	})...)
+	in := []directory.ProjectRole{{Project: project.UID, Role: deployer}}
+	user, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, directory.NewUser{Email: "ada@acme.example", Password: password,
+		Role: auth.RoleMember, Projects: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "Team"
+	team, err := directory.Teams{Directory: w.Directory}.Create(t.Context(), p, audit.Origin{},
+		directory.TeamChange{Name: &name, Projects: &in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, directory.NewUser{Email: "helper@acme.example",
+		Password: password, Role: helper}); err != nil {
+		t.Fatal(err)
+	}
+	login := w.send("POST", pathLogin, strings.Replace(loginForm(password), "admin%40", "helper%40", 1)).Result().Cookies()[0]
+	cookie := login.Name + "=" + login.Value
+	for page, action := range map[string]string{pathUsers + "/" + user.UID: "/projects", "/console/teams/" + team.UID: ""} {
+		shown := w.send("GET", page, "", "Cookie", cookie).Body.String()
+		if !strings.Contains(shown, ">Staging: Deployer</textarea>") {
+			t.Errorf("%s: %s", page, shown)
+		}
+		form := url.Values{"name": {"Team"}, "projects": {"Staging: Deployer"}}
+		if got := w.send("POST", page+action, form.Encode(), "Cookie", cookie); got.Code != http.StatusSeeOther {
+			t.Errorf("%s: %d %s", page, got.Code, got.Body)
+		}
+		form.Set("projects", "Staging: Helper")
+		if got := w.send("POST", page+action, form.Encode(), "Cookie", cookie); got.Code != http.StatusBadRequest {
+			t.Errorf("%s with a role that is not shown: %d", page, got.Code)
+		}
+	}
+	after, err := w.Directory.User(t.Context(), p, user.UID)
+	if err != nil || after.ProjectRoles[project.UID] != deployer {
+		t.Errorf("%+v, %v", after, err)
 	}
 }

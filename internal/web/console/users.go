@@ -99,7 +99,7 @@ func (h userHandlers) createUser(c *call) error {
 	if err != nil {
 		return err
 	}
-	projects, password := known.SentProjects(c), secret.String(c.PostFormValue("password"))
+	projects, password := known.SentProjects(c, nil), secret.String(c.PostFormValue("password"))
 	created, err := h.directory.CreateUser(c.Context(), c.principal, c.origin,
 		directory.NewUser{Email: c.PostFormValue("emailId"), PersonName: sentName(c),
 			Password: password, WithoutPassword: password == "", Role: known.Sent(c), Projects: projects})
@@ -198,7 +198,8 @@ func (h userHandlers) setProjects(c *call) error {
 	if err != nil {
 		return err
 	}
-	projects := known.SentProjects(c)
+	shown, _ := h.directory.User(c.Context(), c.principal, c.PathValue("uid")) // a caller who may not read it has no form
+	projects := known.SentProjects(c, shown.ProjectRoles)
 	return people.ProjectProblems(h.directory.SetProjects(c.Context(), c.principal, c.origin, c.PathValue("uid"), projects), projects)
 }
 

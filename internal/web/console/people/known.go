@@ -84,9 +84,13 @@ func (k Known) ProjectsField(projects []directory.Project, given map[string]auth
 			"Roles in projects: " + strings.Join(names, ", ") + ". A member sees only these projects and their alerts. Empty: none."}
 }
 
-// SentProjects returns the projects that were entered in ProjectsField, with the roles in them. A colon that is not followed by roles is
-// part of the name of the project.
-func (k Known) SentProjects(values forms.Values) (projects []directory.ProjectRole) {
+// SentProjects returns the projects that were entered in ProjectsField, which shows the given roles, with the roles in them. A colon that
+// is not followed by roles is part of the name of the project.
+func (k Known) SentProjects(values forms.Values, given map[string]auth.Role) (projects []directory.ProjectRole) {
+	shown := access.None
+	for _, role := range given {
+		shown = shown.And(role)
+	}
 	for line := range strings.Lines(values.PostFormValue("projects")) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -96,7 +100,7 @@ func (k Known) SentProjects(values forms.Values) (projects []directory.ProjectRo
 			if c != ':' || i == 0 {
 				continue
 			}
-			if role := k.read(line[i+1:]); role != "" {
+			if role := k.read(line[i+1:], shown); role != "" {
 				sent = directory.ProjectRole{Project: strings.TrimSpace(line[:i]), Role: role}
 				break
 			}
@@ -107,24 +111,25 @@ func (k Known) SentProjects(values forms.Values) (projects []directory.ProjectRo
 }
 
 // read returns the roles that a text names, separated by commas, or built-in ones by spaces. It is empty for any other text.
-func (k Known) read(text string) auth.Role {
-	if role := k.readNames(strings.Split(text, ",")); role != "" {
+func (k Known) read(text string, shown auth.Role) auth.Role {
+	if role := k.readNames(strings.Split(text, ","), shown); role != "" {
 		return role
 	}
-	return k.readNames(strings.Fields(text))
+	return k.readNames(strings.Fields(text), shown)
 }
 
-func (k Known) readNames(names []string) auth.Role {
+func (k Known) readNames(names []string, shown auth.Role) auth.Role {
 	uids := []string{}
 	for _, name := range names {
 		name = strings.TrimSpace(name)
-		at := slices.IndexFunc(k.offered(auth.Role(name)), func(r roles.Role) bool {
+		offered := k.offered(shown.And(auth.Role(name)))
+		at := slices.IndexFunc(offered, func(r roles.Role) bool {
 			return r.InProjects && (strings.EqualFold(r.Name, name) || r.UID == name)
 		})
 		if at < 0 {
 			return ""
 		}
-		uids = append(uids, k.offered(auth.Role(name))[at].UID)
+		uids = append(uids, offered[at].UID)
 	}
 	return access.Of(uids...)
 }

@@ -121,10 +121,10 @@ func changedUsers(team directory.Team, shown, sent []string) []string {
 	return users
 }
 
-// sentTeam returns the team that was entered.
-func sentTeam(c Call, known Known) (directory.TeamChange, []directory.ProjectRole) {
+// sentTeam returns the team that was entered in the form of one with the given roles in projects.
+func sentTeam(c Call, known Known, given map[string]auth.Role) (directory.TeamChange, []directory.ProjectRole) {
 	name, users := c.PostFormValue("name"), lines(c.PostFormValue("users"))
-	role, projects := auth.Role(""), known.SentProjects(c)
+	role, projects := auth.Role(""), known.SentProjects(c, given)
 	if sent := known.Sent(c); sent != access.None {
 		role = sent
 	}
@@ -157,7 +157,7 @@ func (h teamHandlers) create(c Call) error {
 	if err != nil {
 		return err
 	}
-	input, projects := sentTeam(c, known)
+	input, projects := sentTeam(c, known, nil)
 	created, err := h.teams.Create(c.Context(), c.Principal, c.Origin, input)
 	if err != nil {
 		return c.showFormAgain(ProjectProblems(err, projects), titleNewTeam, teamForm("Create", pathTeams+"/new", known, directory.Team{}))
@@ -177,10 +177,11 @@ func (h teamHandlers) update(c Call) error {
 	if err != nil {
 		return err
 	}
-	input, projects := sentTeam(c, known)
+	var projects []directory.ProjectRole
 	err = h.teams.Change(c.Context(), c.Principal, c.Origin, c.PathValue("uid"),
-		func(team directory.Team) (directory.TeamChange, error) {
-			change, users := input, changedUsers(team, lines(c.PostFormValue(fieldShown)), *input.Users)
+		func(team directory.Team) (change directory.TeamChange, _ error) {
+			change, projects = sentTeam(c, known, team.ProjectRoles)
+			users := changedUsers(team, lines(c.PostFormValue(fieldShown)), *change.Users)
 			change.Users = &users
 			return change, nil
 		})
