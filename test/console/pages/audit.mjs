@@ -57,6 +57,16 @@ test("one audit record", async (t) => {
   await page.getByRole("heading", { name: account.email }).waitFor();
 });
 
+for (const path of [list, "/console/registries"]) {
+  test(`without its session, the link to a file on ${path} leads to the login`, async (t) => {
+    const page = await as(t, "admin");
+    await page.goto(path);
+    await page.context().clearCookies();
+    await page.getByRole("link", { name: "Download as CSV" }).click();
+    await page.getByRole("heading", { name: "Log in" }).waitFor();
+  });
+}
+
 test("the records of one user and of one object, and the file with them", async (t) => {
   const account = await newAccount();
   const page = await as(t, "admin");
