@@ -130,6 +130,7 @@ func (h checkHandlers) streamCheck(c *call, r checks.Request) error {
 		if !began {
 			began = true
 			c.Header().Set("Content-Type", typeStages)
+			c.Header().Set("X-Accel-Buffering", "no") // nginx would send all stages at the end
 			c.begin(http.StatusOK)
 		}
 		sendLine(c, stageLine{Stage: views.StageText(reports.ShowStage(stage, forms.Audience))})

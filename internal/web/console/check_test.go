@@ -196,6 +196,7 @@ func TestChecksOfPagesAreLimited(t *testing.T) {
 	got = w.send("POST", pathCheck, form, "Cookie", cookie, "Accept", typeStages)
 	lines := strings.Split(strings.TrimSpace(got.Body.String()), "\n")
 	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != typeStages || len(lines) != 8 ||
+		got.Header().Get("X-Accel-Buffering") != "no" ||
 		!strings.HasPrefix(lines[0], `{"stage":"Resolve: ok`) || !strings.HasPrefix(lines[7], `{"report":"`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
