@@ -143,7 +143,11 @@ func (h checkHandlers) streamCheck(c *call, r checks.Request) error {
 		return h.refuse(c, err)
 	default:
 		c.err = err
-		sendLine(c, stageLine{Failed: words.Message(fault.Visible(err))})
+		text := words.Message(fault.Visible(err))
+		if fault.KindOf(err) == fault.Internal {
+			text += " Reference: " + c.origin.RequestID
+		}
+		sendLine(c, stageLine{Failed: text})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -168,6 +169,31 @@ func TestStagesOfIncompleteDefinition(t *testing.T) {
 	if got.Code != http.StatusBadRequest || got.Header().Get("Content-Type") == typeStages || !refusedForm.MatchString(page) ||
 		strings.Contains(page, "hunter2") {
 		t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
+	}
+}
+
+// A check that fails after its first stage ends with the reference to the log.
+func TestStagesThatFail(t *testing.T) {
+	w := mustWorld(t, true)
+	w.configure(func(c *Config) {
+		c.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{}, time.Now)
+		c.CountValidation = func(*regcheck.Report, error) {}
+	})
+	form := strings.NewReader("endpoint=http://127.0.0.1:1&authType=noAuth")
+	request := httptest.NewRequestWithContext(t.Context(), "POST", pathCheck, form)
+	for name, value := range map[string]string{"Cookie": w.mustLogin(), "Accept": typeStages,
+		"Content-Type": "application/x-www-form-urlencoded"} {
+		request.Header.Set(name, value)
+	}
+	d := &download{ResponseRecorder: httptest.NewRecorder(), onWrite: func() { // the record of the check is lost
+		_ = w.db.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Audits.DeleteBefore(t.Context(), time.Now().Add(time.Hour), 100)
+			return err
+		})
+	}}
+	err := w.ServePage(d, request, audit.Origin{RequestID: "ref-1"})
+	if !strings.HasSuffix(d.Body.String(), "under the reference below. Reference: ref-1\"}\n") || err == nil {
+		t.Errorf("%v: %s", err, d.Body)
 	}
 }
 
