@@ -126,7 +126,9 @@ func (h alertHandlers) listAlerts(c *call) error {
 }
 
 func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
-	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
+	// The page is also shown at the address of a form that was refused, to which no link can lead.
+	address := &url.URL{Path: pathAlerts, RawQuery: c.URL.RawQuery}
+	projects, pages, err := listPage(address, func(after directory.Project) ([]directory.Project, bool, error) {
 		return h.directory.ListProjects(c.Context(), c.principal, after)
 	}, func(directory.Project) bool { return true })
 	if err != nil {

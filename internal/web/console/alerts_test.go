@@ -258,4 +258,10 @@ func TestMoreProjectsThanOnePage(t *testing.T) {
 		strings.Contains(second, "Project p00<") || strings.Contains(second, `rel="next"`) {
 		t.Error(second)
 	}
+	for _, form := range []string{"mute", "reminders"} {
+		refused := w.send("POST", pathAlerts+"/"+form, "days=x", "Cookie", cookie)
+		if next := w.link(t, linkNext, refused.Body.String()); refused.Code != http.StatusBadRequest || next != pathAlerts+"?page=2" {
+			t.Errorf("%s: %d, the next page is %s", form, refused.Code, next)
+		}
+	}
 }

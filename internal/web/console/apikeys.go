@@ -61,7 +61,7 @@ type keyHandlers struct {
 func (h keyHandlers) listKeys(c *call) (err error) {
 	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(access.ReadAllAPIKeys),
 		caller: c.principal, now: h.now()}
-	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
+	page.Keys, page.Pager, err = listPage(c.URL, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 		return h.keys.List(c.Context(), c.principal, after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
 	if err != nil {

@@ -54,16 +54,16 @@ func pagerOf[T any](c *call, page paging.Page[T]) (p views.Pager) {
 	return p
 }
 
-// listPage reads a list to its end, and returns the rows of the page whose number is in the address. read returns the rows after one, as
+// listPage reads a list to its end, and returns the rows of the page whose number is in its address. read returns the rows after one, as
 // the lists of the domain do. Only the rows of the page stay in memory.
-func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p views.Pager, err error) {
-	start := views.ListPages.Start(c.URL, math.MaxInt)
+func listPage[T any](address *url.URL, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p views.Pager, err error) {
+	start := views.ListPages.Start(address, math.MaxInt)
 	rows, total, err := readPage(start, read, matches)
-	if actual := views.ListPages.Start(c.URL, total); err == nil && start > actual { // the list has become shorter
+	if actual := views.ListPages.Start(address, total); err == nil && start > actual { // the list has become shorter
 		start = actual
 		rows, total, err = readPage(start, read, matches)
 	}
-	return rows, views.ListPages.Pager(c.URL, start, len(rows), total), err
+	return rows, views.ListPages.Pager(address, start, len(rows), total), err
 }
 
 // readPage returns the rows of the page after the first ones, and how many rows all pages have.

@@ -25,7 +25,7 @@ func (h projectHandlers) listProjects(c *call) (err error) {
 	p := c.principal
 	page := projectsPage{Filter: c.newFilter("Name contains", pathProjects), MayCreate: p.Can(access.CreateProjects),
 		MayChange: p.Can(access.ChangeProjects), MayDelete: p.Can(access.DeleteProjects)}
-	page.Projects, page.Pager, err = listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
+	page.Projects, page.Pager, err = listPage(c.URL, func(after directory.Project) ([]directory.Project, bool, error) {
 		return h.directory.ListProjects(c.Context(), p, after)
 	}, func(one directory.Project) bool { return page.Filter.matches(one.Name) })
 	if err != nil {

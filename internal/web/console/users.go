@@ -46,7 +46,7 @@ func (h userHandlers) listUsers(c *call) (err error) {
 		MayCreate: c.principal.Can(access.CreateUsers), MayRequire: c.principal.Can(access.ChangeTenant),
 		Empty: views.Empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.MayInvite = page.MayCreate && c.principal.Can(access.SetPasswords)
-	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
+	page.Users, page.Pager, err = listPage(c.URL, func(after directory.User) ([]directory.User, bool, error) {
 		return h.directory.ListUsers(c.Context(), c.principal, after)
 	}, func(u directory.User) bool { return page.Filter.matches(u.Email, page.FullName(u), u.Name) })
 	if err == nil {
