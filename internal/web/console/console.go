@@ -8,8 +8,10 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -297,6 +299,11 @@ func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit
 
 // perMethod dispatches by method, so that other methods get a page too.
 func (s *Console) perMethod(methods map[string]route) http.Handler {
+	allow := slices.Collect(maps.Keys(methods))
+	if slices.Contains(allow, http.MethodGet) {
+		allow = append(allow, http.MethodHead)
+	}
+	slices.Sort(allow)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method := r.Method
 		if method == http.MethodHead {
@@ -304,7 +311,8 @@ func (s *Console) perMethod(methods map[string]route) http.Handler {
 		}
 		found, ok := methods[method]
 		if !ok {
-			found = route{anonymous: true, handle: func(*call) error {
+			found = route{anonymous: true, handle: func(c *call) error {
+				c.Header().Set("Allow", strings.Join(allow, ", "))
 				return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethodNotAllowed,
 					Message: "This page cannot be used with the method " + method + "."}
 			}}

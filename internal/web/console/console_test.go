@@ -368,7 +368,8 @@ func TestHeadersOfPages(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"PUT", "OPTIONS", "DELETE"} {
-		if got := w.send(method, pathOverview, "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed || got.err == nil {
+		if got := w.send(method, pathOverview, "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed || got.err == nil ||
+			got.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s: %d", method, got.Code)
 		}
 	}

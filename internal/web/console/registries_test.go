@@ -288,7 +288,8 @@ func TestCheckWithoutReport(t *testing.T) {
 		`<a href="`+path+`">Reload</a>`) {
 		t.Errorf("the page is %s", page)
 	}
-	if got := w.send("GET", path+"/check", "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed {
+	if got := w.send("GET", path+"/check", "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed ||
+		got.Header().Get("Allow") != "POST" {
 		t.Errorf("GET returns %d", got.Code)
 	}
 }
