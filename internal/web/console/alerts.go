@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/alerts"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/mutes"
 	"github.com/regwarden/regwarden/internal/service/tenants"
@@ -138,9 +139,7 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	page = alertsPage{Destinations: channelform.Destinations, Pages: pages, Mute: muteForm(c),
-		Empty: views.Empty{
-			Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
+	page = alertsPage{Destinations: channelform.Destinations, Pages: pages, Mute: muteForm(c), Empty: noAlerts(c.principal)}
 	for _, project := range projects {
 		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.CanIn(access.ConfigureAlerts, project.UID)}
 		for _, channel := range all {
@@ -162,6 +161,14 @@ func (h alertHandlers) alertsPage(c *call) (page alertsPage, err error) {
 		page.MayEnd = slices.ContainsFunc(page.Mutes, func(m mutes.Mute) bool { return m.MayDelete })
 	}
 	return page, err
+}
+
+// noAlerts is shown to a caller who sees no project.
+func noAlerts(p auth.Principal) views.Empty {
+	if p.Can(access.ReadAllProjects) {
+		return noProjects(p)
+	}
+	return views.Empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}
 }
 
 // setReminders is POST /console/alerts/reminders.

@@ -54,6 +54,14 @@ func firstExpiry(state store.HealthResult) (first time.Time) {
 	return first
 }
 
+// NoChanges is shown without changes. The caller sees only its own unless it may read all audit records.
+func (p overviewPage) NoChanges() string {
+	if p.caller.Can(access.ReadAllAudits) {
+		return "Nothing has changed yet."
+	}
+	return "You have changed no registry yet."
+}
+
 // room is the number of rows of the list of what fails.
 func (p overviewPage) room() int {
 	others := len(p.Expiring.Items) + len(p.Keys.Items) + len(p.Steps)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"github.com/regwarden/regwarden/internal/service/access"
+	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/web/console/forms"
 	"github.com/regwarden/regwarden/internal/web/console/views"
@@ -31,19 +32,23 @@ func (h projectHandlers) listProjects(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	page.Empty = noProjects(page.MayCreate)
+	page.Empty = noProjects(p)
 	if page.Filter.Value != "" {
 		page.Empty = views.Empty{Text: "No project matches the filter.", Path: pathProjects, Action: "Show all"}
 	}
 	return c.show("projects.html", "Projects", page)
 }
 
-func noProjects(mayCreate bool) views.Empty {
-	if mayCreate {
-		return views.Empty{Text: "There are no projects yet. Projects group registries, their alerts and the users who see them.",
-			Path: pathProjects + "/new", Action: "Create a project"}
+// noProjects is shown to a caller who sees no project. Only one who may see all of the organization knows that there is none.
+func noProjects(p auth.Principal) (none views.Empty) {
+	none.Text = "You are not a member of any project. Ask an administrator of your organization to add you."
+	if p.Can(access.ReadAllProjects) {
+		none.Text = "There are no projects yet. Projects group registries, their alerts and the users who see them."
 	}
-	return views.Empty{Text: "You are not a member of any project. Ask an administrator of your organization to add you."}
+	if p.Can(access.CreateProjects) {
+		none.Path, none.Action = pathProjects+"/new", "Create a project"
+	}
+	return none
 }
 
 const titleNewProject = "Create a project"

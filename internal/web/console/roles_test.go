@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/mutes"
+	"github.com/regwarden/regwarden/internal/service/paging"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/roles"
 	"github.com/regwarden/regwarden/internal/web/console/registrylist"
@@ -197,6 +198,51 @@ func TestMutesOfAProject(t *testing.T) {
 		}
 		if got := w.send("POST", path, "", "Cookie", cookie); got.Code != status {
 			t.Errorf("%s: %d, want %d", path, got.Code, status)
+		}
+	}
+}
+
+// Pages say that nothing is there only to callers who would see it, and to others what they see of it.
+func TestEmptyPagesAreThoseOfTheRole(t *testing.T) {
+	w := mustWorld(t, false)
+	p := w.admin(t)
+	for project, err := range paging.All(func(after directory.Project) ([]directory.Project, bool, error) {
+		return w.Directory.ListProjects(t.Context(), p, after)
+	}) {
+		if err == nil {
+			err = w.Directory.DeleteProject(t.Context(), p, audit.Origin{}, project.UID, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{Name: "stored",
+		Definition: regcheck.Definition{Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		role              auth.Role
+		changes, projects string
+		mayCreate         bool
+	}{
+		{auth.RoleAdmin, ">Stored<", "There are no projects yet.", true},
+		{"auditor", ">Stored<", "There are no projects yet.", false},
+		{"viewer", "You have changed no registry yet.", "There are no projects yet.", false},
+		{auth.RoleMember, "You have changed no registry yet.", "You are a member of no project yet.", false},
+	} {
+		address := string(want.role) + "-2@acme.example"
+		if _, err := w.Directory.CreateUser(t.Context(), p, audit.Origin{}, directory.NewUser{Email: address, Password: password,
+			Role: want.role}); err != nil {
+			t.Fatal(err)
+		}
+		login := w.send("POST", pathLogin, strings.Replace(loginForm(password), url.QueryEscape(email), url.QueryEscape(address), 1))
+		cookie := login.Result().Cookies()[0].Name + "=" + login.Result().Cookies()[0].Value
+		if page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String(); !strings.Contains(page, want.changes) {
+			t.Errorf("%s: the overview lacks %q: %s", want.role, want.changes, page)
+		}
+		page := w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String()
+		if !strings.Contains(page, want.projects) || strings.Contains(page, "Create a project") != want.mayCreate {
+			t.Errorf("%s: the alerts lack %q: %s", want.role, want.projects, page)
 		}
 	}
 }
