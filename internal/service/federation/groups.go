@@ -93,6 +93,9 @@ func (s *SSO) joinTeams(ctx context.Context, tx *store.Tx, origin audit.Origin, 
 			return err
 		}
 		if full {
+			if err := membership.UseTeams(ctx, tx, user); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := membership.Join(ctx, tx, user, team, true); err != nil {

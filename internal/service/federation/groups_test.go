@@ -218,11 +218,23 @@ func TestAddedMembersStayWithoutTheirGroup(t *testing.T) {
 	}
 }
 
-// A person whose group has a full team logs in without it.
+// A person whose group has a full team logs in without it, and has no more than members of the team.
 func TestFullTeamOfAGroup(t *testing.T) {
-	p := mustProvider(t, func(p *directory.Provider) {
-		p.Claims = map[string]string{identities.ClaimGroups: "groups"}
-	})
+	p := mustProvider(t, nil)
+	login := func() auth.Principal {
+		t.Helper()
+		done, errLogin := p.login(t, nil)
+		caller, err := p.principal(t, done)
+		if err := errors.Join(errLogin, err); err != nil {
+			t.Fatal(err)
+		}
+		return caller
+	}
+	if caller := login(); caller.Role != access.Member {
+		t.Fatalf("without groups: %s", caller.Role)
+	}
+	p.settings.Claims = map[string]string{identities.ClaimGroups: "groups"}
+	p.configure(t)
 	team := p.mustTeam(t, "Ops", "viewer")
 	if err := p.db.InTx(t.Context(), func(tx *store.Tx) error {
 		var errs []error
@@ -236,15 +248,15 @@ func TestFullTeamOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.change = map[string]any{"groups": []any{"Ops"}}
-	if _, err := p.login(t, nil); err != nil || len(p.teamsOfAda(t)) > 0 {
-		t.Errorf("teams: %q, %v", p.teamsOfAda(t), err)
+	if caller := login(); caller.Role != access.None || len(p.teamsOfAda(t)) > 0 {
+		t.Errorf("of a full team: %s, teams %q", caller.Role, p.teamsOfAda(t))
 	}
 	if err := p.db.InTx(t.Context(), func(tx *store.Tx) error {
 		return tx.Teams.Remove(t.Context(), p.org.UID, team, "user-0")
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.login(t, nil); err != nil || !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
-		t.Errorf("teams: %q, %v", p.teamsOfAda(t), err)
+	if login(); !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
+		t.Errorf("teams: %q", p.teamsOfAda(t))
 	}
 }
