@@ -132,8 +132,8 @@ func setMembers(ctx context.Context, tx *store.Tx, team teams.Team, given []stri
 	if err != nil {
 		return err
 	}
-	distinct := slices.Compact(slices.Sorted(slices.Values(given)))
-	if len(distinct) > max(membership.MaxMembers, len(present)) {
+	distinct, limit := slices.Compact(slices.Sorted(slices.Values(given))), max(membership.MaxMembers, len(present))
+	if len(distinct) > limit || len(given) > 2*limit { // each one costs a query, also if it occurs again
 		return fault.InvalidField("users", fmt.Sprintf("must have at most %d users", membership.MaxMembers))
 	}
 	leaving := map[string]bool{} // by uid; false for members who stay or join

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/regwarden/regwarden/internal/service/auth"
@@ -42,6 +43,7 @@ func TestTeamOfTooManyUsers(t *testing.T) {
 		})
 	}
 	wantFields(t, set(func(users []string) []string { return append(users, admin.UserUID) }), "users")
+	wantFields(t, set(func([]string) []string { return slices.Repeat([]string{admin.UserUID}, 100_000) }), "users")
 	for _, change := range []func([]string) []string{func(users []string) []string { return append(users, users[0]) }, // named twice
 		func(users []string) []string { return users[1:] }} {
 		if err := set(change); err != nil {
