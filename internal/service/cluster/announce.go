@@ -15,6 +15,7 @@ const (
 	repeatAfter   = 55 * time.Minute
 	announceBatch = 1000
 	maxRefused    = 10 // Events of a pass; the next pass continues after them
+	announceTime  = 5 * time.Second
 )
 
 // announcer writes Events. The store has which changes of health were written; what objects lack is remembered by one leader.
@@ -30,11 +31,18 @@ func (a *announcer) announce(ctx context.Context, now resolved) {
 	if len(now.objects) == 0 {
 		return
 	}
-	err := errors.Join(a.announceHealth(ctx, now), a.announceDefects(ctx, now))
+	err := errors.Join(bounded(ctx, now, a.announceHealth), bounded(ctx, now, a.announceDefects))
 	if err != nil && !a.refused && ctx.Err() == nil {
 		a.Log.Error("events of the cluster not written; they are tried again", "cluster", a.Cluster, "error", err)
 	}
 	a.refused = err != nil
+}
+
+// bounded limits how long writing Events delays storing what changed in the cluster.
+func bounded(ctx context.Context, now resolved, write func(context.Context, resolved) error) error {
+	ctx, cancel := context.WithTimeout(ctx, announceTime)
+	defer cancel()
+	return write(ctx, now)
 }
 
 // announceHealth writes the Events of changes of health. One that is refused, such as by a quota of its namespace, prevents no other.
@@ -74,7 +82,7 @@ func (a *announcer) writeHealth(ctx context.Context, now resolved, due []store.A
 		if written {
 			done = append(done, one)
 		}
-		if len(refused) == maxRefused || i == announceBatch-1 {
+		if len(refused) == maxRefused || ctx.Err() != nil || i == announceBatch-1 {
 			a.after = one.Origin
 			break
 		}
@@ -119,7 +127,7 @@ func (a *announcer) announceDefects(ctx context.Context, now resolved) error {
 		event := Event{Object: now.objects[f.origin], Warning: true, Reason: f.reason, Message: f.message}
 		if err := a.source.Write(ctx, event); err == nil {
 			a.written[f] = a.now()
-		} else if refused = append(refused, err); len(refused) == maxRefused {
+		} else if refused = append(refused, err); len(refused) == maxRefused || ctx.Err() != nil {
 			break
 		}
 	}

@@ -95,7 +95,11 @@ func (s *Service) work(ctx context.Context, changed <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-announce.C:
-			a.announce(ctx, now)
+			next := announceEvery
+			if a.announce(ctx, now); a.refused {
+				next = errorBackoff
+			}
+			announce.Reset(next)
 			continue
 		case <-compare.C:
 		case <-changed:
