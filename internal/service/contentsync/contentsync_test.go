@@ -392,8 +392,13 @@ func TestPausesOfARunAreCounted(t *testing.T) {
 		if s := next(pause); s.Status != store.SyncFailed || s.Message != "Given up after 8 attempts: limited" {
 			t.Errorf("after eight pauses: %+v", s)
 		}
-		if s := next(pause); s.Message != "Paused for 2m0s: limited" {
-			t.Errorf("of the next run: %+v", s)
+		for _, wait := range []string{"2m0s", "2m0s", "2m0s", "2m0s", "4m0s"} {
+			if s := next(pause); s.Message != "Paused for "+wait+": limited" {
+				t.Errorf("of the next run: %+v, want a pause of %s", s, wait)
+			}
+			if err := k.Request(t.Context(), k.Admin, audit.Origin{}, uid); err != nil { // it ends no pause
+				t.Fatal(err)
+			}
 		}
 	})
 }

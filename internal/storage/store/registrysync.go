@@ -38,7 +38,8 @@ const (
 
 	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL,
-		status = 'Pending', message = '', run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
+		status = 'Pending', message = '', run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0,
+		pauses = 0`
 	sqlHoldSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, NULL, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET lease_owner = NULL,
 		status = CASE registry_sync.status WHEN 'InProgress' THEN 'Pending' ELSE registry_sync.status END,
@@ -57,8 +58,7 @@ const (
 		`(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 1 AND next_at IS NOT NULL) <= $1 OR
 		(SELECT MIN(next_at) FROM registry_sync WHERE org_uid = waiting.org_uid AND asked = 0 AND next_at IS NOT NULL) <= $1` + endOrgs
 	claimSyncs = `UPDATE registry_sync SET next_at = $3, lease_owner = $2, status = 'InProgress', message = '', last_run_at = $1,
-		pauses = CASE WHEN status = 'InProgress' THEN pauses ELSE 0 END, run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END
-		WHERE registry_uid `
+		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid `
 	// A requested one runs an hour earlier. That is bounded, so that the others run in the end, however often synchronizations are
 	// requested. On PostgreSQL a row that was locked is looked at again, by + 0 without the index of the time.
 	sqliteClaimSyncs = claimSyncs + `IN (SELECT registry_uid FROM (
@@ -83,9 +83,9 @@ const (
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlFinishSync = `UPDATE registry_sync SET next_at = $4, message = $5, last_synced_at = $6, shown_run = run,
 		repositories = run_repositories, tags = run_tags, status = 'Success', asked = 0, lease_owner = NULL, resume_after = '',
-		run_repositories = 0, run_tags = 0, failures = 0 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
+		run_repositories = 0, run_tags = 0, failures = 0, pauses = 0 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlFailSync = `UPDATE registry_sync SET next_at = $4, message = $5, status = 'Failed', asked = 0, lease_owner = NULL, resume_after = '',
-		run_repositories = 0, run_tags = 0, failures = $6 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
+		run_repositories = 0, run_tags = 0, failures = $6, pauses = 0 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 )
 
 func scanSync(row rows.Scanner, s *RegistrySync) error {
