@@ -41,18 +41,15 @@ func (s story) within(what string, status int, method, path string, headers ...s
 	s.t.Helper()
 	began := time.Now()
 	for replica := range s.replicas {
-		for {
+		instance.Await(s.t, what, func() bool {
 			asked := time.Now()
-			got := s.on(replica, method, path, "", headers...).Status
-			if got == status {
-				break
-			}
-			if asked.Sub(began) > time.Second {
+			got := s.client.Do(method, path, "", append(headers, toReplica, strconv.Itoa(replica))...).Status
+			late := got != status && got != http.StatusServiceUnavailable && asked.Sub(began) > time.Second
+			if late {
 				s.t.Errorf("%s: replica %d returns %d after a second, want %d", what, replica, got, status)
-				break
 			}
-			time.Sleep(5 * time.Millisecond)
-		}
+			return got == status || late
+		})
 	}
 	s.t.Logf("%s: known to all after %v", what, time.Since(began).Round(time.Millisecond))
 	for replica := range s.replicas {

@@ -72,7 +72,14 @@ func (r *watchedRegistry) keep(t *testing.T, client *instance.Client, credential
 		body := instance.JSON(map[string]any{"metadata": map[string]any{"name": name},
 			"spec": map[string]any{"endpoint": r.URL, "basePath": "/" + name,
 				"auth": map[string]any{"type": "noAuth"}}})
-		do(t, client, http.MethodPost, registriesPath, body, credential...).Want(http.StatusCreated)
+		response := client.Do(http.MethodPost, registriesPath, body, credential...)
+		if response.Status == http.StatusServiceUnavailable { // it may have been stored
+			response = do(t, client, http.MethodPost, registriesPath, body, credential...)
+			if response.Status == http.StatusConflict {
+				continue
+			}
+		}
+		response.Want(http.StatusCreated)
 	}
 }
 
