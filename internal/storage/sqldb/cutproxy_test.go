@@ -92,8 +92,13 @@ func (p *cutProxy) take(message []byte) cut {
 }
 
 // awaitCuts returns when so many messages were cut.
-func (p *cutProxy) awaitCuts(n int) {
+func (p *cutProxy) awaitCuts(t *testing.T, n int) {
+	t.Helper()
+	began := time.Now()
 	for cuts := 0; cuts < n; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d messages were cut, want %d", cuts, n)
+		}
 		p.mu.Lock()
 		cuts = p.cuts
 		p.mu.Unlock()

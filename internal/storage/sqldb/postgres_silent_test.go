@@ -66,7 +66,7 @@ func TestUnresponsiveAfterTheHandshake(t *testing.T) {
 	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable || errors.Is(err, errNoConn) {
 		t.Errorf("a query: %v, want the error of a connection that was given up", err)
 	}
-	proxy.awaitCuts(2) // that of the pool, and the listener's
+	proxy.awaitCuts(t, 2) // that of the pool, and the listener's
 	proxy.next(pass)
 	awaitServed(t, db)
 	select {
