@@ -32,10 +32,12 @@ func redirectServers() map[string]builder {
 		"redirect-http-to-https":   buildRedirectToHTTPS,
 		"redirect-zone":            buildRedirectZone,
 		"redirect-content":         buildRedirectContent,
-		"content-at-metadata":      func(g *Registry) { g.tagsInstead(http.RedirectHandler("https://metadata.test/", 307)) },
-		"content-realm-closed":     func(g *Registry) { g.tagsInstead(tagsRealm("https://closed.test/token")) },
-		"content-realm-metadata":   func(g *Registry) { g.tagsInstead(tagsRealm("https://metadata.test/token")) },
-		"content-realm-invalid":    func(g *Registry) { g.tagsInstead(tagsRealm("https://registry.test/v2/")) },
+		"content-at-metadata": func(g *Registry) {
+			g.tagsInstead(http.RedirectHandler("https://metadata.test/", http.StatusTemporaryRedirect))
+		},
+		"content-realm-closed":   func(g *Registry) { g.tagsInstead(tagsRealm("https://closed.test/token")) },
+		"content-realm-metadata": func(g *Registry) { g.tagsInstead(tagsRealm("https://metadata.test/token")) },
+		"content-realm-invalid":  func(g *Registry) { g.tagsInstead(tagsRealm("https://registry.test/v2/")) },
 		"content-realm-tls": func(g *Registry) {
 			g.start(&site{host: "misnamed.test:443", tls: g.tls(leaf{}), handler: http.NotFoundHandler()})
 			g.tagsInstead(tagsRealm("https://misnamed.test/token"))
