@@ -61,16 +61,19 @@ func (c *contentCheck) inRange(ctx context.Context) outcome {
 		wire.Counted(count, "tag", "tags"), of))
 }
 
-// withoutTags is the outcome if no tag is listed. Where the registry shows that the path is not a repository with tags, no version is in
-// the range, whatever is below the path.
+// withoutTags is the outcome if no tag is listed. Where the registry denies the path, or shows that it is not a repository with tags, no
+// version is in the range, whatever is below the path.
 func (c *contentCheck) withoutTags(ctx context.Context) outcome {
 	asked, f := c.requestContent(ctx)
 	if f != nil {
 		return codes.Failed(f)
 	}
 	step := asked.Facts.Decide()
-	if state := asked.Facts.Path; step != content.PathMissing && step != content.PathDenied && step != content.PathInvalid &&
-		slices.Contains([]content.State{content.NoTags, content.NotFound, content.NameInvalid, content.BadRequest}, state) {
+	switch state := asked.Facts.Path; {
+	case slices.Contains([]content.Step{content.PathMissing, content.PathDenied, content.PathInvalid}, step):
+	case state == content.NoAccess:
+		return codes.Failed(c.denied(asked.Path))
+	case slices.Contains([]content.State{content.NoTags, content.NotFound, content.NameInvalid, content.BadRequest}, state):
 		return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "No version of %s is in the range %s: %s.",
 			c.Wire.Name(c.plan.contentPath), wire.CleanText(c.plan.versions), asked.Path.Why()))
 	}
