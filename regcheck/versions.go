@@ -75,7 +75,9 @@ func (c *contentCheck) withoutTags(ctx context.Context) outcome {
 		return codes.Failed(c.denied(asked.Path))
 	case slices.Contains([]content.State{content.NoTags, content.NotFound, content.NameInvalid, content.BadRequest}, state):
 		return codes.Failed(fail(CodeContentNotFound, ReasonVersionUnknown, "No version of %s is in the range %s: %s.",
-			c.Wire.Name(c.plan.contentPath), wire.CleanText(c.plan.versions), asked.Path.Why()))
+			c.Wire.Name(c.plan.contentPath), wire.CleanText(c.plan.versions), asked.Path.Why()).
+			Hinting("Correct the repository in {baseContentPath}: append the name of the chart if it is missing. " +
+				"If the repository is right, push the chart first."))
 	}
 	return asked.conclude(ctx, step)
 }
