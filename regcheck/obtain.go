@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/regwarden/regwarden/regcheck/internal/codes"
 	"github.com/regwarden/regwarden/regcheck/internal/message"
@@ -19,17 +18,14 @@ type (
 	Ambient         = source.Ambient
 )
 
-// longest is how long credentials may be needed after a check: an inventory takes 15 minutes, and so do the downloads of a full check.
-const longest = 15 * time.Minute
-
 // remembered returns the credentials that an earlier check obtained, with which this check begins.
 func (r *run) remembered() source.Credentials {
 	plan := *r.plan
 	plan.login.Source = source.Bind(plan.login.Source, r.checker.Ambient)
 	r.plan = &plan
 	at := r.now()
-	if r.list > 0 || r.checker.Full {
-		at = at.Add(longest)
+	if r.checker.Full {
+		at = at.Add(r.limits.DownloadTime)
 	}
 	got := r.checker.Obtained.Get(plan.login.Source, at)
 	if got.Remembered {

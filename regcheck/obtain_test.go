@@ -7,25 +7,23 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/source"
 )
 
-// A Reader and a full check work longer than a check: they do not begin with credentials that expire before their end.
-func TestLongWorkRenewsCredentialsEarlier(t *testing.T) {
+// The downloads of a full check take longer than a check: it does not begin with credentials that expire before their end.
+func TestFullCheckRenewsCredentialsEarlier(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 17, 0, 0, time.UTC)
 	plan := MustParse(t, Definition{Endpoint: "123456789012.dkr.ecr.eu-west-1.amazonaws.com",
 		Auth: &Auth{Type: ECR, AWS: &AWSKey{AccessKey: "AKIAREADER", SecretKey: "reader-secret"}}})
 	for _, row := range []struct {
-		left     time.Duration
-		versions int // of a Reader; 0 for a check
-		full     bool
-		want     bool
+		left time.Duration
+		full bool
+		want bool
 	}{
-		{7 * time.Minute, 0, false, true},
-		{7 * time.Minute, 0, true, false},
-		{7 * time.Minute, 1, false, false},
-		{19 * time.Minute, 1, false, false},
-		{21 * time.Minute, 1, false, true},
+		{7 * time.Minute, false, true},
+		{7 * time.Minute, true, false},
+		{19 * time.Minute, true, false},
+		{21 * time.Minute, true, true},
 	} {
 		c := &Checker{Obtained: new(source.Cache), Full: row.full, Now: func() time.Time { return now }}
-		r := &run{subject: newSubject(c, plan), checker: c, list: row.versions}
+		r := &run{subject: newSubject(c, plan), checker: c}
 		c.Obtained.Put(plan.login.Source, source.Credentials{Username: "AWS", Expires: now.Add(row.left)}, now.Add(-11*time.Hour))
 		if got := r.remembered().Remembered; got != row.want {
 			t.Errorf("%+v: %v", row, got)

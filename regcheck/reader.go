@@ -11,9 +11,10 @@ import (
 
 // Reader reads a registry after its check, with the credentials of the definition. It is for package inventory.
 type Reader struct {
-	s      subject
-	access *content.Access
-	charts *chartrepo.Check // nil unless it is a chart repository
+	s       subject
+	access  *content.Access
+	expires time.Time        // of credentials that were obtained; zero if their provider does not say it
+	charts  *chartrepo.Check // nil unless it is a chart repository
 }
 
 // Open is Check that keeps the connections for a Reader, which the caller closes. The Reader is nil if there is an error or
@@ -60,6 +61,9 @@ func (r *Reader) Client() *content.Client { return &r.s.Client }
 
 // Now returns the time of Checker.Now.
 func (r *Reader) Now() time.Time { return r.s.now() }
+
+// Expired reports whether the credentials were obtained and have expired since. Another Reader obtains new ones.
+func (r *Reader) Expired() bool { return !r.expires.IsZero() && !r.Now().Before(r.expires) }
 
 // ShowName returns a name from the registry as it may be stored: wire/mask.go has the rule.
 func (r *Reader) ShowName(name string) string { return r.s.Wire.Name(name) }

@@ -69,7 +69,7 @@ func (r *run) checkRegistry(ctx context.Context, conn connection, first *opening
 		c := contentCheck{exchange: x, grant: given, examination: r.examination(), references: r.report.References}
 		return withHintOf(got, c.content(ctx))
 	})
-	return &Reader{s: x.subject, access: given.access}
+	return &Reader{s: x.subject, access: given.access, expires: got.Expires}
 }
 
 // authCheck returns the check of the credentials of an exchange.

@@ -68,7 +68,7 @@ func (l *lister) one(ctx context.Context, name string) error {
 	switch {
 	case err != nil && !broken:
 		return err
-	case broken && (l.listed > 0 || len(r.Tags) == 0):
+	case broken && (l.listed > 0 || len(r.Tags) == 0 || l.Expired()):
 		return stopped // the next call begins with this repository
 	case !there:
 		return nil

@@ -18,8 +18,17 @@ const (
 )
 
 // get requests a path below /v2/, with retries, until the response is usable. If the token service issues no token or no
-// response is usable, it returns why. The error is a *stop.
+// response is usable, it returns why. The error is a *stop, also if access ends because the credentials have expired.
 func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a *wire.Response, why string, err error) {
+	a, why, err = l.retry(ctx, at, rest, query)
+	if err == nil && (a == nil || a.Denied()) && l.Expired() {
+		return nil, "", &stop{reason: "the credentials have expired; the next call obtains new ones."}
+	}
+	return a, why, err
+}
+
+// retry is get without regard to the expiry of credentials.
+func (l *lister) retry(ctx context.Context, at content.Way, rest, query string) (a *wire.Response, why string, err error) {
 	renewed := false
 	for try := 1; ; try++ {
 		a, why = nil, ""
