@@ -47,7 +47,7 @@ type fileEntry struct {
 	ca                 string // one or more certificates, in PEM or that in base64
 	tls                string // an object with ca and clientIdentity, in PEM or that in base64
 	image              bool   // whether the address is that of an image
-	registry           string // the host of a registry, of which the path is ignored; it has precedence over address
+	registry           string // the host to which credentials are sent, instead of that of address; its path is ignored
 	ociOnly            bool   // whether other addresses than oci://… are not for a registry
 }
 
@@ -235,19 +235,23 @@ func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source
 
 // addEntry adds an entry with credentials as a definition, and another one as a reference.
 func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, plain map[string]bool) {
-	address, at := e.find(f, member)
-	store := get(member.Value, e.store)
-	if store.IsText() && store.Text() == "" {
-		store = nil
+	store := e.storeOf(member)
+	isReference := store == nil && !e.hasSettings(member)
+	if isReference {
+		e.registry = "" // where credentials are sent; the address names the content
 	}
+	address, at := e.find(f, member)
 	switch {
 	case t.addCharts(f, e, member, address, at):
 		return
+	case e.hidesRegistry(member):
+		f.Scanner.Skip(at, model.SkipNoHost, "%s", scanner.AddressMessages[model.SkipNoHost])
+		return
 	case address == "" || address == "*" || isSOPS(address) || e.ociOnly && !strings.HasPrefix(address, "oci://"):
 		return
-	case store == nil && !e.hasSettings(member) && !e.image && e.username != "":
+	case isReference && !e.image && e.username != "":
 		return // a registry that is used without credentials, and no content of it
-	case store == nil && !e.hasSettings(member):
+	case isReference:
 		chart, version := e.chartInRegistry(member, address)
 		f.Scanner.ChartReference(at, t.name, t.consumer, strings.TrimPrefix(chart, "https://"), version)
 		return
@@ -265,6 +269,26 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, pla
 		return // all that it sets is what holds without it
 	}
 	entry.Add(f.Scanner)
+}
+
+// storeOf returns what names the store with the credentials of an entry, nil for none.
+func (e fileEntry) storeOf(member node.Pair) *node.Node {
+	n := get(member.Value, e.store)
+	if n.IsText() && n.Text() == "" {
+		return nil
+	}
+	return n
+}
+
+// hidesRegistry reports whether a list or an object, such as the name of a secret, is in the place of the host: then the credentials are
+// neither for the host of another address nor for the standard one.
+func (e fileEntry) hidesRegistry(member node.Pair) bool {
+	path := e.registry
+	if e.standard != "" {
+		path = e.address
+	}
+	n := get(member.Value, path)
+	return n.IsArray() || n.IsObject()
 }
 
 // hasSettings reports whether an entry has more than the address of a registry.
