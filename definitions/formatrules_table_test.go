@@ -1,6 +1,9 @@
 package definitions
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+)
 
 func bitbucketStep(name string) string {
 	return "{step: {image: {name: one.test/" + name + ", username: u, password: p}, script: []}}"
@@ -20,6 +23,7 @@ func TestRulesOfTheTable(t *testing.T) {
 		regctl    = ".regctl/config.json"
 		image     = ",reference https://registry-1.docker.io plugins/docker,notice secretInRepository"
 		concourse = "resources: [{name: a, type: registry-image, source: {username: u, password: p, repository: "
+		anonymous = "resources: [{name: a, type: registry-image, source: {repository: one.test/app, "
 	)
 	for _, rule := range []formatRule{
 		{name: "a registry of one word", file: ".drone.yml", text: droneStep("registry: 'registry:5000', repo: 'registry:5000/team/app'"),
@@ -66,6 +70,12 @@ func TestRulesOfTheTable(t *testing.T) {
 			want: "https://one.test:5000 u p,notice secretInRepository"},
 		{name: "Concourse without TLS", file: "pipeline.yml", text: concourse + "one.test/app, insecure: true}}]\n",
 			want: "https://one.test app u p,notice plainHttpFallback,notice secretInRepository"},
+		{name: "Concourse without TLS and credentials", file: "pipeline.yml",
+			text: anonymous + "insecure: true}}]\n", want: "https://one.test app,notice plainHttpFallback"},
+		{name: "a CA of Concourse without credentials", file: "pipeline.yml",
+			text: anonymous + "ca_certs: [" + strconv.Quote(exampleCert) + "]}}]\n", want: "https://one.test app"},
+		{name: "no CA of Concourse", file: "pipeline.yml", text: anonymous + "insecure: false, ca_certs: ['']}}]\n",
+			want: "reference https://one.test app"},
 		{name: "a CA in a variable of Concourse", file: "pipeline.yml", text: concourse + "one.test/app, ca_certs: [((ca))]}}]\n",
 			want: "https://one.test app u p,unresolved template"},
 		{name: "paths in a configuration of GitLab Runner", file: "config.toml",

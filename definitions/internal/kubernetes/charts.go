@@ -132,6 +132,13 @@ func setConnection(r *model.Registry, n *node.Node) {
 	r.Notices = append(r.Notices, scanner.ConnectionNotices(r.Definition.Endpoint, r.Definition.Auth.TLS)...)
 }
 
+// setsConnection reports whether a chart says how its registry is reached, which a reference has no place for.
+func setsConnection(n *node.Node) bool {
+	r := model.Registry{Definition: regcheck.Definition{Auth: &regcheck.Auth{}}}
+	setConnection(&r, n)
+	return r.Notices != nil || r.Definition.Auth.TLS.Enabled
+}
+
 // setChartTLS sets the CA that k3s has as PEM and Rancher as base64.
 func setChartTLS(r *model.Registry, n *node.Node) {
 	tls := &r.Definition.Auth.TLS

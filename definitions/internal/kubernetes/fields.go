@@ -174,14 +174,14 @@ func (f registryField) add(c *Cluster, o *object) {
 		case scanner.IsTemplate(address):
 			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		case len(secrets) == 0 && f.isPrefix(n.Text()): // it does not name an image
-		case len(secrets) == 0:
+		case len(secrets) == 0 && !setsConnection(charts[n]):
 			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versionOf(charts[n], n))
 		case isOCI:
 			host, path, _ := strings.Cut(address, "/")
-			f.addWithSecrets(c, o, n, host, scanner.CutTag(path), charts[n], secrets)
+			f.addRegistry(c, o, n, host, scanner.CutTag(path), charts[n], secrets)
 		default:
 			host, path := f.split(n.Text(), address)
-			f.addWithSecrets(c, o, n, host, path, nil, secrets)
+			f.addRegistry(c, o, n, host, path, nil, secrets)
 		}
 	}
 }
@@ -211,16 +211,16 @@ func secretNames(n *node.Node) (all []string) {
 	return all
 }
 
-// addWithSecrets adds a registry with the credentials of Secrets: a username and a password, or the entry of a docker config.
+// addRegistry adds a registry with the credentials of Secrets, if it has any: a username and a password, or the entry of a docker config.
 // chart is what has the version and the settings of the connection; nil if the address is not that of a chart.
-func (f registryField) addWithSecrets(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
+func (f registryField) addRegistry(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
 	setConnection(&r, chart)
 	if found := f.firstLogin(c, o, secrets); found != nil {
 		scanner.SetAuth(&r, found.login(&r))
 		r.Secret = found.place()
-	} else if !c.useKeyring(o, &r, secrets, host+"/"+path) {
+	} else if len(secrets) > 0 && !c.useKeyring(o, &r, secrets, host+"/"+path) {
 		return
 	}
 	r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, versionOf(chart, at))

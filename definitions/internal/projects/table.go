@@ -233,7 +233,7 @@ func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source
 	return member.Key, f.At(member.KeyLine, dockerauth.Show(member.Key))
 }
 
-// addEntry adds an entry with credentials as a definition, and another one as a reference.
+// addEntry adds an entry with credentials, or that sets how to connect, as a definition, and another one as a reference.
 func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, plain map[string]bool) {
 	store := e.storeOf(member)
 	isReference := store == nil && !e.hasSettings(member)
@@ -251,7 +251,7 @@ func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, pla
 		return
 	case isReference && !e.image && e.username != "":
 		return // a registry that is used without credentials, and no content of it
-	case isReference:
+	case isReference && !e.setsConnection(member):
 		chart, version := e.chartInRegistry(member, address)
 		f.Scanner.ChartReference(at, t.name, t.consumer, strings.TrimPrefix(chart, "https://"), version)
 		return
@@ -296,6 +296,12 @@ func (e fileEntry) hasSettings(member node.Pair) bool {
 	return slices.ContainsFunc([]string{e.username, e.password, e.login, e.token, e.tls}, func(path string) bool {
 		return get(member.Value, path) != nil
 	})
+}
+
+// setsConnection reports whether an entry says how to connect, which a reference has no place for.
+func (e fileEntry) setsConnection(member node.Pair) bool {
+	return get(member.Value, e.fallback).Bool() ||
+		slices.ContainsFunc(e.certificates(member), func(n *node.Node) bool { return n.Text() != "" })
 }
 
 // resolve sets why the credentials of an entry are not known, or that everyone who reads the file knows them.
