@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,12 @@ func TestRulesOfObjects(t *testing.T) {
 			want: "http://one.test:5000 charts,notice plainHttp"},
 		{name: "a chart without verification", file: file, text: repo + "/charts', insecureSkipTLSVerify: true}\n",
 			want: "https://one.test:5000 charts,notice insecureSkipVerify"},
+		{name: "charts of Fleet without verification", file: file,
+			text: strings.Replace(op, "spec: {", "spec: {insecureSkipTLSVerify: true, ", 1) + secretIn("a"),
+			want: "https://one.test:5000 u p,notice insecureSkipVerify"},
+		{name: "a chart repository of Fleet without verification", file: file,
+			text: strings.NewReplacer("spec: {", "spec: {insecureSkipTLSVerify: true, ", "oci:", "https:").Replace(op) + secretIn("a"),
+			want: "https://one.test:5000 app:1.0.0 u p,notice insecureSkipVerify"},
 		{name: "a chart with a CA", file: file, text: chart + ", repoCA: " + strconv.Quote(exampleCert) + "}\n",
 			want: "https://one.test charts/app:1.2.3"},
 		{name: "a chart with an empty CA", file: file, text: chart + ", repoCA: ''}\n",

@@ -75,7 +75,7 @@ func (f chartField) add(c *Cluster, o *object, n *node.Node) {
 	e.Format, e.Consumer = model.Kubernetes, model.Helm
 	e.OfCharts(textOf(n, f.chart), n.Get(f.version).Text())
 	e.Definition.Auth = &regcheck.Auth{}
-	setChartTLS(&e.Registry, n)
+	setChartTLS(&e.Registry, o, n)
 	if name := firstText(o.node, f.secret); name != "" {
 		f.addCredentials(c, o, &e, name)
 	}
@@ -123,30 +123,30 @@ func useLogin(c *Cluster, r *model.Registry, o *object) {
 }
 
 // setConnection sets how a chart in an OCI registry is reached, with notices. n is nil for other content.
-func setConnection(r *model.Registry, n *node.Node) {
+func setConnection(r *model.Registry, o *object, n *node.Node) {
 	if n.Get("insecurePlainHttp").Bool() || n.Get("plainHTTP").Bool() {
 		scanner.SetPlainHTTP(r, "Helm")
 		return
 	}
-	setChartTLS(r, n)
+	setChartTLS(r, o, n)
 	r.Notices = append(r.Notices, scanner.ConnectionNotices(r.Definition.Endpoint, r.Definition.Auth.TLS)...)
 }
 
 // setsConnection reports whether a chart says how its registry is reached, which a reference has no place for.
-func setsConnection(n *node.Node) bool {
+func setsConnection(o *object, n *node.Node) bool {
 	r := model.Registry{Definition: regcheck.Definition{Auth: &regcheck.Auth{}}}
-	setConnection(&r, n)
+	setConnection(&r, o, n)
 	return r.Notices != nil || r.Definition.Auth.TLS.Enabled
 }
 
-// setChartTLS sets the CA that k3s has as PEM and Rancher as base64.
-func setChartTLS(r *model.Registry, n *node.Node) {
+// setChartTLS sets the CA that k3s has as PEM and Rancher as base64. Fleet has insecureSkipTLSVerify next to the object with the chart.
+func setChartTLS(r *model.Registry, o *object, n *node.Node) {
 	tls := &r.Definition.Auth.TLS
 	tls.CA, _ = scanner.PemBlocks([]byte(n.Get("repoCA").Text()))
 	if bundle := n.Get("caBundle").Text(); bundle != "" {
 		tls.CA = bundleOf(bundle)
 	}
-	tls.InsecureSkipVerify = n.Get("insecureSkipTLSVerify").Bool()
+	tls.InsecureSkipVerify = o.node.Get("spec", "insecureSkipTLSVerify").Bool()
 	tls.Enabled = *tls != regcheck.TLS{}
 }
 

@@ -174,7 +174,7 @@ func (f registryField) add(c *Cluster, o *object) {
 		case scanner.IsTemplate(address):
 			c.Skip(o.at(n), model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		case len(secrets) == 0 && f.isPrefix(n.Text()): // it does not name an image
-		case len(secrets) == 0 && !setsConnection(charts[n]):
+		case len(secrets) == 0 && !setsConnection(o, charts[n]):
 			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versionOf(charts[n], n))
 		case isOCI:
 			host, path, _ := strings.Cut(address, "/")
@@ -216,7 +216,7 @@ func secretNames(n *node.Node) (all []string) {
 func (f registryField) addRegistry(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
 	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
-	setConnection(&r, chart)
+	setConnection(&r, o, chart)
 	if found := f.firstLogin(c, o, secrets); found != nil {
 		scanner.SetAuth(&r, found.login(&r))
 		r.Secret = found.place()
