@@ -178,7 +178,7 @@ func (f registryField) add(c *Cluster, o *object) {
 			c.ChartReference(o.at(n), model.Kubernetes, f.consumer, n.Text(), versionOf(charts[n], n))
 		case isOCI:
 			host, path, _ := strings.Cut(address, "/")
-			f.addRegistry(c, o, n, host, scanner.CutTag(path), charts[n], secrets)
+			f.addRegistry(c, o, n, host, path, charts[n], secrets)
 		default:
 			host, path := f.split(n.Text(), address)
 			f.addRegistry(c, o, n, host, path, nil, secrets)
@@ -214,16 +214,21 @@ func secretNames(n *node.Node) (all []string) {
 // addRegistry adds a registry with the credentials of Secrets, if it has any: a username and a password, or the entry of a docker config.
 // chart is what has the version and the settings of the connection; nil if the address is not that of a chart.
 func (f registryField) addRegistry(c *Cluster, o *object, at *node.Node, host, path string, chart *node.Node, secrets []string) {
-	r := o.registry(at, f.consumer, host, strings.Trim(path, "/"))
+	name := scanner.CutTag(path)
+	r := o.registry(at, f.consumer, host, strings.Trim(name, "/"))
 	r.Definition.Auth = &regcheck.Auth{}
 	setConnection(&r, o, chart)
 	if found := f.firstLogin(c, o, secrets); found != nil {
 		scanner.SetAuth(&r, found.login(&r))
 		r.Secret = found.place()
-	} else if len(secrets) > 0 && !c.useKeyring(o, &r, secrets, host+"/"+path) {
+	} else if len(secrets) > 0 && !c.useKeyring(o, &r, secrets, host+"/"+name) {
 		return
 	}
-	r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, versionOf(chart, at))
+	if version := versionIn(path); version != "" {
+		r.Definition.BaseContentPath += version
+	} else {
+		r.Definition.BaseContentPath = scanner.Tagged(r.Definition.BaseContentPath, versionOf(chart, at))
+	}
 	c.Found(r)
 }
 
@@ -254,6 +259,14 @@ func (f registryField) charts(o *object) map[*node.Node]*node.Node {
 		charts[p.Value.Get(f.address[last+1:])] = p.Value
 	}
 	return charts
+}
+
+// versionIn returns the tag or digest of a path, with what is before it. The digest is used, whatever the tag is.
+func versionIn(path string) string {
+	if _, digest, found := strings.Cut(path, "@"); found {
+		return scanner.Suffix("@", digest)
+	}
+	return scanner.Suffix(":", strings.TrimPrefix(strings.TrimPrefix(path, scanner.CutTag(path)), ":"))
 }
 
 // versionOf returns the version of the chart at an address, "" if it is that of a chart below the address.
