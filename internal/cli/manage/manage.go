@@ -55,7 +55,7 @@ type Call struct {
 	Asks   bool // deletes something or ends access to it
 	DryRun bool // shows what would be deleted
 
-	checks bool // without a connection to the server, there is no result
+	checks *bool // an error means that there is no result of a check; nil for commands that do not check
 	yes    bool
 	where  string // what it acts on, where that was not named and is not the only possibility; printed once
 }
@@ -94,8 +94,16 @@ func DryRuns(c *Call, _ *target) {
 	c.Cmd.Flags().BoolVar(&c.DryRun, "dry-run", false, "show what would be deleted, and delete nothing; --output is for this list")
 }
 
-// Checks is the option of commands that exit with another code if they could not check.
-func Checks(c *Call, _ *target) { c.checks = true }
+// Checks is the option of commands that check while a flag is true, and exit with another code if they could not.
+func Checks(flag *bool) Option { return func(c *Call, _ *target) { c.checks = flag } }
+
+// Unchecked returns an error for the exit code of a check without a result, if the command checks.
+func (c *Call) Unchecked(err error) error {
+	if c.checks == nil || !*c.checks {
+		return err
+	}
+	return command.Unchecked(c.Ctx, c.ExplainServer(err))
+}
 
 // InAnyOrg is the option of commands that on the local store need no organization.
 func InAnyOrg(_ *Call, t *target) {
@@ -122,14 +130,11 @@ func (p Program) Command(use, short string, args cobra.PositionalArgs, do func(*
 			}
 		}
 		end, err := run.connect(cmd.Context(), t, args)
-		if err != nil {
-			if err = Explain(cmd, run.ExplainServer(err)); run.checks && run.Login != nil {
-				err = command.Unchecked(cmd.Context(), err)
-			}
-			return err
+		if err == nil {
+			defer end()
+			err = do(run, args)
 		}
-		defer end()
-		return Explain(cmd, run.ExplainServer(do(run, args)))
+		return Explain(cmd, run.ExplainServer(err))
 	}
 	cmd.Flags().SortFlags = false
 	t.addFlags(cmd.PersistentFlags()) // help lists them after the command's own
@@ -141,7 +146,7 @@ func (c *Call) connect(ctx context.Context, t *target, args []string) (end func(
 	c.Ctx = ctx
 	chosen, err := t.choose()
 	if err != nil {
-		return nil, err
+		return nil, c.Unchecked(err)
 	}
 	c.where = t.unnamed(chosen)
 	if chosen == nil {
@@ -154,9 +159,9 @@ func (c *Call) connect(ctx context.Context, t *target, args []string) (end func(
 	}
 	c.Login = chosen
 	if c.Client, err = chosen.Client(c.AnnounceWait); err != nil {
-		return nil, err
+		return nil, c.Unchecked(err)
 	}
-	return func() {}, c.checkOrg(t.org)
+	return func() {}, c.Unchecked(c.checkOrg(t.org))
 }
 
 // shortWait is not worth a word.

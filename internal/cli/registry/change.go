@@ -66,7 +66,7 @@ func (p Commands) registryCreate() *cobra.Command {
 			}
 			uid, err := in.Create(c.Ctx, r)
 			return c.Created(err, uid, "Stored the registry %s.", args[0])
-		}, manage.Changes)
+		}, manage.Changes, manage.Checks(&f.validate))
 	cmd.Flags().StringVar(&project, "project", "", "name of the project that the registry belongs to (default: none)")
 	f.addTo(cmd.Flags())
 	return cmd
@@ -77,11 +77,11 @@ func (p Commands) registryUpdate() *cobra.Command {
 	cmd := p.Command("update NAME", "Change a stored registry definition", command.OneArg, func(c *manage.Call, args []string) error {
 		found, err := c.Client.Registries.Find(c.Ctx, args[0])
 		if err != nil {
-			return err
+			return c.Unchecked(err)
 		}
 		stored, err := c.Client.Registries.Get(c.Ctx, found.Metadata.UID)
 		if err != nil {
-			return err
+			return c.Unchecked(err)
 		}
 		changed := requestOf(stored)
 		if err := f.change(c, &changed); err != nil {
@@ -97,7 +97,7 @@ func (p Commands) registryUpdate() *cobra.Command {
 		}
 		err = c.Client.Registries.Replace(c.Ctx, found.Metadata.UID, changed)
 		return c.Changed(err, "Changed the registry %s.", changed.Metadata.Name)
-	}, manage.Changes)
+	}, manage.Changes, manage.Checks(&f.validate))
 	cmd.Flags().StringVar(&f.name, "name", "", "new name")
 	f.addTo(cmd.Flags())
 	return cmd
@@ -161,7 +161,7 @@ func (f *registryChange) check(c *manage.Call, d api.OCIRegistryDefinition) erro
 	}
 	report, err := c.Client.Diagnose(c.Ctx, d)
 	if err != nil || report.Valid {
-		return command.Unchecked(c.Ctx, c.ExplainServer(err))
+		return c.Unchecked(err)
 	}
 	show := command.ReportOutput{Cmd: c.Cmd, Out: c.Cmd.ErrOrStderr()}
 	if f.file == "" {

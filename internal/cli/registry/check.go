@@ -36,11 +36,11 @@ func (p Commands) registryCheck() *cobra.Command {
 	cmd := p.Command("check [NAME]", "Have a server check stored registries now", cobra.MaximumNArgs(1), func(c *manage.Call,
 		args []string) error {
 		if many, err := chosen.of(c, args); many != nil || err != nil {
-			return bulk(c, many, "check", "Requested checks of %s.", err)
+			return c.Unchecked(bulk(c, many, "check", "Requested checks of %s.", err))
 		}
 		show := command.ReportOutput{Cmd: c.Cmd, Format: f.output, NoColor: f.noColor}
-		return command.Unchecked(c.Ctx, c.ExplainServer(f.run(c, show, args[0])))
-	}, manage.Changes, manage.Checks)
+		return c.Unchecked(f.run(c, show, args[0]))
+	}, manage.Changes, manage.Checks(new(true)))
 	chosen.addTo(cmd)
 	flags := cmd.Flags()
 	flagvalue.Duration(flags, &f.timeout, "timeout", f.timeout, minCheckWait, maxCheckWait, "", "maximum wait for the report, at most 60s")
