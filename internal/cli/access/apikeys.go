@@ -219,6 +219,9 @@ func keyArg(cmd *cobra.Command, args []string) error {
 				" give it on standard input, with: regwarden apikey revoke --key-stdin"))
 		}
 	}
+	if err := command.NotEmpty(cmd, "email"); err != nil {
+		return err
+	}
 	return command.OneArg(cmd, args)
 }
 

@@ -51,6 +51,9 @@ func (p Commands) setSSO() *cobra.Command {
 	ca, secretStdin := "", false
 	cmd := p.Command("set", "Set the identity provider, or change what the flags name", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
+			if err := command.NotEmpty(c.Cmd, "email-domain"); err != nil {
+				return err
+			}
 			stored, err := c.Client.SSO.Get(c.Ctx)
 			if err != nil {
 				return err
@@ -59,7 +62,7 @@ func (p Commands) setSSO() *cobra.Command {
 			for name, set := range map[string]func(){
 				"issuer": func() { spec.Issuer = given.Issuer }, "client-id": func() { spec.ClientID = given.ClientID },
 				"name": func() { spec.Name = given.Name }, "scope": func() { spec.Scopes = given.Scopes },
-				"email-domain":    func() { spec.EmailDomains = given.EmailDomains },
+				"email-domain":    func() { spec.EmailDomains = withoutNone(given.EmailDomains) },
 				"emails-verified": func() { spec.EmailsVerified = given.EmailsVerified },
 				"sync-teams":      func() { spec.SyncSSOTeams = given.SyncSSOTeams },
 				"default-team":    func() { spec.DefaultTeams = given.DefaultTeams },
@@ -88,7 +91,8 @@ func (p Commands) setSSO() *cobra.Command {
 	flags.StringVar(&given.Name, "name", "", "name of the provider for people (default: the host of the issuer)")
 	flags.StringSliceVar(&given.Scopes, "scope", nil,
 		"scope to request (default: openid, profile, email, and offline_access if the provider has it); may be repeated")
-	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil, "domain that the address of a new user must have; may be repeated")
+	flags.StringSliceVar(&given.EmailDomains, "email-domain", nil,
+		"domain that the address of a new user must have; may be repeated; none for every domain")
 	flags.BoolVar(&given.EmailsVerified, "emails-verified", false, "the provider verifies every address, although its tokens do not say so")
 	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName, groups and "+
 		"externalId; groups= removes one; may be repeated")

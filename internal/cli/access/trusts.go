@@ -71,6 +71,9 @@ func (p Commands) createTrust() *cobra.Command {
 	ca, jwks := "", ""
 	cmd := p.Command("create NAME", "Accept tokens of an issuer; print the uid of the rule", command.OneArg,
 		func(c *manage.Call, args []string) (err error) {
+			if err := command.NotEmpty(c.Cmd, "role"); err != nil {
+				return err
+			}
 			rule.Metadata.Name = args[0]
 			if rule.Spec.CA, err = logins.ReadCA("--ca", ca); err != nil {
 				return err

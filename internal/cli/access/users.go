@@ -94,6 +94,9 @@ func (u users) createUser() *cobra.Command {
 		if user.Spec.EmailID, err = command.ArgOrEmail(c.Cmd, args); err != nil { // before a prompt
 			return err
 		}
+		if err := command.NotEmpty(c.Cmd, "role"); err != nil {
+			return err
+		}
 		if user.Spec.Password, err = newPassword(c.Cmd, u.PasswordRules, fromStdin); err != nil {
 			return err
 		}
@@ -113,6 +116,9 @@ func (u users) inviteUser() *cobra.Command {
 	var user api.NewUser
 	cmd := u.userCommand("invite", "Make a link by which a user sets its password",
 		func(c *manage.Call, email string) (err error) {
+			if err := command.NotEmpty(c.Cmd, "role"); err != nil {
+				return err
+			}
 			made, err := c.Client.Users.Invite(c.Ctx, email)
 			if missing, is := errors.AsType[*api.Error](err); is && missing.Status == http.StatusNotFound && strings.Contains(email, "@") {
 				user.Spec.EmailID = email
