@@ -74,12 +74,8 @@ func (t Teams) AddUsers(ctx context.Context, team string, users ...string) error
 	return nil
 }
 
-// RemoveUsers removes users from a team. Users that are not in it are left out.
+// RemoveUsers removes users from a team. Users that are not in it are left out. After a concurrent change of the team, it begins again.
 func (t Teams) RemoveUsers(ctx context.Context, team string, users ...string) error {
-	found, err := t.Get(ctx, team)
-	if err != nil {
-		return err
-	}
 	leaving := map[string]bool{}
 	for _, named := range users {
 		user, err := t.c.Users.Get(ctx, named)
@@ -87,6 +83,18 @@ func (t Teams) RemoveUsers(ctx context.Context, team string, users ...string) er
 			return err
 		}
 		leaving[user.Metadata.UID] = true
+	}
+	for attempt := 1; ; attempt++ {
+		if err := t.removeUsers(ctx, team, leaving); attempt == maxAttempts || !refusedWith(err, http.StatusBadRequest) {
+			return err
+		}
+	}
+}
+
+func (t Teams) removeUsers(ctx context.Context, team string, leaving map[string]bool) error {
+	found, err := t.Get(ctx, team)
+	if err != nil {
+		return err
 	}
 	staying := slices.DeleteFunc(slices.Clone(found.Spec.Users), func(uid string) bool { return leaving[uid] })
 	if len(staying) == len(found.Spec.Users) {

@@ -39,8 +39,11 @@ func teamServer(t *testing.T, members *[]string) transport {
 				}
 				*members = append(*members, user)
 			case "test /spec/users", "replace /spec/users":
-				if err := json.Unmarshal(o.Value, &users); err != nil || o.Op == "test" && !slices.Equal(users, *members) {
+				if err := json.Unmarshal(o.Value, &users); err != nil {
 					t.Errorf("%s %s: %v", o.Op, o.Value, err)
+				}
+				if o.Op == "test" && !slices.Equal(users, *members) {
+					return response(400, `{"code":"InvalidRequest","message":"m","details":{},"ref":"ref-1"}`), nil
 				}
 				*members = users
 			default:
@@ -65,5 +68,31 @@ func TestTeamsOfManyUsers(t *testing.T) {
 	}
 	if err := c.Teams.RemoveUsers(t.Context(), "ops", "u0", "u1"); err != nil || members == nil || len(members) > 0 {
 		t.Errorf("%v remain: %v", members, err)
+	}
+}
+
+// Another client adds a member after each of the first requests that read.
+func TestRemoveUsersFromChangingTeam(t *testing.T) {
+	for _, tt := range []struct {
+		changes int
+		want    []string
+		fails   bool
+	}{
+		{2, []string{"u0", "new1", "new2"}, false},
+		{99, []string{"u0", "u1", "new1", "new2", "new3", "new4"}, true},
+	} {
+		members, changed := []string{"u0", "u1"}, 0
+		server := teamServer(t, &members)
+		c := newClient(t, "a.example", client.Config{APIKey: "k", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			received, err := server(r)
+			if r.Method == http.MethodGet && changed < tt.changes {
+				changed++
+				members = append(members, fmt.Sprintf("new%d", changed))
+			}
+			return received, err
+		})})
+		if err := c.Teams.RemoveUsers(t.Context(), "ops", "u1"); (err != nil) != tt.fails || !slices.Equal(members, tt.want) {
+			t.Errorf("%d changes: %v remain: %v", tt.changes, members, err)
+		}
 	}
 }
