@@ -50,9 +50,14 @@ func (s Sessions) RevokeAll(ctx context.Context) error {
 	if own == "" {
 		return nil
 	}
-	// 401: the first attempt of a repeated request ended it.
-	if err := s.End(ctx, own); !refusedWith(err, http.StatusUnauthorized) {
+	token, err := s.c.auth.current(ctx)
+	if err != nil {
 		return err
 	}
-	return nil
+	// 401: the first attempt of a repeated request ended it. To renew the token then could begin another session.
+	err = s.c.send(ctx, request{method: http.MethodDelete, path: api.PathMySession, args: []string{own}}, token, nil)
+	if refusedWith(err, http.StatusUnauthorized) {
+		return nil
+	}
+	return err
 }

@@ -36,3 +36,27 @@ func TestRevokeAllEndsMoreSessionsThanAreListed(t *testing.T) {
 		t.Errorf("ended %v: %v", ended, err)
 	}
 }
+
+// The response to the end of the own session is lost. A repeated request must not log in again, which would begin another session.
+func TestRevokeAllDoesNotLogInAgain(t *testing.T) {
+	logins, live := 0, false
+	c := newClient(t, "a.example", client.Config{Email: "a@b.example", Password: "p",
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodPost:
+				logins, live = logins+1, true
+				return response(200, `{"Authorization":"t","refreshToken":"r"}`), nil
+			case !live:
+				return refused("UnAuthorizedAccess"), nil
+			case r.Method == http.MethodGet:
+				return response(200, `{"items":[{"metadata":{"uid":"own"},"status":{"isCurrent":true}}]}`), nil
+			case !strings.HasSuffix(r.URL.Path, "/own"):
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			live = false
+			return response(503, busy, "Retry-After", "0"), nil
+		})})
+	if err := c.Sessions.RevokeAll(t.Context()); err != nil || logins != 1 || live {
+		t.Errorf("%d logins, live: %t: %v", logins, live, err)
+	}
+}
