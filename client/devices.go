@@ -41,7 +41,7 @@ func (d Devices) Await(ctx context.Context, login *api.DeviceLogin) (token, refr
 		case ok && refused.OAuthError == api.ErrorAuthorizationPending:
 		case ok && refused.OAuthError == api.ErrorSlowDown:
 			interval += 5 * time.Second // RFC 8628 section 3.5
-		case err != nil && (!ok || refused.Status >= 500) && time.Now().Before(expires):
+		case temporary(err) && time.Now().Before(expires):
 			interval = min(2*interval, time.Minute) // RFC 8628 section 3.5
 		case err != nil:
 			return "", "", err

@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -63,4 +65,36 @@ func TestAwaitContinuesAfterErrors(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// An error that stays as it is ends the wait at once.
+func TestAwaitEndsAfterPermanentErrors(t *testing.T) {
+	page := func(status int, headers ...string) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			return response(status, "<html>", append(headers, "Content-Type", "text/html")...), nil
+		}
+	}
+	for name, respond := range map[string]func() (*http.Response, error){
+		"refused by a proxy": page(403), "login of a network": page(200), "redirect": page(302, "Location", "https://other.example/"),
+		"certificate": func() (*http.Response, error) {
+			return nil, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+		},
+		"port of TLS": func() (*http.Response, error) {
+			return response(400, "The plain HTTP request was sent to HTTPS port", "Content-Type", "text/html"), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts := 0
+				c := newClient(t, "http://127.0.0.1", client.Config{Transport: transport(func(*http.Request) (*http.Response, error) {
+					attempts++
+					return respond()
+				})})
+				_, _, err := c.Devices.Await(t.Context(), &api.DeviceLogin{DeviceCode: "d", Interval: 5, ExpiresIn: 600})
+				if err == nil || attempts != 1 {
+					t.Errorf("%d attempts: %v", attempts, err)
+				}
+			})
+		})
+	}
 }

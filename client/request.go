@@ -284,6 +284,23 @@ func refusedWith(err error, status int) bool {
 	return ok && refused.Status == status
 }
 
+// temporary reports whether a request may be done later: the server, or a proxy before it, did not respond or could not do it.
+func temporary(err error) bool {
+	if refused, ok := errors.AsType[*api.Error](err); ok {
+		return refused.Status >= 500
+	}
+	if status, ok := errors.AsType[statusError](err); ok {
+		return status >= 500
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return err != nil && !untrusted && !errors.Is(err, ErrSpeaksTLS)
+}
+
+// statusError is the status of a response that this API does not have.
+type statusError int
+
+func (s statusError) Error() string { return strconv.Itoa(int(s)) + " " + http.StatusText(int(s)) }
+
 // ErrSpeaksTLS is the error of a plain http request to a port that speaks TLS.
 var ErrSpeaksTLS = errors.New("the port speaks TLS; use https://")
 
@@ -300,14 +317,14 @@ func (c *Client) foreign(r request, received *http.Response, content []byte, med
 	if c.base.Scheme == "http" && received.StatusCode == http.StatusBadRequest && speaksTLS(content) {
 		return fmt.Errorf("%s: %w", c.name(r), ErrSpeaksTLS)
 	}
-	what := strconv.Itoa(received.StatusCode) + " " + http.StatusText(received.StatusCode)
 	if media != "" {
-		what += " with " + media
+		media = " with " + media
 	}
+	status := statusError(received.StatusCode)
 	if to, err := received.Location(); err == nil {
-		return fmt.Errorf("%s: the response is %s, a redirect to %s://%s; use the URL of the server itself",
-			c.name(r), what, to.Scheme, to.Host)
+		return fmt.Errorf("%s: the response is %w%s, a redirect to %s://%s; use the URL of the server itself",
+			c.name(r), status, media, to.Scheme, to.Host)
 	}
-	return fmt.Errorf("%s: the response is %s, which is not of this API; check the URL of the server and the proxies before it", c.name(r),
-		what)
+	return fmt.Errorf("%s: the response is %w%s, which is not of this API; check the URL of the server and the proxies before it",
+		c.name(r), status, media)
 }
