@@ -130,6 +130,9 @@ func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 		stored.RegistryUID = a.Registry.UID
 	}
 	channels, err := tx.Outbox.AlertedChannels(ctx, stored)
+	if err == nil && a.Kind == RegistryValid {
+		channels, err = recovered(ctx, tx, a, channels)
+	}
 	if err != nil {
 		return err
 	}
@@ -141,9 +144,6 @@ func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 		if err != nil {
 			return err
 		}
-	}
-	if a.Kind == RegistryValid {
-		return tx.Incidents.Delete(ctx, a.Organization.UID, a.Registry.UID)
 	}
 	return nil
 }

@@ -34,11 +34,8 @@ func (a Alert) begins() bool {
 
 // atOnce reports whether a channel sends an alert at once, and stores when it alerts of an incident later or again.
 func atOnce(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
-	if !a.ofIncident() {
+	if !a.ofIncident() || a.Kind == RegistryValid {
 		return true, nil
-	}
-	if a.Kind == RegistryValid {
-		return recovered(ctx, tx, a, c)
 	}
 	waiting := !c.DueAt.IsZero() && c.Sent == 0
 	next := incidents.Incident{ChannelUID: c.UID, RegistryUID: a.Registry.UID, OrgUID: a.Organization.UID, AlertUID: a.UID, Sent: c.Sent}
@@ -60,14 +57,13 @@ func nextRepeat(at time.Time, times store.AlertTimes) time.Time {
 	return at.Add(time.Duration(times.RepeatHours) * time.Hour)
 }
 
-// recovered ends an incident of which its channel has sent nothing, and reports whether there was none: otherwise the channel does not
-// report the recovery either.
-func recovered(ctx context.Context, tx *store.Tx, a Alert, c store.AlertedChannel) (bool, error) {
-	if c.DueAt.IsZero() {
-		return true, nil
-	}
-	canceled, err := tx.Incidents.Cancel(ctx, c.UID, a.Registry.UID) // the Repeater may have alerted since it was read
-	return !canceled, err
+// recovered ends the incidents of a registry, and returns the channels without those that have sent nothing of it: they do not report the
+// recovery either. All incidents are locked before a channel is, since the Repeater locks an incident first.
+func recovered(ctx context.Context, tx *store.Tx, a Alert, channels []store.AlertedChannel) ([]store.AlertedChannel, error) {
+	ended, err := tx.Incidents.Delete(ctx, a.Organization.UID, a.Registry.UID)
+	return slices.DeleteFunc(channels, func(c store.AlertedChannel) bool {
+		return slices.ContainsFunc(ended, func(i incidents.Incident) bool { return i.ChannelUID == c.UID && i.Sent == 0 })
+	}), err
 }
 
 // Repeater sends alerts of registries that have failed long enough, or still fail.

@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
+	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -268,6 +269,23 @@ func TestReplicasRepeatOnce(t *testing.T) {
 	if sent := f.after(0); len(sent) != 1 {
 		t.Errorf("sent %q", sent)
 	}
+}
+
+// A recovery and the Repeater lock an incident before its channel: the tests fail if PostgreSQL resolves a deadlock.
+func TestRecoveriesDoNotDeadlock(t *testing.T) {
+	f := newFailing(t, 0, 1)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(0), "registryNotValid A 0")
+	f.clock = f.clock.Add(time.Hour)
+	recovers := func() error {
+		return f.db.InTx(t.Context(), func(tx *store.Tx) error {
+			a := sample(f.fixture)
+			a.Kind, a.Registry.UID, a.Message = RegistryValid, f.registry.UID, "valid"
+			return Raise(t.Context(), tx, a)
+		})
+	}
+	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM alert_incidents FOR UPDATE",
+		func() error { return f.repeater.sendDue(t.Context()) }, recovers)
 }
 
 // An alert has the address of the page of its registry or of the API keys, in every form in which it is sent.

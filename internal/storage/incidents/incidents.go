@@ -17,16 +17,15 @@ type Incident struct {
 }
 
 const (
-	ofOne = ` WHERE channel_uid = $1 AND registry_uid = $2`
+	ofOne   = ` WHERE channel_uid = $1 AND registry_uid = $2`
+	columns = `channel_uid, registry_uid, org_uid, alert_uid, due_at, sent`
 
-	sqlPut = `INSERT INTO alert_incidents (channel_uid, registry_uid, org_uid, alert_uid, due_at, sent) VALUES ($1, $2, $3, $4, $5, $6)
+	sqlPut = `INSERT INTO alert_incidents (` + columns + `) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (channel_uid, registry_uid) DO UPDATE SET alert_uid = $4, due_at = $5, sent = $6`
 	sqlMove   = `UPDATE alert_incidents SET alert_uid = $4, due_at = $5, sent = $6` + ofOne + ` AND due_at = $3`
 	sqlEnd    = `DELETE FROM alert_incidents` + ofOne + ` AND due_at = $3`
-	sqlCancel = `DELETE FROM alert_incidents` + ofOne + ` AND sent = 0`
-	sqlDelete = `DELETE FROM alert_incidents WHERE org_uid = $1 AND registry_uid = $2`
-	sqlDue    = `SELECT channel_uid, registry_uid, org_uid, alert_uid, due_at, sent FROM alert_incidents WHERE due_at <= $1
-		ORDER BY due_at LIMIT $2`
+	sqlDelete = `DELETE FROM alert_incidents WHERE org_uid = $1 AND registry_uid = $2 RETURNING ` + columns
+	sqlDue    = `SELECT ` + columns + ` FROM alert_incidents WHERE due_at <= $1 ORDER BY due_at LIMIT $2`
 )
 
 func scan(row rows.Scanner, i *Incident) error {
@@ -60,12 +59,7 @@ func (tx Incidents) End(ctx context.Context, i Incident) (bool, error) {
 	return tx.db.Changed(ctx, sqlEnd, i.ChannelUID, i.RegistryUID, rows.Millis(i.DueAt))
 }
 
-// Cancel deletes an incident of which the channel has sent nothing, and reports whether there was one.
-func (tx Incidents) Cancel(ctx context.Context, channelUID, registryUID string) (bool, error) {
-	return tx.db.Changed(ctx, sqlCancel, channelUID, registryUID)
-}
-
-// Delete deletes the incidents of a registry, also those of channels that are not active.
-func (tx Incidents) Delete(ctx context.Context, orgUID, registryUID string) error {
-	return tx.db.ChangeAny(ctx, sqlDelete, orgUID, registryUID)
+// Delete deletes the incidents of a registry, also those of channels that are not active, and returns them.
+func (tx Incidents) Delete(ctx context.Context, orgUID, registryUID string) ([]Incident, error) {
+	return rows.All(ctx, tx.db, scan, sqlDelete, orgUID, registryUID)
 }
