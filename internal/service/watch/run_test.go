@@ -93,6 +93,13 @@ func (w *fixture) claimDue() []store.Watched {
 	return rows
 }
 
+func (w *fixture) write(change func(tx *store.Tx) error) {
+	w.t.Helper()
+	if err := w.DB.InTx(w.t.Context(), change); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *fixture) mustClaim(want int) []store.Watched {
 	w.t.Helper()
 	rows := w.claimDue()
