@@ -116,7 +116,11 @@ func repeat(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Ti
 	return send(ctx, tx, i, channel, watched, now)
 }
 
+// muted reports whether a registry is muted, or was since its last check: that of then raises the alert of a result that changed.
 func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Time) (bool, error) {
+	if pending, err := tx.Mutes.Pending(ctx, i.RegistryUID, new(any)); err != nil || pending {
+		return pending, err
+	}
 	all, err := tx.Mutes.OfOrg(ctx, i.OrgUID, now)
 	if err != nil || len(all) == 0 {
 		return false, err
@@ -148,7 +152,7 @@ func send(ctx context.Context, tx *store.Tx, i incidents.Incident, channel store
 }
 
 // newest returns the stored alert of an incident if its channel has not sent it and it has the current result. Otherwise it stores one that
-// the registry still fails: no alert is raised for a result that changes during a mute.
+// the registry still fails: no alert is raised for a result that changes beyond the limit of the registry.
 func newest(ctx context.Context, tx *store.Tx, i incidents.Incident, watched store.Watched, now time.Time) (store.Alert, error) {
 	stored := store.Alert{UID: i.AlertUID, OrgUID: i.OrgUID, RegistryUID: i.RegistryUID, At: now}
 	body, err := tx.Outbox.Body(ctx, i.OrgUID, i.AlertUID)

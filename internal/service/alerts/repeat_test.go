@@ -214,7 +214,16 @@ func TestMutesPostponeRepeatedAlerts(t *testing.T) {
 	f.want(f.after(postponed), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 1`)
 }
 
-// An alert that waits because of a mute is sent with the result of then.
+// An alert that waits is sent with the result of then, also if that raised none because of the limit of the registry.
+func TestLimitedAlertsHaveTheNewestResult(t *testing.T) {
+	f := newFailing(t, 30, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	f.want(f.after(20 * time.Minute))
+	f.becomes(RegistryCodeChanged, "B", false)
+	f.want(f.after(2*time.Hour), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 0`)
+}
+
+// An alert that waits because of a mute, during which the result changed, is that of the first check after the mute.
 func TestMutedAlertsHaveTheNewestResult(t *testing.T) {
 	f := newFailing(t, 30, 0)
 	f.becomes(RegistryNotValid, "A", true)
@@ -226,7 +235,13 @@ func TestMutedAlertsHaveTheNewestResult(t *testing.T) {
 	})
 	f.want(f.after(15 * time.Minute))
 	f.becomes(RegistryCodeChanged, "B", false)
-	f.want(f.after(2*time.Hour), `Registry "a\"}, \"x\": {\"" (https://r.example.com) is still not valid: B B 0`)
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.Mutes.Note(ctx, f.in.OrgUID, f.registry.UID, "before")
+	})
+	f.want(f.after(2*time.Hour + postponed))
+	f.becomes(RegistryCodeChanged, "B", true)
+	f.write(func(ctx context.Context, tx *store.Tx) error { return tx.Mutes.Clear(ctx, f.registry.UID) })
+	f.want(f.after(postponed+time.Hour), "registryCodeChanged B 0")
 }
 
 // An alert that waits longer than alerts are stored, because its registry is muted, is sent after the mute.
