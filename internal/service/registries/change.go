@@ -176,12 +176,14 @@ func (s *Service) storeReplacement(ctx context.Context, p auth.Principal, origin
 	})
 }
 
-// clearExpiry removes what checks of the definition before saw of certificates or credentials that may be others now, by the changed
-// fields: the next check could not raise an alert of those that expire soon.
+// clearExpiry removes what checks of the definition before saw of certificates or credentials that are others now, by the changed fields:
+// the next check could not raise an alert of those that expire soon. A client certificate, which may be renewed each day, does not count:
+// there would be an alert each day of the certificate of the server.
 func clearExpiry(ctx context.Context, tx *store.Tx, r store.Registry, fields []string) error {
-	ofTLS := func(field string) bool { return field == "endpoint" || strings.HasPrefix(field, "auth.tls.") }
-	ofCredentials := func(field string) bool { return strings.HasPrefix(field, "auth.") && !ofTLS(field) }
-	certificates, credentials := slices.ContainsFunc(fields, ofTLS), slices.ContainsFunc(fields, ofCredentials)
+	ofCredentials := func(field string) bool {
+		return strings.HasPrefix(field, "auth.") && !strings.HasPrefix(field, "auth.tls.") && field != "auth.passCredentials"
+	}
+	certificates, credentials := slices.Contains(fields, "endpoint"), slices.ContainsFunc(fields, ofCredentials)
 	if !certificates && !credentials {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // A certificate or token that expires soon raises an alert, also if the one of the definition before did, and nothing of that one is shown.
@@ -16,6 +18,10 @@ func TestExpiryOfAChangedDefinition(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		w := newFixture(t, f, &regcheck.Checker{})
 		definition := input("r")
+		words, err := regchecktest.Start(t, "open-http").Words()
+		if err != nil {
+			t.Fatal(err)
+		}
 		uid, version, expires := w.mustCreate(definition), int64(1), registriestest.Start.AddDate(0, 0, 5)
 		seen := registries.Certificates{{Role: string(regcheck.RoleServer), NotAfter: expires}}
 		found := result{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true,
@@ -63,6 +69,15 @@ func TestExpiryOfAChangedDefinition(t *testing.T) {
 		replace(true, false)
 		check(found, 1)
 		definition.Definition.Auth.TLS.InsecureSkipVerify, definition.Definition.Auth.TLS.Enabled = true, true
+		replace(true, true)
+		check(found, 0)
+		for _, client := range []string{"client", "soonClient"} { // renewed, as each day
+			definition.Definition.Auth.TLS = regcheck.TLS{Enabled: true, CA: words["ca"], Certificate: words[client+"Certificate"],
+				Key: secret.String(words[client+"Key"])}
+			replace(true, true)
+			check(found, 0)
+		}
+		definition.Definition.Endpoint = "https://newer.example.com"
 		replace(false, true)
 		check(result{HealthResult: store.HealthResult{Code: "RegistryUnreachable"}}, 1)
 		check(found, 2)
