@@ -34,6 +34,9 @@ func muted(ctx context.Context, tx *store.Tx, c finishedCheck, d decision, now t
 		of, err = tx.Mutes.OfOrg(ctx, c.row.OrgUID, now)
 		q.muted = slices.ContainsFunc(of, func(m mutes.Mute) bool { return m.Covers(c.registry.UID, c.registry.Labels, now) })
 	}
+	// An expiry that is gone, as that of an endpoint that was replaced, is not the one of which an alert was sent.
+	q.before.State.CertificateExpiresSoon = q.before.State.CertificateExpiresSoon && c.row.State.CertificateExpiresSoon
+	q.before.State.CredentialsExpireSoon = q.before.State.CredentialsExpireSoon && c.row.State.CredentialsExpireSoon
 	if err != nil {
 		err = fmt.Errorf("read the mutes of a registry: %w", err)
 	}

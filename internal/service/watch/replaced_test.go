@@ -7,6 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
+	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
@@ -82,4 +83,43 @@ func TestExpiryOfAChangedDefinition(t *testing.T) {
 		check(result{HealthResult: store.HealthResult{Code: "RegistryUnreachable"}}, 1)
 		check(found, 2)
 	})
+}
+
+// The certificate of a new endpoint raises an alert after a mute in which the registry was changed, also if the one before did.
+func TestExpiryOfADefinitionChangedInAMute(t *testing.T) {
+	for _, checked := range []bool{false, true} { // before the mute ends
+		w := mustWatch(t)
+		definition := input("r")
+		of := registries.Registry{UID: w.mustCreate(definition), OrgUID: "org-a", Name: "r", Version: 1}
+		check := func(valid, soon bool, want int64) {
+			t.Helper()
+			found := result{HealthResult: store.HealthResult{Valid: valid, CertificateExpiresSoon: soon}}
+			if _, err := w.end(t.Context(), finishedCheck{registry: of, row: w.mustClaim(1)[0], result: found}); err != nil {
+				t.Fatal(err)
+			}
+			w.clock = w.clock.Add(40 * time.Minute)
+			w.write(func(tx *store.Tx) error {
+				n, err := tx.Outbox.DeleteBefore(t.Context(), w.clock, 1000)
+				if n != want {
+					t.Errorf("checked %t: %d alerts, want %d", checked, n, want)
+				}
+				return err
+			})
+		}
+		check(true, true, 1)
+		mute := mutes.Mute{UID: "m", OrgUID: "org-a", From: w.clock, Until: w.clock.Add(time.Hour), CreatedAt: w.clock}
+		w.write(func(tx *store.Tx) error { return tx.Mutes.Insert(t.Context(), mute) })
+		check(false, true, 0)
+		definition.Definition.Endpoint = "https://new.example.com"
+		if err := w.stored.Replace(t.Context(), w.Admin, audit.Origin{}, of.UID, definition); err != nil {
+			t.Fatal(err)
+		}
+		of.Version++
+		if checked {
+			check(true, true, 0)
+		}
+		w.clock = mute.Until
+		check(true, true, 1)
+		check(true, true, 0)
+	}
 }

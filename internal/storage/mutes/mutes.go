@@ -32,8 +32,9 @@ const (
 	sqlEnded  = `DELETE FROM alert_mutes WHERE org_uid = $1 AND ends_at <= $2`
 
 	sqlPending = `SELECT state FROM muted_registries WHERE registry_uid = $1`
-	sqlNote    = `INSERT INTO muted_registries (registry_uid, org_uid, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-	sqlClear   = `DELETE FROM muted_registries WHERE registry_uid = $1`
+	sqlNote    = `INSERT INTO muted_registries (registry_uid, org_uid, state) VALUES ($1, $2, $3)
+		ON CONFLICT (registry_uid) DO UPDATE SET state = excluded.state`
+	sqlClear = `DELETE FROM muted_registries WHERE registry_uid = $1`
 )
 
 func scan(row rows.Scanner, m *Mute) error {
@@ -85,7 +86,7 @@ func (tx Mutes) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.db.ChangeOne(ctx, sqlDelete, orgUID, uid)
 }
 
-// Note stores the state of a registry before a change without an alert, unless that of an earlier one is stored.
+// Note stores the state of a registry before a change without an alert, in place of an earlier one.
 func (tx Mutes) Note(ctx context.Context, orgUID, registryUID string, state any) error {
 	encoded, err := json.Marshal(state)
 	if err != nil {

@@ -26,7 +26,7 @@ func alertMutes(t *testing.T, db *store.DB) {
 				return err
 			}
 		}
-		for _, s := range []state{{true}, {false}} { // the first one counts
+		for _, s := range []state{{false}, {true}} { // the last one counts
 			if err := tx.Mutes.Note(ctx, org.UID, registry.UID, s); err != nil {
 				return err
 			}
