@@ -22,7 +22,6 @@ type limitedAlert struct {
 	until      time.Time // not zero: this is the last alert until then
 	suppressed int64     // earlier changes without an alert
 	changed    bool      // this check changed the status so
-	muted      bool      // not raised now: the first check after the mute decides
 }
 
 // limitAlerts allows alerts of these kinds unless maxAlerts were raised in the window, and counts suppressed ones. If alerts were

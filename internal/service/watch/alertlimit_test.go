@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/regwarden/regwarden/internal/service/alerts"
 	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/service/registries/registriestest"
-	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
@@ -59,44 +57,6 @@ func TestLimitAlertsInvariants(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A recovery without an alert, because of the limit, ends the incident of a channel that has yet to alert of the failure. That of one that
-// is muted is raised later.
-func TestSuppressedRecoveriesEndIncidents(t *testing.T) {
-	for _, muted := range []bool{false, true} {
-		w := mustWatch(t)
-		of := registries.Registry{UID: w.create("r", "https://r.example.com"), OrgUID: "org-a", Name: "r", Version: 1}
-		channel := store.Channel{UID: "c", OrgUID: "org-a", ProjectUID: "p", Component: alerts.RegistryHealth, Type: alerts.TypeEmail,
-			Active: true, CreatedAt: w.clock, AlertTimes: store.AlertTimes{AfterMinutes: 60}}
-		mute := mutes.Mute{UID: "m", OrgUID: "org-a", From: w.clock.Add(time.Minute), Until: w.clock.Add(time.Hour), CreatedAt: w.clock}
-		w.write(func(tx *store.Tx) error {
-			project := store.Project{UID: "p", OrgUID: "org-a", Name: "P", Canonical: "p", CreatedAt: w.clock}
-			err := errors.Join(tx.Projects.Insert(t.Context(), project), tx.Channels.Insert(t.Context(), channel))
-			if muted {
-				err = errors.Join(err, tx.Mutes.Insert(t.Context(), mute))
-			}
-			return err
-		})
-		for _, valid := range []bool{false, true} {
-			row := w.mustClaim(1)[0]
-			if !valid {
-				row.WindowStart, row.SentCount = w.clock, maxAlerts-1
-			}
-			found := result{HealthResult: store.HealthResult{Valid: valid}}
-			if _, err := w.end(t.Context(), finishedCheck{registry: of, row: row, result: found}); err != nil {
-				t.Fatal(err)
-			}
-			w.clock = w.clock.Add(40 * time.Minute)
-			w.write(func(tx *store.Tx) error {
-				waiting, err := tx.Incidents.Due(t.Context(), w.clock.Add(time.Hour), 2)
-				if (len(waiting) == 0) != (valid && !muted) {
-					t.Errorf("muted %t, valid %t: %+v", muted, valid, waiting)
-				}
-				return err
-			})
-		}
-	}
 }
 
 // limitOne limits the alert of one change, or of none with "". The kind of an alert that is not raised is "".

@@ -18,15 +18,10 @@ func recordChanges(ctx context.Context, tx *store.Tx, c finishedCheck, after sto
 				return err
 			}
 		}
-		var err error
-		switch {
-		case l.raised:
-			err = raise(ctx, tx, c, after, l, now)
-		case l.kind == alerts.RegistryValid && !l.muted: // as raised ones do
-			_, err = tx.Incidents.Delete(ctx, c.registry.OrgUID, c.registry.UID)
-		}
-		if err != nil {
-			return err
+		if l.raised {
+			if err := raise(ctx, tx, c, after, l, now); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (q *quiet) limit(d *decision, before store.Watched, now time.Time) (limited
 	case q.muted:
 		q.note = len(d.alerts) > 0
 		for _, kind := range d.alerts {
-			limited = append(limited, limitedAlert{kind: kind, changed: true, muted: true})
+			limited = append(limited, limitedAlert{kind: kind, changed: true})
 		}
 		return limited
 	case !q.pending || !d.counted:
