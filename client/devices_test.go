@@ -44,7 +44,7 @@ func TestAwaitContinuesAfterErrors(t *testing.T) {
 					case attempts%2 == 1:
 						return nil, io.ErrUnexpectedEOF
 					}
-					return response(502, "<html>", "Content-Type", "text/html"), nil
+					return response([]int{429, 502}[attempts/2%2], "<html>", "Content-Type", "text/html"), nil
 				})})
 				token, _, err := c.Devices.Await(t.Context(), &api.DeviceLogin{DeviceCode: "d", Interval: 5, ExpiresIn: tt.expiresIn})
 				if (err == nil) != tt.token || (token == "t") != tt.token || time.Since(began) != tt.waited {
@@ -79,6 +79,7 @@ func TestAwaitEndsAfterPermanentErrors(t *testing.T) {
 		"certificate": func() (*http.Response, error) {
 			return nil, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
 		},
+		"port without TLS": func() (*http.Response, error) { return nil, http.ErrSchemeMismatch },
 		"port of TLS": func() (*http.Response, error) {
 			return response(400, "The plain HTTP request was sent to HTTPS port", "Content-Type", "text/html"), nil
 		},

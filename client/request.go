@@ -286,14 +286,15 @@ func refusedWith(err error, status int) bool {
 
 // temporary reports whether a request may be done later: the server, or a proxy before it, did not respond or could not do it.
 func temporary(err error) bool {
-	if refused, ok := errors.AsType[*api.Error](err); ok {
-		return refused.Status >= 500
+	status, ok := errors.AsType[statusError](err)
+	if refused, isRefused := errors.AsType[*api.Error](err); isRefused {
+		status, ok = statusError(refused.Status), true
 	}
-	if status, ok := errors.AsType[statusError](err); ok {
-		return status >= 500
+	if ok {
+		return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return err != nil && !untrusted && !errors.Is(err, ErrSpeaksTLS)
+	return err != nil && !untrusted && !errors.Is(err, ErrSpeaksTLS) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // statusError is the status of a response that this API does not have.
