@@ -51,7 +51,7 @@ func (p Commands) setSSO() *cobra.Command {
 	ca, secretStdin := "", false
 	cmd := p.Command("set", "Set the identity provider, or change what the flags name", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
-			if err := command.NotEmpty(c.Cmd, "email-domain"); err != nil {
+			if err := command.NotEmpty(c.Cmd, "email-domain", "default-team"); err != nil {
 				return err
 			}
 			stored, err := c.Client.SSO.Get(c.Ctx)
@@ -65,7 +65,7 @@ func (p Commands) setSSO() *cobra.Command {
 				"email-domain":    func() { spec.EmailDomains = withoutNone(given.EmailDomains) },
 				"emails-verified": func() { spec.EmailsVerified = given.EmailsVerified },
 				"sync-teams":      func() { spec.SyncSSOTeams = given.SyncSSOTeams },
-				"default-team":    func() { spec.DefaultTeams = given.DefaultTeams },
+				"default-team":    func() { spec.DefaultTeams = withoutNone(given.DefaultTeams) },
 				"claim":           func() { spec.Claims = mergeClaims(spec.Claims, given.Claims) },
 				"disabled":        func() { spec.Disabled = given.Disabled },
 				"ca":              func() { spec.CA, err = logins.ReadCA("--ca", ca) },
@@ -97,7 +97,8 @@ func (p Commands) setSSO() *cobra.Command {
 	flags.StringToStringVar(&given.Claims, "claim", nil, "claim to read, as email=mail; of email, firstName, lastName, groups and "+
 		"externalId; groups= removes one; may be repeated")
 	flags.BoolVar(&given.SyncSSOTeams, "sync-teams", false, "create a team, without roles, for each group of a login that has none")
-	flags.StringSliceVar(&given.DefaultTeams, "default-team", nil, "team of users whose groups have no team; may be repeated")
+	flags.StringSliceVar(&given.DefaultTeams, "default-team", nil,
+		"team of users whose groups have no team; may be repeated; none for no team")
 	flags.StringVar(&ca, "ca", "", "file of CA certificates (PEM) to trust for the provider in addition to the system's")
 	flags.BoolVar(&given.Disabled, "disabled", false, "allow no login by the provider")
 	return cmd
