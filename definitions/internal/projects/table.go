@@ -237,8 +237,12 @@ func (e fileEntry) find(f *scanner.File, member node.Pair) (string, model.Source
 func (t fileFormat) addEntry(f *scanner.File, e fileEntry, member node.Pair, plain map[string]bool) {
 	store := e.storeOf(member)
 	isReference := store == nil && !e.hasSettings(member)
-	if isReference {
-		e.registry = "" // where credentials are sent; the address names the content
+	if isReference && e.registry != "" {
+		host := get(member.Value, e.registry).Text()
+		if host != "" && !strings.HasPrefix(get(member.Value, e.address).Text(), host+"/") {
+			return // plugins differ in whether an image without a host is in this registry
+		}
+		e.registry = ""
 	}
 	address, at := e.find(f, member)
 	switch {
@@ -301,7 +305,7 @@ func (e fileEntry) hasSettings(member node.Pair) bool {
 // setsConnection reports whether an entry says how to connect, which a reference has no place for.
 func (e fileEntry) setsConnection(member node.Pair) bool {
 	return get(member.Value, e.fallback).Bool() ||
-		slices.ContainsFunc(e.certificates(member), func(n *node.Node) bool { return n.Text() != "" })
+		slices.ContainsFunc(e.certificates(member), func(n *node.Node) bool { return n.Text() != "" && !isComputed(n) })
 }
 
 // resolve sets why the credentials of an entry are not known, or that everyone who reads the file knows them.
