@@ -392,13 +392,23 @@ func TestPausesOfARunAreCounted(t *testing.T) {
 		if s := next(pause); s.Status != store.SyncFailed || s.Message != "Given up after 8 attempts: limited" {
 			t.Errorf("after eight pauses: %+v", s)
 		}
-		for _, wait := range []string{"2m0s", "2m0s", "2m0s", "2m0s", "4m0s"} {
+		request := func() {
+			if err := k.Request(t.Context(), k.Admin, audit.Origin{}, uid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, wait := range []string{"2m0s", "2m0s", "2m0s", "2m0s", "4m0s"} { // requests after a pause
 			if s := next(pause); s.Message != "Paused for "+wait+": limited" {
 				t.Errorf("of the next run: %+v, want a pause of %s", s, wait)
 			}
-			if err := k.Request(t.Context(), k.Admin, audit.Origin{}, uid); err != nil { // it ends no pause
-				t.Fatal(err)
+			clock = clock.Add(time.Hour)
+			request()
+		}
+		for range 2 * maxPauses {
+			if s := next(pause); s.Message != "Paused for 8m0s: limited" {
+				t.Errorf("after a request in the pause: %+v", s)
 			}
+			request()
 		}
 	})
 }

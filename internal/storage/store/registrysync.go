@@ -43,15 +43,16 @@ const (
 	sqlHoldSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, NULL, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET lease_owner = NULL,
 		status = CASE registry_sync.status WHEN 'InProgress' THEN 'Pending' ELSE registry_sync.status END,
-		run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0`
+		run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, pauses = 0`
 	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run)
 		VALUES ($1, $2, $3, 1, 'Pending', '', 1) ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3
-		THEN registry_sync.next_at ELSE $3 END, asked = 1, lease_owner = NULL, status = 'Pending', message = ''
+		THEN registry_sync.next_at ELSE $3 END, asked = 1, lease_owner = NULL, status = 'Pending', message = '',
+		pauses = registry_sync.pauses - CASE WHEN registry_sync.pauses > 0 AND registry_sync.next_at > $3 THEN 1 ELSE 0 END
 		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= CAST($4 AS BIGINT)`
 	// The row stays, and with it the number of the newest run.
 	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '',
 		last_run_at = NULL, last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0,
-		shown_run = 0, repositories = 0, tags = 0 WHERE org_uid = $1 AND registry_uid = $2`
+		pauses = 0, shown_run = 0, repositories = 0, tags = 0 WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
 	sqlSyncDue      = oldestDue + `registry_sync WHERE next_at <= $1` + newestDue + `registry_sync WHERE next_at <= $1` + endDue
 	sqlSyncOrgs     = orgsOf + `registry_sync` + firstOrg + `registry_sync` + nextOrg +
@@ -115,7 +116,8 @@ func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is resumed.
+// Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is resumed: that
+// pause does not count.
 func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
 	return tx.db.ChangeAny(ctx, sqlRequestSync, registryUID, orgUID, rows.Millis(at), rows.Millis(now))
 }
