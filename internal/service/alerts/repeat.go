@@ -100,7 +100,7 @@ func repeat(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Ti
 	}
 	silent := false
 	if err == nil {
-		silent, err = muted(ctx, tx, i, now)
+		silent, err = muted(ctx, tx, i, watched, now)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound): // deleted since, and the incident with it
@@ -116,10 +116,12 @@ func repeat(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Ti
 	return send(ctx, tx, i, channel, watched, now)
 }
 
-// muted reports whether a registry is muted, or was since its last check: that of then raises the alert of a result that changed.
-func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, now time.Time) (bool, error) {
-	if pending, err := tx.Mutes.Pending(ctx, i.RegistryUID, new(any)); err != nil || pending {
-		return pending, err
+// muted reports whether a registry is muted, or was when its result changed: the next check raises the alert of that.
+func muted(ctx context.Context, tx *store.Tx, i incidents.Incident, watched store.Watched, now time.Time) (bool, error) {
+	var before struct{ State store.HealthResult } // the change
+	pending, err := tx.Mutes.Pending(ctx, i.RegistryUID, &before)
+	if err != nil || pending && (before.State.Code != watched.State.Code || before.State.Undecided() != watched.State.Undecided()) {
+		return true, err
 	}
 	all, err := tx.Mutes.OfOrg(ctx, i.OrgUID, now)
 	if err != nil || len(all) == 0 {

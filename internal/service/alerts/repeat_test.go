@@ -235,13 +235,27 @@ func TestMutedAlertsHaveTheNewestResult(t *testing.T) {
 	})
 	f.want(f.after(15 * time.Minute))
 	f.becomes(RegistryCodeChanged, "B", false)
-	f.write(func(ctx context.Context, tx *store.Tx) error {
-		return tx.Mutes.Note(ctx, f.in.OrgUID, f.registry.UID, "before")
-	})
+	f.note("A")
 	f.want(f.after(2*time.Hour + postponed))
 	f.becomes(RegistryCodeChanged, "B", true)
 	f.write(func(ctx context.Context, tx *store.Tx) error { return tx.Mutes.Clear(ctx, f.registry.UID) })
 	f.want(f.after(postponed+time.Hour), "registryCodeChanged B 0")
+}
+
+// Something else that changed during a mute, such as an expiry, does not delay the alert.
+func TestMutesOfOtherChangesDelayNoAlert(t *testing.T) {
+	f := newFailing(t, 30, 0)
+	f.becomes(RegistryNotValid, "A", true)
+	f.note("A")
+	f.want(f.after(30*time.Minute), "registryNotValid A 0")
+}
+
+// note stores what a check in a mute does that changes something: the code before it.
+func (f failing) note(code string) {
+	f.t.Helper()
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.Mutes.Note(ctx, f.in.OrgUID, f.registry.UID, map[string]any{"State": store.HealthResult{Code: code}})
+	})
 }
 
 // An alert that waits longer than alerts are stored, because its registry is muted, is sent after the mute.
