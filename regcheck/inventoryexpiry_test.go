@@ -14,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/inventory"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // expiring is a registry with the repositories a and b, whose passwords are valid for a minute. A request for last ends the minute.
@@ -117,5 +118,28 @@ func TestInventoryOutlastsCredentials(t *testing.T) {
 			t.Errorf("%+v: listed %q in the end, %+v", row, listed.String(), rest)
 		}
 		server.Close()
+	}
+}
+
+// A password in the definition is not renewed. What it cannot read after its expiry is not listed without tags.
+func TestInventoryStopsAtTheExpiryOfThePassword(t *testing.T) {
+	local, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &expiring{last: "/v2/a/manifests/2", now: time.Now().Truncate(time.Second)}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	password, _, _ := s.file("")
+	plan := regcheck.MustParse(t, regcheck.Definition{Endpoint: server.URL,
+		Auth: &regcheck.Auth{Type: regcheck.Basic, Username: "ada", Password: secret.String(password)}})
+	listed := []string{}
+	c := regcheck.Checker{Egress: local, Now: s.clock}
+	_, found, err := inventory.List(t.Context(), &c, plan, inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
+		listed = append(listed, r.Name)
+		return nil
+	})
+	if err != nil || found == nil || found.Complete || found.Stopped != "the credentials have expired." || len(listed) != 1 {
+		t.Errorf("listed %q, %+v, %v", listed, found, err)
 	}
 }

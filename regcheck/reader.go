@@ -13,7 +13,7 @@ import (
 type Reader struct {
 	s       subject
 	access  *content.Access
-	expires time.Time        // of credentials that were obtained; zero if their provider does not say it
+	expires time.Time        // of the credentials; zero if that is not known
 	charts  *chartrepo.Check // nil unless it is a chart repository
 }
 
@@ -62,7 +62,7 @@ func (r *Reader) Client() *content.Client { return &r.s.Client }
 // Now returns the time of Checker.Now.
 func (r *Reader) Now() time.Time { return r.s.now() }
 
-// Expired reports whether the credentials were obtained and have expired since. Another Reader obtains new ones.
+// Expired reports whether the credentials have expired since. Another Reader obtains new ones, unless they are in the definition.
 func (r *Reader) Expired() bool { return !r.expires.IsZero() && !r.Now().Before(r.expires) }
 
 // ShowName returns a name from the registry as it may be stored: wire/mask.go has the rule.

@@ -51,6 +51,9 @@ func (r *run) check(ctx context.Context) *Reader {
 	if r.err != nil || !r.report.Valid {
 		return nil
 	}
+	if r.plan.login.Source == nil {
+		reader.expires = r.report.CredentialsExpire
+	}
 	return reader
 }
 

@@ -22,7 +22,7 @@ const (
 func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a *wire.Response, why string, err error) {
 	a, why, err = l.retry(ctx, at, rest, query)
 	if err == nil && (a == nil || a.Denied()) && l.Expired() {
-		return nil, "", &stop{reason: "the credentials have expired; the next call obtains new ones."}
+		return nil, "", &stop{reason: "the credentials have expired."}
 	}
 	return a, why, err
 }
