@@ -22,9 +22,7 @@ func (g *Registry) Words() (map[string]string, error) {
 	for prefix, l := range map[string]leaf{
 		"client":        {by: g.pki.clients, client: true, commonName: "regwarden"},
 		"foreignClient": {by: g.pki.other, client: true, commonName: "unknown client"},
-		"shortClient":   {by: g.pki.clients, client: true, commonName: "short", until: g.pki.now.AddDate(0, 0, 10)},
-		"soonClient": {by: g.pki.clients, client: true, commonName: "soon", from: g.pki.now.AddDate(0, 0, -21),
-			until: g.pki.now.AddDate(0, 0, 10)},
+		"soonClient":    {by: g.pki.clients, client: true, commonName: "soon", until: g.pki.now.AddDate(0, 0, 10)},
 		"expiredClient": {by: g.pki.clients, client: true, commonName: "late", from: g.pki.now.AddDate(-1, 0, 0),
 			until: g.pki.now.AddDate(0, 0, -1)},
 	} {

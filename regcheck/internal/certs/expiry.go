@@ -88,17 +88,14 @@ func ServerExpiresSoon(c *wire.Conn, now time.Time) string {
 	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, first), c.Text(c.Peer.HostPort()), day(first.NotAfter))
 }
 
-// ClientExpiresSoon returns a sentence about the certificate of a definition, "" if it does not expire within 30 days or is nil. Of one
-// that is never valid for longer, as those that are renewed each day, there is a sentence only after it has expired, which may be one that
-// the server does not require.
+// ClientExpiresSoon returns a sentence about the certificate of a definition, "" if it does not expire within 30 days or is nil. A
+// certificate that has expired may be one that the server does not require.
 func ClientExpiresSoon(pair *tls.Certificate, now time.Time) string {
 	switch {
 	case pair == nil || pair.Leaf.NotAfter.Sub(now) > expiresSoon:
 		return ""
 	case pair.Leaf.NotAfter.Before(now):
 		return fmt.Sprintf("%s expired on %s.", describe(wire.CleanText, pair.Leaf), day(pair.Leaf.NotAfter))
-	case pair.Leaf.NotAfter.Sub(pair.Leaf.NotBefore) <= expiresSoon:
-		return ""
 	}
 	return fmt.Sprintf("%s is valid until %s.", describe(wire.CleanText, pair.Leaf), day(pair.Leaf.NotAfter))
 }
