@@ -17,27 +17,23 @@ func Full(ctx context.Context, tx *store.Tx, orgUID, team string) (bool, error) 
 	return n >= MaxMembers, err
 }
 
-// Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. A user who is a member of the organization only
-// because no role was named has what its teams grant from then on.
+// Join makes a user a member of a team of its organization, byGroup as of teams.Teams.Add. See UseTeams.
 func Join(ctx context.Context, tx *store.Tx, user store.User, team string, byGroup bool) error {
 	if err := UseTeams(ctx, tx, user); err != nil {
-		return err
-	}
-	if err := tx.Users.Grant(ctx, user.OrgUID, user.UID); err != nil { // locks the user, and notes the change
 		return err
 	}
 	return tx.Teams.Add(ctx, user.OrgUID, team, user.UID, byGroup)
 }
 
-// UseTeams lets a user without a named role have only what its teams grant, also if those that it should join are full.
+// UseTeams lets a user who is a member of the organization only because no role was named have what its teams grant, also if those that it
+// should join are full.
 func UseTeams(ctx context.Context, tx *store.Tx, user store.User) error {
-	if access.Role(user.Role).Direct() != access.Member || user.RoleNamed {
-		return nil
+	if access.Role(user.Role).Direct() == access.Member && !user.RoleNamed {
+		if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(access.None), false); err != nil {
+			return err
+		}
 	}
-	if err := tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(access.None), false); err != nil {
-		return err
-	}
-	return tx.Users.Grant(ctx, user.OrgUID, user.UID)
+	return tx.Users.Grant(ctx, user.OrgUID, user.UID) // locks the user, and notes the change
 }
 
 // Leave removes a user from a team. Its own role stays as it is.
