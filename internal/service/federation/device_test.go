@@ -16,14 +16,7 @@ import (
 func TestDeviceLogin(t *testing.T) {
 	p := mustProvider(t, nil)
 	devices := NewDevices(p.Service, audience)
-	done, err := p.login(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	person, err := p.principal(t, done)
-	if err != nil {
-		t.Fatal(err)
-	}
+	person := p.mustLogin(t)
 	program := audit.Origin{Address: "192.0.2.7"}
 	device, err := devices.Begin(t.Context(), program)
 	if err != nil || device.URL != audience+"/console/device" {
@@ -114,14 +107,7 @@ func TestRefusedDeviceLogins(t *testing.T) {
 			p.change = map[string]any{"sub": name, "email": strings.ReplaceAll(name, " ", "-") + "@example.com"}
 		})
 		devices := NewDevices(p.Service, audience)
-		done, err := p.login(t, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		person, err := p.principal(t, done)
-		if err != nil {
-			t.Fatal(err)
-		}
+		person := p.mustLogin(t)
 		device, err := devices.Begin(t.Context(), origin)
 		if err == nil {
 			err = row.do(devices, person, device.UserCode)
@@ -157,14 +143,7 @@ func TestBackChannelLogoutOfADevice(t *testing.T) {
 	p := mustProvider(t, nil)
 	p.set(func() { p.change = map[string]any{"sid": "session-1"} })
 	devices := NewDevices(p.Service, audience)
-	done, err := p.login(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	person, err := p.principal(t, done)
-	if err != nil {
-		t.Fatal(err)
-	}
+	person := p.mustLogin(t)
 	device, err := devices.Begin(t.Context(), origin)
 	if err != nil {
 		t.Fatal(err)

@@ -99,15 +99,7 @@ func TestLoginWithoutTeam(t *testing.T) {
 	login := func(groups ...any) auth.Principal {
 		t.Helper()
 		p.change = map[string]any{"groups": groups}
-		done, err := p.login(t, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		caller, err := p.principal(t, done)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return caller
+		return p.mustLogin(t)
 	}
 	if caller := login("Ops"); caller.CanAnywhere(access.ReadRegistries) || caller.Role != access.None {
 		t.Errorf("without a team: %s", caller.Role)
@@ -221,16 +213,7 @@ func TestAddedMembersStayWithoutTheirGroup(t *testing.T) {
 // A person whose group has a full team logs in without it, and has no more than members of the team.
 func TestFullTeamOfAGroup(t *testing.T) {
 	p := mustProvider(t, nil)
-	login := func() auth.Principal {
-		t.Helper()
-		done, errLogin := p.login(t, nil)
-		caller, err := p.principal(t, done)
-		if err := errors.Join(errLogin, err); err != nil {
-			t.Fatal(err)
-		}
-		return caller
-	}
-	if caller := login(); caller.Role != access.Member {
+	if caller := p.mustLogin(t); caller.Role != access.Member {
 		t.Fatalf("without groups: %s", caller.Role)
 	}
 	p.settings.Claims = map[string]string{identities.ClaimGroups: "groups"}
@@ -248,7 +231,7 @@ func TestFullTeamOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.change = map[string]any{"groups": []any{"Ops"}}
-	if caller := login(); caller.Role != access.None || len(p.teamsOfAda(t)) > 0 {
+	if caller := p.mustLogin(t); caller.Role != access.None || len(p.teamsOfAda(t)) > 0 {
 		t.Errorf("of a full team: %s, teams %q", caller.Role, p.teamsOfAda(t))
 	}
 	if err := p.db.InTx(t.Context(), func(tx *store.Tx) error {
@@ -256,7 +239,7 @@ func TestFullTeamOfAGroup(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if login(); !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
+	if p.mustLogin(t); !slices.Equal(p.teamsOfAda(t), []string{"Ops"}) {
 		t.Errorf("teams: %q", p.teamsOfAda(t))
 	}
 }

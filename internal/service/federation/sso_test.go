@@ -143,6 +143,20 @@ func (p *identityProvider) principal(t *testing.T, done Completed) (auth.Princip
 	return p.auth.Authenticator.AuthenticateConsole(t.Context(), done.Reference)
 }
 
+// mustLogin logs in, and returns the user.
+func (p *identityProvider) mustLogin(t *testing.T) auth.Principal {
+	t.Helper()
+	done, err := p.login(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := p.principal(t, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return who
+}
+
 // TestLoginByProvider logs the same person in twice, who is created at the first time.
 func TestLoginByProvider(t *testing.T) {
 	p := mustProvider(t, nil)
@@ -892,14 +906,7 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 // A logout leads to the provider of the session only, to which the ID token belongs.
 func TestLogoutAtItsProvider(t *testing.T) {
 	p := mustProvider(t, nil)
-	done, err := p.login(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	person, err := p.principal(t, done)
-	if err != nil {
-		t.Fatal(err)
-	}
+	person := p.mustLogin(t)
 	if got := p.sso.LogoutAt(t.Context(), person.SessionUID); !strings.HasPrefix(got, other+"/logout?") {
 		t.Errorf("the logout leads to %q", got)
 	}
