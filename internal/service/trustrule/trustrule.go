@@ -67,7 +67,7 @@ func meetsText(claim any, value string) bool {
 	return text == value
 }
 
-// owners are, by public issuer, the claims that name the owner of a token, each with the beginning that every token has. Everybody can
+// owners are, by public issuer, the claims that name the owner of a token, each with what precedes the owner. Everybody can
 // get a token of such an issuer, so a rule must have a condition for one of them.
 var owners = map[string]map[string]string{
 	"https://token.actions.githubusercontent.com": {"sub": "repo:", "repository": "", "repository_id": "", "repository_owner": "",
@@ -96,7 +96,9 @@ func (c Conditions) Problem(issuer string) string {
 		return ""
 	}
 	for name, value := range c {
-		if begin, names := required[name]; names && namesOwner(strings.TrimPrefix(value, begin)) {
+		// At GitHub, whoever owns a repository chooses the claims that its sub consists of, so only one that begins with the owner names one.
+		begin, names := required[name]
+		if owner, has := strings.CutPrefix(value, begin); names && has && namesOwner(owner) {
 			return ""
 		}
 	}
