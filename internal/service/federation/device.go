@@ -178,8 +178,11 @@ func (d *Devices) Confirm(ctx context.Context, p auth.Principal, code string, al
 // Redeem returns the tokens of a login that a person confirmed, once. The session ends with the identity that the person logged in by, if
 // any.
 //
-// Faults: Invalid with CodeDevice.
+// Faults: Invalid with CodeDevice; Limited.
 func (d *Devices) Redeem(ctx context.Context, origin audit.Origin, code secret.String) (auth.Tokens, error) {
+	if err := d.service.reserve(origin); err != nil {
+		return auth.Tokens{}, err
+	}
 	hash, ok := randomkey.Hash(deviceCodePrefix, code)
 	if !ok {
 		return auth.Tokens{}, deviceFault(ReasonDeviceGone)
@@ -205,11 +208,11 @@ func (d *Devices) Redeem(ctx context.Context, origin audit.Origin, code secret.S
 	return auth.Tokens{}, fault.Wrap("log in a device", err)
 }
 
-// poll returns a login that is confirmed, or why there are no tokens.
+// poll returns a login that is confirmed, or why there are no tokens. It writes only for a program that keeps the interval: whoever asks
+// without a pause, or with a code that is unknown, must not occupy the writers of the store.
 func (d *Devices) poll(ctx context.Context, hash []byte, now time.Time) (device identities.Device, reason string, err error) {
-	err = d.service.db.InTx(ctx, func(tx *store.Tx) error {
-		device, err = tx.Identities.PollDevice(ctx, hash, now)
-		return err
+	device, err = store.Read(ctx, d.service.db, func(tx *store.Tx) (identities.Device, error) {
+		return tx.Identities.Device(ctx, hash)
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && !now.Before(device.ExpiresAt):
@@ -223,7 +226,11 @@ func (d *Devices) poll(ctx context.Context, hash []byte, now time.Time) (device 
 	case now.Sub(device.PolledAt) < PollInterval-time.Second: // requests of a busy machine may come a little early
 		return device, ReasonSlowDown, nil
 	}
-	return device, ReasonPending, nil
+	err = d.service.db.InTx(ctx, func(tx *store.Tx) error { return tx.Identities.PollDevice(ctx, hash, now) })
+	if errors.Is(err, store.ErrNotFound) {
+		return device, ReasonDeviceGone, nil
+	}
+	return device, ReasonPending, err
 }
 
 // vouched returns the login of a device by the session in which it was confirmed. That session must live at the time of the login.

@@ -34,6 +34,10 @@ func TestDeviceLogin(t *testing.T) {
 	p.move(PollInterval)
 	redeem(ReasonPending)
 	redeem(ReasonSlowDown)
+	p.move(PollInterval - 2*time.Second)
+	redeem(ReasonSlowDown)
+	p.move(2 * time.Second)
+	redeem(ReasonPending) // requests that came too early wrote nothing
 	entered := " " + strings.ToLower(strings.ReplaceAll(device.UserCode, "-", " "))
 	pending, err := devices.Find(t.Context(), person, entered)
 	if err != nil || pending.Address != program.Address || pending.UserCode != device.UserCode {
@@ -120,8 +124,14 @@ func TestRefusedDeviceLogins(t *testing.T) {
 		}
 	}
 	devices := NewDevices(p.Service, audience)
-	if _, err := devices.Redeem(t.Context(), origin, "rwd_abc"); reasonOf(err) != ReasonDeviceGone {
-		t.Errorf("an unknown code: %v", err)
+	p.move(time.Minute)
+	for range exchangesPerMinute {
+		if _, err := devices.Redeem(t.Context(), origin, "rwd_abc"); reasonOf(err) != ReasonDeviceGone {
+			t.Fatalf("an unknown code: %v", err)
+		}
+	}
+	if _, err := devices.Redeem(t.Context(), origin, "rwd_abc"); fault.KindOf(err) != fault.Limited {
+		t.Errorf("many requests: %v", err)
 	}
 	keyed := auth.Principal{UserUID: "a", APIKeyUID: "b"}
 	if _, err := devices.Find(t.Context(), keyed, "BCDF-GHJK"); fault.KindOf(err) != fault.Forbidden {

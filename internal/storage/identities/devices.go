@@ -46,13 +46,14 @@ func (tx Identities) PendingDevice(ctx context.Context, userCode string, now tim
 	return rows.One(ctx, tx.db, scanDevice, sqlPending, userCode, rows.Millis(now))
 }
 
-// PollDevice returns the login of a program, with the time of its poll before this one.
-func (tx Identities) PollDevice(ctx context.Context, hash []byte, now time.Time) (Device, error) {
-	d, err := rows.One(ctx, tx.db, scanDevice, sqlDevice, hash)
-	if err == nil {
-		err = tx.db.ChangeOne(ctx, sqlPollDevice, hash, rows.Millis(now))
-	}
-	return d, err
+// Device returns the login of a program.
+func (tx Identities) Device(ctx context.Context, hash []byte) (Device, error) {
+	return rows.One(ctx, tx.db, scanDevice, sqlDevice, hash)
+}
+
+// PollDevice sets when a program asked for its tokens.
+func (tx Identities) PollDevice(ctx context.Context, hash []byte, now time.Time) error {
+	return tx.db.ChangeOne(ctx, sqlPollDevice, hash, rows.Millis(now))
 }
 
 // ConfirmDevice confirms a login by a session, or denies it. ErrNotFound: it cannot be confirmed any more.

@@ -215,8 +215,10 @@ func deviceLogins(t *testing.T, db *store.DB) {
 	}
 	poll := func(code string, at time.Time) (d identities.Device, err error) {
 		err = db.InTx(t.Context(), func(tx *store.Tx) (err error) {
-			d, err = tx.Identities.PollDevice(t.Context(), []byte(code), at)
-			return err
+			if d, err = tx.Identities.Device(t.Context(), []byte(code)); err != nil {
+				return err
+			}
+			return tx.Identities.PollDevice(t.Context(), []byte(code), at)
 		})
 		return d, err
 	}
