@@ -2,13 +2,18 @@ package federation
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
+	"github.com/regwarden/regwarden/internal/service/wording"
 	"github.com/regwarden/regwarden/internal/storage/identities"
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
@@ -55,7 +60,7 @@ var statusError = lazyregexp.New(`^read its configuration: ([1-5][0-9]{2}) `)
 func failureOf(err error) string {
 	text := err.Error()
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err.Error()
+		return unreachable(failed.Err)
 	}
 	if status := statusError.Get().FindStringSubmatch(text); status != nil {
 		return "its configuration at /.well-known/openid-configuration is not there: the response is HTTP " + status[1]
@@ -71,4 +76,30 @@ func failureOf(err error) string {
 		}
 	}
 	return "its configuration at /.well-known/openid-configuration cannot be read"
+}
+
+// unreachable describes why a provider sent no response. The error itself has addresses of this network, such as those of its DNS servers,
+// and may have text of whatever is there: a name in a certificate, or the first line of another protocol.
+func unreachable(err error) string {
+	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
+		return "its address is not allowed, since " + wording.Reason(forbidden) + ". " + wording.Hint(forbidden)
+	}
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
+		return fmt.Sprintf("the outbound proxy did not connect to it: it returned HTTP %d", proxy.Status)
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok && egress.HostNotFound(err) {
+		return "its host does not exist in the DNS that regwarden uses"
+	} else if ok {
+		return "its host could not be resolved: no DNS server answered, or one reported a failure"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate has expired, does not match the host, or is not trusted: set ca to the authority that signed it"
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return "it did not respond in time"
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return "the connection to it failed"
+	}
+	return "it closed the connection, or its response is not HTTP"
 }

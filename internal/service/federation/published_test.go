@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -49,7 +51,50 @@ func TestProviderIsTested(t *testing.T) {
 			t.Errorf("%s: %q %v", name, failure, err)
 		}
 	}
+	p.set(func() {
+		p.serve = func(w http.ResponseWriter, _ *http.Request) bool {
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, err = connection.Write([]byte(internal + "\r\n\r\n"))
+				err = errors.Join(err, connection.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return true
+		}
+	})
+	for _, row := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, "its response is not HTTP"},
+		{func() { p.address = closedPort(t) }, "the connection to it failed"},
+		{func() { delete(p.hosts, hostOf(other)) }, "its host does not exist"},
+	} {
+		p.set(func() {
+			p.at = p.at.Add(time.Minute)
+			row.change()
+		})
+		_, failure, err := p.sso.Test(t.Context(), p.org.UID)
+		if err != nil || !strings.Contains(failure, row.want) || strings.Contains(failure, internal) || strings.Contains(failure, "127.0.0.1") {
+			t.Errorf("%q %v, want %q", failure, err, row.want)
+		}
+	}
 	if _, _, err := p.sso.Test(t.Context(), uuid.NewString()); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a provider: %v", err)
 	}
+}
+
+// closedPort returns an address that refuses connections.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
 }
