@@ -154,8 +154,8 @@ func (d Providers) Provider(ctx context.Context, p auth.Principal) (Provider, er
 	return visibleProvider(found), fault.Wrap("look up the identity provider", err)
 }
 
-// Set replaces the identity provider of the caller's organization. A secret that is empty or masked is the stored one, if the issuer stays:
-// it is never sent to another. UserInfo that is nil is the stored one too.
+// Set replaces the identity provider of the caller's organization. A secret that is empty or masked is the stored one, if the issuer and
+// the certificates that it is trusted by stay: it is never sent to another. UserInfo that is nil is the stored one too.
 //
 // Faults: Invalid with the fields of Problems; Forbidden.
 func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origin, input Provider) error {
@@ -199,6 +199,8 @@ func secretOf(input Provider, stored identities.Provider) (secret.String, error)
 	switch {
 	case stored.Secret != "" && stored.Issuer != input.Issuer:
 		problem = "is required with another issuer: the stored one is not sent to it"
+	case stored.Secret != "" && input.CA != "" && strings.TrimSpace(input.CA) != strings.TrimSpace(stored.Settings.CA):
+		problem = "is required with another ca: whoever has its key could pose as the issuer, and get the stored one"
 	case stored.Secret == "" && input.Secret != "":
 		problem = "is required: none is stored"
 	}

@@ -891,7 +891,11 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 	if _, err := p.login(t, nil); err != nil {
 		t.Errorf("the masked secret is not the stored one: %v", err)
 	}
-	shown.Issuer = gitlab
+	shown.CA = p.ca
+	if err := providers.Set(t.Context(), p.operator(), origin, shown); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("the secret goes to whoever has the key of another CA: %v", err)
+	}
+	shown.CA, shown.Issuer = "", gitlab
 	if err := providers.Set(t.Context(), p.operator(), origin, shown); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("the secret goes to another issuer: %v", err)
 	}

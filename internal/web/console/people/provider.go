@@ -114,7 +114,7 @@ var claimFields = []struct{ key, label string }{{identities.ClaimEmail, "Claim o
 func providerForm(p directory.Provider, teams []string) *forms.Form {
 	secretHint := "The secret that the provider shows for this client. It is not shown again."
 	if p.Secret != "" {
-		secretHint = "A secret is stored. Leave it empty to keep it; another issuer needs another secret."
+		secretHint = "A secret is stored. Leave it empty to keep it; enter it again with another issuer or CA."
 	}
 	fields := []forms.Field{
 		{Name: "issuer", Label: "Issuer", Value: p.Issuer, Required: true,
