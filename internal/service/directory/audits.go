@@ -93,13 +93,14 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 		if page, err = auditPage(ctx, tx, filter, q.Request); err != nil {
 			return err
 		}
-		return setObjectNames(ctx, tx, page.Items)
+		return setObjectNames(ctx, tx, p, page.Items)
 	})
 	return page, fault.Wrap("list audit records", err)
 }
 
-// setObjectNames sets the present names of the objects of records that have one: those of deleted objects have none.
-func setObjectNames(ctx context.Context, tx *store.Tx, records []audit.Record) error {
+// setObjectNames sets the present names of the objects of records that have one: deleted objects have none, nor those that the caller may
+// not read.
+func setObjectNames(ctx context.Context, tx *store.Tx, p auth.Principal, records []audit.Record) error {
 	names := map[string]string{}
 	for i := range records {
 		r := &records[i]
@@ -109,7 +110,7 @@ func setObjectNames(ctx context.Context, tx *store.Tx, records []audit.Record) e
 		name, known := names[r.Object]
 		if !known {
 			var err error
-			if name, err = objectName(ctx, tx, *r); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if name, err = objectName(ctx, tx, p, *r); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 			names[r.Object] = name
@@ -119,22 +120,41 @@ func setObjectNames(ctx context.Context, tx *store.Tx, records []audit.Record) e
 	return nil
 }
 
-func objectName(ctx context.Context, tx *store.Tx, r audit.Record) (string, error) {
+// objectName returns the present name of the object of a record. Who may read all records may know all names. Anybody else may have lost
+// the right to read the object of an own record, or never had it: a refused request is recorded with any uid.
+func objectName(ctx context.Context, tx *store.Tx, p auth.Principal, r audit.Record) (string, error) {
+	all := p.Can(access.ReadAllAudits)
 	switch r.Action.Kind() {
 	case "registry":
+		if !all {
+			project, err := tx.Projects.OfRegistry(ctx, r.OrgUID, r.Object)
+			if err != nil || !p.CanIn(access.ReadRegistries, project) {
+				return "", err
+			}
+		}
 		return tx.Registries.Name(ctx, r.OrgUID, r.Object)
 	case "user":
-		user, err := tx.Users.Get(ctx, r.OrgUID, r.Object)
-		return user.Email, err
+		if all || r.Object == p.UserUID || p.Can(access.ReadUsers) {
+			user, err := tx.Users.Get(ctx, r.OrgUID, r.Object)
+			return user.Email, err
+		}
 	case "project":
+		if !all {
+			project, err := projectFor(ctx, tx, p, r.Object)
+			return project.Name, err
+		}
 		project, err := tx.Projects.Get(ctx, r.OrgUID, r.Object)
 		return project.Name, err
 	case "team":
-		team, err := tx.Teams.Get(ctx, r.OrgUID, r.Object)
-		return team.Name, err
+		if all || p.Can(access.ReadTeams) {
+			team, err := tx.Teams.Get(ctx, r.OrgUID, r.Object)
+			return team.Name, err
+		}
 	case "apikey":
 		key, err := tx.APIKeys.Get(ctx, r.OrgUID, r.Object)
-		return key.Name, err
+		if all || key.UserUID == p.UserUID || p.Can(access.ReadAllAPIKeys) {
+			return key.Name, err
+		}
 	}
 	return "", nil
 }
@@ -210,7 +230,7 @@ func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (au
 			return found, err
 		}
 		named := []audit.Record{found}
-		err = setObjectNames(ctx, tx, named)
+		err = setObjectNames(ctx, tx, p, named)
 		return named[0], err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, record) {

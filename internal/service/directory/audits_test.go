@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/service/paging"
@@ -78,6 +80,40 @@ func TestAuditRecordAccess(t *testing.T) {
 	}
 	_, err := w.Audits(t.Context(), member, directory.AuditQuery{ActorUID: friend.UserUID})
 	wantCode(t, err, fault.CodeOperationForbidden)
+}
+
+// TestAuditsNameWhatTheirReaderMayRead lists records of a user who has no rights any more.
+func TestAuditsNameWhatTheirReaderMayRead(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin, friend := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "friend@acme.example", auth.RoleMember)
+	former := w.mustUser(t, acme, "former@acme.example", auth.RoleMember)
+	former.Role = access.None
+	project, err := w.CreateProject(t.Context(), admin, origin, directory.NewProject{Name: "Staging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := store.Registry{UID: uuid.NewString(), OrgUID: acme.UID, Name: "harbor", Canonical: "harbor", Version: 1, CreatedAt: start,
+		UpdatedAt: start}
+	w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, registry) })
+	for _, row := range []struct {
+		action               audit.Action
+		object, own, ofAdmin string
+	}{
+		{audit.RegistryUpdate, registry.UID, "", "harbor"},
+		{audit.ProjectUpdate, project.UID, "", "Staging"},
+		{audit.UserDelete, friend.UserUID, "", friend.Email},
+		{audit.UserUpdate, former.UserUID, former.Email, former.Email},
+	} {
+		e := former.AuditRecord(origin, row.action)
+		e.UID, e.At, e.Outcome, e.Object = uuid.NewString(), start, audit.Refused, row.object
+		w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
+		seen, errSeen := w.Audit(t.Context(), former, e.UID)
+		all, errAll := w.Audit(t.Context(), admin, e.UID)
+		if seen.ObjectName != row.own || all.ObjectName != row.ofAdmin || errSeen != nil || errAll != nil {
+			t.Errorf("%s: the actor sees %q, an administrator %q, %v, %v", row.action, seen.ObjectName, all.ObjectName, errSeen, errAll)
+		}
+	}
 }
 
 func TestAuditPages(t *testing.T) {
