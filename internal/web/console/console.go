@@ -292,7 +292,7 @@ func pathNotFound() error {
 // that ended it early.
 func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
 	c := &call{ResponseWriter: w, console: s, origin: origin}
-	s.setHeaders(w.Header())
+	s.setHeaders(w.Header(), r.URL.Path)
 	s.mux.ServeHTTP(c, r)
 	return c.err
 }
@@ -375,10 +375,13 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; " +
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-func (s *Console) setHeaders(h http.Header) {
+func (s *Console) setHeaders(h http.Header, path string) {
 	h.Set("Content-Security-Policy", policy)
 	// With no-referrer, browsers send no origin with forms either, which plain HTTP needs for forgery.Check.
 	h.Set("Referrer-Policy", "same-origin")
+	if strings.HasPrefix(path, people.PathInvitation) { // proxies log Referer, and the path has a key
+		h.Set("Referrer-Policy", "strict-origin")
+	}
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if s.Secure { // browsers report an error where it has no effect
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -39,6 +39,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 	"github.com/regwarden/regwarden/internal/storage/storetest"
 	"github.com/regwarden/regwarden/internal/web/console/changelog"
+	"github.com/regwarden/regwarden/internal/web/console/people"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -365,6 +366,11 @@ func TestHeadersOfPages(t *testing.T) {
 		if page := got.Body.String(); strings.Contains(page, "style=") || strings.Contains(page, "<style") ||
 			strings.Contains(page, "javascript:") || strings.Contains(page, " onclick") {
 			t.Errorf("%s has what the policy forbids:\n%s", target, page)
+		}
+	}
+	for _, method := range []string{"GET", "POST"} { // the files of the page, and the form, are requested without its key
+		if got := w.send(method, people.PathInvitation+"rwi_x", ""); got.Header().Get("Referrer-Policy") != "strict-origin" {
+			t.Errorf("%s of an invitation: %v", method, got.Header())
 		}
 	}
 	for _, method := range []string{"PUT", "OPTIONS", "DELETE"} {
