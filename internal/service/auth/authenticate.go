@@ -238,11 +238,12 @@ func (a *Authenticator) lookUpReference(ctx context.Context, hash []byte) (cache
 	if !session.RecheckAt.IsZero() {
 		latest = earlier(latest, session.RecheckAt)
 	}
-	every := min(useRecordedEvery, a.sessionIdle/4)
-	if now.Sub(session.UsedAt) >= every {
-		session.IdleUntil = a.extendIdle(ctx, session, now)
+	every := min(useRecordedEvery, a.sessionIdle/4, session.IdleUntil.Sub(session.UsedAt)/4) // the organization's may be shorter
+	again := earlier(now, session.UsedAt).Add(every)
+	if !now.Before(again) {
+		session.IdleUntil, again = a.extendIdle(ctx, session, now), now.Add(every)
 	}
-	return cacheEntry{epoch: epoch, principal: caller, expires: earlier(now.Add(every), earlier(session.IdleUntil, latest))}, nil
+	return cacheEntry{epoch: epoch, principal: caller, expires: earlier(again, earlier(session.IdleUntil, latest))}, nil
 }
 
 // extendIdle returns the new idle end of a session. An error must not refuse a live session, so then the end stays.

@@ -184,14 +184,16 @@ func TestConsoleSessionWithoutAStore(t *testing.T) {
 // TestTheUseOfAConsoleSessionIsStored at most every five minutes, or every quarter of a short idle time; a store that cannot be written
 // refuses no session.
 func TestTheUseOfAConsoleSessionIsStored(t *testing.T) {
-	for _, tt := range []struct{ idle, every time.Duration }{{2 * time.Hour, useRecordedEvery}, {8 * time.Minute, 2 * time.Minute}} {
-		w := mustWorld(t, func(c *Config) { c.SessionIdle = tt.idle })
+	for _, tt := range []struct{ idle, every, server time.Duration }{{2 * time.Hour, useRecordedEvery, 2 * time.Hour},
+		{8 * time.Minute, 2 * time.Minute, 8 * time.Minute}, {16 * time.Minute, 4 * time.Minute, 2 * time.Hour}} {
+		w := mustWorld(t, func(c *Config) { c.SessionIdle = tt.server })
+		if tt.idle < tt.server { // the organization's
+			w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.SetSessionIdle(t.Context(), w.org.UID, tt.idle) })
+		}
 		reference := w.mustLoginConsole(t)
-		uid := w.mustConsole(t, reference).SessionUID
 		for _, step := range []struct{ wait, used time.Duration }{{tt.every - time.Second, 0}, {time.Second, tt.every}} {
 			w.clock.move(step.wait)
-			w.mustConsole(t, reference)
-			got := w.session(t, uid)
+			got := w.session(t, w.mustConsole(t, reference).SessionUID)
 			if !got.UsedAt.Equal(start.Add(step.used)) || !got.IdleUntil.Equal(start.Add(step.used+tt.idle)) {
 				t.Errorf("idle for %v: used at %v, idle at %v", tt.idle, got.UsedAt, got.IdleUntil)
 			}
