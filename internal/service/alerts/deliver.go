@@ -154,7 +154,7 @@ func (s *Deliverer) attempt(ctx context.Context, claimed store.ClaimedChannel) e
 		return err
 	}
 	sent := s.sender.send(ctx, channel, pending, alert)
-	if ctx.Err() != nil && !sent.ok {
+	if ctx.Err() != nil && !sent.ok && len(sent.sentTo) == len(pending.Processed) {
 		return ctx.Err() // the service ends, which is not a failure of the receiver
 	}
 	return s.endAttempt(ctx, claimed, channel, pending, sent)
@@ -258,7 +258,8 @@ func (s *sender) send(ctx context.Context, c store.Channel, d store.Delivery, a 
 	a.Channel, a.Link = c.Name, s.config.link(a)
 	switch {
 	case c.Damaged:
-		return result{message: "the stored settings of this channel cannot be decrypted; store the channel again", blocked: true}
+		return result{message: "the stored settings of this channel cannot be decrypted; store the channel again", blocked: true,
+			sentTo: d.Processed}
 	case c.Type == TypeEmail:
 		return s.email(ctx, c, d, a)
 	default:

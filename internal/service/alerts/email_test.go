@@ -42,6 +42,7 @@ type mailServer struct {
 	clear    bool              // a password or message was received without TLS
 	login    string            // sent by AUTH PLAIN
 	pause    time.Duration     // before each response to RCPT
+	atRCPT   func()            // called before each response to RCPT, unless nil
 }
 
 func newMailServer(t *testing.T, direct bool) *mailServer {
@@ -120,6 +121,9 @@ func (s *mailServer) serve(c net.Conn) {
 		case "RCPT":
 			address := strings.TrimSuffix(strings.TrimPrefix(rest, "TO:<"), ">")
 			time.Sleep(s.pause)
+			if s.atRCPT != nil {
+				s.atRCPT()
+			}
 			s.mu.Lock()
 			response := s.refuse[address]
 			if response == "" {
@@ -277,6 +281,30 @@ func TestAFullMailboxDelaysNoOther(t *testing.T) {
 	f.attempt()
 	if st := f.channel(uid).Status; !st.OK || !slices.Equal(s.to[2*len(others):], []string{"a@acme.example", "a@acme.example"}) {
 		t.Errorf("status %+v, sent to %v", st, s.to)
+	}
+}
+
+// An alert is not sent again to the addresses that got it while the service ended.
+func TestEmailResumesAfterARestart(t *testing.T) {
+	s := newMailServer(t, false)
+	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
+	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example", "b@acme.example", "c@acme.example"}})
+	s.refuse["a@acme.example"] = "452 4.2.2 mailbox full"
+	ctx, restart := context.WithCancel(t.Context())
+	s.atRCPT = restart
+	f.raise()
+	f.attemptUntil(ctx)
+	f.clock = f.clock.Add(time.Minute)
+	s.mu.Lock()
+	delete(s.refuse, "a@acme.example")
+	s.mu.Unlock()
+	f.attempt()
+	if want := []string{"b@acme.example", "c@acme.example", "a@acme.example"}; ctx.Err() == nil || !slices.Equal(s.to, want) {
+		t.Errorf("sent to %v, want %v", s.to, want)
+	}
+	damaged := f.Deliverer.sender.send(t.Context(), store.Channel{Damaged: true}, store.Delivery{Processed: s.to}, Alert{})
+	if !slices.Equal(damaged.sentTo, s.to) {
+		t.Errorf("after the settings could not be read, %v have it", damaged.sentTo)
 	}
 }
 

@@ -139,6 +139,12 @@ func (f *fixture) raise() {
 // attempt delivers to one due channel, and reports whether there was one.
 func (f *fixture) attempt() bool {
 	f.t.Helper()
+	return f.attemptUntil(f.t.Context())
+}
+
+// attemptUntil is attempt of a service that ends with ctx.
+func (f *fixture) attemptUntil(ctx context.Context) bool {
+	f.t.Helper()
 	var claimed []store.ClaimedChannel
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(leaseTime),
@@ -148,7 +154,7 @@ func (f *fixture) attempt() bool {
 	if len(claimed) == 0 {
 		return false
 	}
-	if err := f.Deliverer.attempt(f.t.Context(), claimed[0]); err != nil {
+	if err := f.Deliverer.attempt(ctx, claimed[0]); err != nil {
 		f.t.Fatal(err)
 	}
 	return true
