@@ -103,7 +103,15 @@ func TestRequestedChecksAreSpread(t *testing.T) {
 		if _, err := w.awaitCheck(t.Context(), late, late.delay-1); late.delay != 15*time.Second || fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("beyond the allowance the check is delayed by %v, and waiting less ends with %v", late.delay, err)
 		}
-		w.mustClaim(1) // due since the registry was stored
+		running := w.mustClaim(1) // due since the registry was stored
+		during := w.mustRequest(w.Admin, uid)
+		w.checkAll(running)
+		w.mustClaim(0)
+		w.clock = w.clock.Add(during.delay)
+		w.checkAll(w.mustClaim(1))
+		if _, err := w.awaitCheck(t.Context(), during, time.Minute); err != nil || during.delay != 30*time.Second {
+			t.Errorf("requested during a check, after %v: %v", during.delay, err)
+		}
 	})
 }
 

@@ -147,8 +147,8 @@ const (
 	postgresClaimWatch = claimWatch + eachShare + `(SELECT registry_uid AS uid FROM registry_watch WHERE ` + ofShare + isFree + endShare +
 		watchColumns
 	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
-	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT)
-		ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
+	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked = $20 OR next_at > $4 THEN $4
+		WHEN next_at > $13 THEN next_at ELSE $13 END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
 		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26,
@@ -177,10 +177,10 @@ const (
 	overdueWatch        = `SELECT registry_uid FROM registry_watch WHERE next_at < $3` + isFree + ` ORDER BY next_at LIMIT $4`
 	sqliteSpreadWatch   = spreadWatch + `IN (` + overdueWatch + `)`
 	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR NO KEY UPDATE SKIP LOCKED))`
-	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
-	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL
-		AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
-		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
+	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again. The first one sets
+	// next_at, which is not after the claim, $4 before the end of the lease; another one only moves that to an earlier time.
+	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN next_at > $3 OR lease_owner IS NOT NULL
+		AND next_at <= lease_until - $4 THEN $3 ELSE next_at END WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
 	sqlCheckRequest = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until
 		ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
@@ -320,8 +320,8 @@ func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (i
 }
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A running check continues.
-func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
-	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, registryUID, rows.Millis(at))
+func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time, leaseTime time.Duration) (int64, error) {
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, registryUID, rows.Millis(at), leaseTime.Milliseconds())
 }
 
 // CheckRequest returns the state of a registry's newest request. It is completed when Completed has reached its number.

@@ -310,7 +310,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 	share := store.Share{OrgUID: org.UID, Count: 1}
 	request := func(at time.Time) (n int64) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			n, err = tx.Watch.RequestCheck(ctx, org.UID, r.UID, at)
+			n, err = tx.Watch.RequestCheck(ctx, org.UID, r.UID, at, time.Minute)
 			return err
 		})
 		return n
@@ -353,9 +353,25 @@ func checkRequests(t *testing.T, db *store.DB) {
 	want("all completed", 3, due.Add(2*time.Second+15*time.Minute), "third")
 	end(mustClaim(t, db, later.Add(time.Hour), share)[0], later.Add(time.Hour), "fourth")
 	want("a scheduled check after them", 3, later.Add(time.Hour+15*time.Minute), "third")
+	at := later.Add(2 * time.Hour)
+	for i, tt := range []struct {
+		requests []time.Duration // since the check began, which takes a minute
+		next     time.Duration
+	}{
+		{[]time.Duration{time.Hour}, 16 * time.Minute}, {[]time.Duration{5 * time.Minute, 9 * time.Minute}, 5 * time.Minute},
+		{[]time.Duration{9 * time.Minute, 5 * time.Minute}, 5 * time.Minute}, {[]time.Duration{time.Second, 9 * time.Minute}, time.Minute},
+	} {
+		began := at.Add(time.Duration(i) * time.Hour)
+		row := mustClaim(t, db, began, share)[0]
+		for _, after := range tt.requests {
+			request(began.Add(after))
+		}
+		end(row, began.Add(time.Minute), fmt.Sprint(i))
+		want(fmt.Sprint("requests after ", tt.requests), row.Requested, began.Add(tt.next), []string{"third", "1", "2", "3"}[i])
+	}
 	other := mustOrg(t, db, "other")
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start)
+		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start, time.Minute)
 		return err
 	})
 }
