@@ -78,17 +78,24 @@ func (s *Repeater) Run(ctx context.Context) {
 	loop.Retry(ctx, repeatInterval, s.log, "alerts not repeated", s.sendDue)
 }
 
-// sendDue goes on after an incident whose alert cannot be stored, which the next call retries.
+// sendDue sends all alerts that are due, in batches. It goes on with the batch after an incident whose alert cannot be stored, which the
+// next call retries.
 func (s *Repeater) sendDue(ctx context.Context) error {
-	now := s.now()
-	due, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]incidents.Incident, error) { return tx.Incidents.Due(ctx, now, repeatBatch) })
-	for _, i := range due {
-		err = errors.Join(err, s.db.InTx(ctx, func(tx *store.Tx) error { return repeat(ctx, tx, i, now) }))
+	for {
+		now := s.now()
+		due, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]incidents.Incident, error) {
+			return tx.Incidents.Due(ctx, now, repeatBatch)
+		})
+		for _, i := range due {
+			err = errors.Join(err, s.db.InTx(ctx, func(tx *store.Tx) error { return repeat(ctx, tx, i, now) }))
+		}
+		if err != nil {
+			return fmt.Errorf("repeat alerts: %w", err)
+		}
+		if len(due) < repeatBatch {
+			return nil
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("repeat alerts: %w", err)
-	}
-	return nil
 }
 
 // repeat enqueues the alert of an incident that is due, unless another replica has done so.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/storage/incidents"
 	"github.com/regwarden/regwarden/internal/storage/mutes"
 	"github.com/regwarden/regwarden/internal/storage/postgrestest"
 	"github.com/regwarden/regwarden/internal/storage/store"
@@ -297,6 +298,36 @@ func TestReplicasRepeatOnce(t *testing.T) {
 	}
 	if sent := f.after(0); len(sent) != 1 {
 		t.Errorf("sent %q", sent)
+	}
+}
+
+// All incidents that are due are handled at once: those of an organization do not delay the others.
+func TestManyIncidentsAreDue(t *testing.T) {
+	f := newFailing(t, 10, 0)
+	a := sample(f.fixture)
+	stored, err := encode(&a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		err := tx.Outbox.Store(ctx, stored)
+		for i := range repeatBatch + 50 {
+			r := f.registry
+			r.UID, r.Name, r.Canonical = uuid.NewString(), fmt.Sprint(i), fmt.Sprint(i)
+			err = errors.Join(err, tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, r.OrgUID, r.UID, f.clock),
+				tx.Incidents.Put(ctx, incidents.Incident{ChannelUID: f.uid, RegistryUID: r.UID, OrgUID: r.OrgUID, AlertUID: stored.UID,
+					DueAt: f.clock}))
+		}
+		return err
+	})
+	if err := f.repeater.sendDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	due, err := store.Read(t.Context(), f.db, func(tx *store.Tx) ([]incidents.Incident, error) {
+		return tx.Incidents.Due(t.Context(), f.clock, 1)
+	})
+	if err != nil || len(due) > 0 {
+		t.Errorf("still due: %v, %v", due, err)
 	}
 }
 
