@@ -29,13 +29,15 @@ func background(ctx context.Context, a *auth.Service, sweeper sweep.Sweeper, aud
 	}
 }
 
-// sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, s sweep.Sweeper, auditRetention time.Duration, log *slog.Logger) {
-	loop.Retry(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error {
-		err := errors.Join(s.Sweep(ctx), s.DivideAudits(ctx))
-		if auditRetention > 0 {
-			err = errors.Join(err, s.SweepAudits(ctx, time.Now().Add(-auditRetention)))
-		}
-		return err
-	})
+	loop.Retry(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error { return sweepOld(ctx, s, auditRetention) })
+}
+
+// sweepOld deletes old sessions, and audit records older than the retention time, by a clock that does not follow a short step forward.
+func sweepOld(ctx context.Context, s sweep.Sweeper, auditRetention time.Duration) error {
+	err := errors.Join(s.Sweep(ctx), s.DivideAudits(ctx))
+	if auditRetention > 0 {
+		err = errors.Join(err, s.SweepAudits(ctx, s.WaitNow().Add(-auditRetention)))
+	}
+	return err
 }

@@ -75,6 +75,30 @@ func mustWrite(t *testing.T, db *store.DB, records ...audit.Record) {
 	}
 }
 
+// mustSweep notes that the records from before a moment are being deleted, as the retention time does, in steps.
+func mustSweep(t *testing.T, db *store.DB, before time.Time) {
+	t.Helper()
+	for more := true; more; {
+		err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+			more, err = tx.Audits.Sweep(t.Context(), before, 3)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustDeleteBefore(t *testing.T, db *store.DB, before time.Time) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Audits.DeleteBefore(t.Context(), before, 1000)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func login(org string, at time.Time) audit.Record {
 	return audit.Record{UID: audit.NewUID(), At: at, OrgUID: org, ActorUID: "user", ActorName: "u@example.com\n",
 		Method: audit.MethodPassword,

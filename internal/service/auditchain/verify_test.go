@@ -189,27 +189,8 @@ func TestRetention(t *testing.T) {
 		mustWrite(t, f.DB, young, early)
 		mustLink(t, f.DB, later.Add(time.Hour))
 		noted := wantRecords(t, f.DB, 12, 0).Newest.Hash
-		sweep := func(before time.Time) {
-			t.Helper()
-			for more := true; more; {
-				err := f.DB.InTx(t.Context(), func(tx *store.Tx) (err error) {
-					more, err = tx.Audits.Sweep(t.Context(), before, 3)
-					return err
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		deleteBefore := func(before time.Time) {
-			t.Helper()
-			if err := f.DB.InTx(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.Audits.DeleteBefore(t.Context(), before, 1000)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		sweep := func(before time.Time) { t.Helper(); mustSweep(t, f.DB, before) }
+		deleteBefore := func(before time.Time) { t.Helper(); mustDeleteBefore(t, f.DB, before) }
 		sweep(start.Add(7 * time.Hour))
 		if r := mustVerify(t, f.DB, noted); r.Problems != 0 { // killed before the records were deleted
 			t.Errorf("%+v", r.First)
@@ -236,6 +217,32 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%d problems, %+v", r.Problems, r.First)
 		}
 	})
+}
+
+// A server whose clock is years ahead deletes all records, except those that it writes. What is deleted after it was corrected is found.
+func TestRetentionAfterAClockWasAhead(t *testing.T) {
+	ahead := start.AddDate(4, 0, 0)
+	for left, newest := range []time.Time{start.Add(time.Hour), ahead.AddDate(1, 0, 0)} {
+		registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+			write := func(at time.Time) { t.Helper(); mustWrite(t, f.DB, login("org-a", at)); mustLink(t, f.DB, at) }
+			write(start)
+			write(newest)
+			mustSweep(t, f.DB, ahead)
+			mustDeleteBefore(t, f.DB, ahead)
+			wantRecords(t, f.DB, int64(left), 0)
+			for i := range 3 {
+				write(later.Add(time.Duration(i) * time.Hour))
+			}
+			mustSweep(t, f.DB, start)
+			if r := wantRecords(t, f.DB, int64(left)+3, 0); r.Batches != 4 {
+				t.Errorf("%d batches are left, want 4", r.Batches)
+			}
+			mustDeleteBefore(t, f.DB, later.Add(time.Minute)) // by somebody else
+			if r := mustVerify(t, f.DB, nil); r.Problems != 1 || r.First.Kind != auditchain.RecordDeleted {
+				t.Errorf("%d problems, %+v", r.Problems, r.First)
+			}
+		})
+	}
 }
 
 // Records are added, linked and swept during a verification.

@@ -27,7 +27,7 @@ const (
 type Sweeper struct {
 	DB      *store.DB
 	Now     func() time.Time
-	WaitNow func() time.Time // clock of waits after failed logins
+	WaitNow func() time.Time // clock of waits after failed logins and of audit records
 }
 
 // deletion deletes at most limit rows that are older than before, and returns how many it deleted.

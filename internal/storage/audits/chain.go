@@ -44,6 +44,7 @@ const (
 	sqlSweepUnlinked  = `DELETE FROM audit_unlinked
 		WHERE ready_at < $1 AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.uid = audit_unlinked.uid)`
 	sqlAuditsInOrder = `SELECT ` + auditColumns + auditRepeats + ` FROM audits WHERE (at, uid) > ($1, $2) ORDER BY at, uid LIMIT $3`
+	sqlNewestBefore  = `SELECT MAX(at) FROM audits WHERE at < $1`
 	sqlAnyUnchained  = `SELECT uid FROM audits a WHERE NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.uid = a.uid) LIMIT 1`
 
 	batchColumns       = `number, org_uid, linked_at, entries, previous, org_previous, hash`
@@ -242,14 +243,12 @@ func (tx Records) Sweep(ctx context.Context, before time.Time, limit int) (more 
 		return false, err
 	}
 	before = before.Truncate(time.Millisecond) // as the records' times are stored
-	if before.Before(chain.SweptBefore) {      // the clock went back, or the retention time is longer than it was
-		before = chain.SweptBefore
-	}
-	chain.SweptBefore = before
-	oldest, err := tx.Batches(ctx, chain.SweptBatches, limit+1)
-	if err != nil {
+	newest, errN := rows.One(ctx, tx.db, rows.ScanMoment, sqlNewestBefore, rows.Millis(before))
+	oldest, errB := tx.Batches(ctx, chain.SweptBatches, limit+1)
+	if err := errors.Join(errN, errB); err != nil {
 		return false, err
 	}
+	chain.sweep(before, newest)
 	for i := 0; i < len(oldest)-1 && oldest[i].LastAt().Before(before); i++ {
 		if !oldest[i].Authentic || oldest[i].Number != chain.SweptBatches+1 { // it stays as the trace of an attacker
 			break
@@ -259,8 +258,20 @@ func (tx Records) Sweep(ctx context.Context, before time.Time, limit int) (more 
 	}
 	return more, errors.Join(
 		tx.db.ChangeAny(ctx, sqlDeleteBatches, chain.SweptBatches),
-		tx.db.ChangeAny(ctx, sqlSweepUnlinked, rows.Millis(before)),
+		tx.db.ChangeAny(ctx, sqlSweepUnlinked, rows.Millis(chain.SweptBefore)),
 		tx.db.ChangeOne(ctx, sqlSetAuditChain, append(chain.args(), tx.chainMAC(chain))...))
+}
+
+// sweep notes that records from before a moment are deleted, of which newest is the newest. A clock that is years ahead must not hide for
+// years what somebody else deletes, so the moment is not later than newest can wait to be linked. It does not go back with the clock, or if
+// the retention time is longer than it was.
+func (c *Chain) sweep(before, newest time.Time) {
+	if latest := newest.Add(unfinishedAfter); latest.Before(before) {
+		before = latest
+	}
+	if before.After(c.SweptBefore) {
+		c.SweptBefore = before
+	}
 }
 
 func (tx Records) scanBatch(row rows.Scanner, b *auditbatch.Batch) error {

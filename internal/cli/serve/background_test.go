@@ -1,0 +1,40 @@
+package serve
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/service/sweep"
+	"github.com/regwarden/regwarden/internal/storage/store"
+)
+
+// A clock that is ahead for less than an hour deletes no audit record.
+func TestAuditRecordsAreDeletedByTheClockOfWaits(t *testing.T) {
+	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	at := time.Now().AddDate(-1, 0, 0)
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		return tx.Audits.Append(t.Context(), audit.Record{UID: audit.NewUID(), At: at, Action: audit.Login, Outcome: audit.Succeeded})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		age  time.Duration
+		left int
+	}{{23 * time.Hour, 1}, {25 * time.Hour, 0}} {
+		s := sweep.Sweeper{DB: db, Now: time.Now, WaitNow: func() time.Time { return at.Add(tt.age) }}
+		if err := sweepOld(t.Context(), s, 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		left, err := store.Read(t.Context(), db, func(tx *store.Tx) ([]audit.Record, error) {
+			return tx.Audits.OldestFirst(t.Context(), time.UnixMilli(0), "", 10)
+		})
+		if err != nil || len(left) != tt.left {
+			t.Errorf("after %v: %v, %v", tt.age, left, err)
+		}
+	}
+}
