@@ -307,7 +307,7 @@ var mayImport = map[string][]string{
 		"internal/service/alertbodies", "internal/strictjson", "secret"},
 	"internal/cli/registry": {"internal/loop", "internal/labelchange",
 		"api", "client", "definitions/model", "internal/cli/command", "internal/cli/flagvalue", "internal/cli/manage",
-		"internal/cli/output", "internal/cli/scan", "internal/lazyregexp", "regcheck", "secret"},
+		"internal/cli/output", "internal/cli/scan", "internal/lazyregexp", "internal/service/auth/names", "regcheck", "secret"},
 	"internal/cli/helptext":    {"internal/cli/command"},
 	"internal/cli/hostiletest": {},
 	"internal/cli/command": {"api", "definitions", "internal/fault", "internal/cli/flagvalue", "internal/lazyregexp",

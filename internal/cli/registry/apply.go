@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/cli/manage"
 	"github.com/regwarden/regwarden/internal/cli/output"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -36,7 +37,7 @@ type application struct {
 	*manage.Call
 	dryRun, keep bool
 	set          string            // prune what has this name of a set
-	stored       map[string]string // uids by names in lower case
+	stored       map[string]string // uids by canonical names
 	rows         [][]any
 }
 
@@ -70,7 +71,7 @@ func (a *application) apply(documents []document) error {
 		if err != nil {
 			return err
 		}
-		a.stored[strings.ToLower(r.Metadata.Name)] = r.Metadata.UID
+		a.stored[names.Canonical(r.Metadata.Name)] = r.Metadata.UID
 	}
 	failed := a.storeAll(documents)
 	if failed == nil && a.set != "" {
@@ -110,11 +111,11 @@ func (a *application) prune(documents []document) error {
 		return err
 	}
 	if !a.dryRun {
-		names := make([]string, len(pruned))
+		shown := make([]string, len(pruned))
 		for i, r := range pruned {
-			names[i] = r.Metadata.Name
+			shown[i] = r.Metadata.Name
 		}
-		err = a.Confirm("Delete %s, which the files of %s do not have any more?", strings.Join(names, ", "), a.set)
+		err = a.Confirm("Delete %s, which the files of %s do not have any more?", strings.Join(shown, ", "), a.set)
 		if errors.Is(err, manage.ErrNotConfirmed) { // definitions were stored before
 			err = errors.New("nothing was deleted")
 		}
@@ -136,14 +137,14 @@ func (a *application) prune(documents []document) error {
 func (a *application) ofSetOnly(documents []document) (only []api.OCIRegistrySummary, err error) {
 	wanted := map[string]bool{}
 	for _, d := range documents {
-		wanted[strings.ToLower(strings.TrimSpace(d.registry.Metadata.Name))] = true
+		wanted[names.Canonical(d.registry.Metadata.Name)] = true
 	}
 	filter := client.RegistryFilter{Label: applySetLabel + "=" + a.set}
 	for r, err := range a.Client.Registries.Search(a.Ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
-		if wanted[strings.ToLower(r.Metadata.Name)] {
+		if wanted[names.Canonical(r.Metadata.Name)] {
 			continue
 		}
 		found, err := a.Client.Registries.Get(a.Ctx, r.Metadata.UID)
@@ -173,7 +174,7 @@ func fieldsOf(err error) error {
 // one stores one definition.
 func (a *application) one(d *document) (result, uid string, err error) {
 	wanted := &d.registry
-	uid = a.stored[strings.ToLower(strings.TrimSpace(wanted.Metadata.Name))]
+	uid = a.stored[names.Canonical(wanted.Metadata.Name)]
 	if uid == "" {
 		if a.dryRun {
 			_, problems := regcheck.Parse(wanted.Spec.Definition)
@@ -228,7 +229,7 @@ func (a *application) sameSecrets(d *document) (bool, error) {
 		return false, err
 	}
 	return found[0].Result == api.ImportExists && found[0].Detail == "" &&
-		strings.EqualFold(found[0].Name, strings.TrimSpace(d.registry.Metadata.Name)), nil
+		names.Canonical(found[0].Name) == names.Canonical(d.registry.Metadata.Name), nil
 }
 
 // keepSecrets sets the secrets that a definition does not have to the masks of the stored ones, which keeps these.

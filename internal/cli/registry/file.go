@@ -15,6 +15,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
+	"github.com/regwarden/regwarden/internal/service/auth/names"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -29,10 +30,10 @@ type document struct {
 const maxFile = 8 << 20
 
 // readDocuments reads the definitions of files, of the files *.yaml, *.yml and *.json in a directory, or of standard input.
-func readDocuments(stdin io.Reader, names []string) (all []document, err error) {
+func readDocuments(stdin io.Reader, paths []string) (all []document, err error) {
 	var problems []error
-	for _, name := range names {
-		files, err := filesOf(name)
+	for _, path := range paths {
+		files, err := filesOf(path)
 		if err != nil {
 			return nil, command.AsUsage(err)
 		}
@@ -154,7 +155,7 @@ func joined(problems []error) error {
 func distinct(all []document) error {
 	first := map[string]string{}
 	for _, d := range all {
-		name := strings.ToLower(strings.TrimSpace(d.registry.Metadata.Name))
+		name := names.Canonical(d.registry.Metadata.Name)
 		if first[name] != "" {
 			return fmt.Errorf("%s: the name %q is also in %s", d.source, d.registry.Metadata.Name, first[name])
 		}

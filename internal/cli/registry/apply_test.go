@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/cli/manage"
+)
+
+// server is a local store with a response for each path, and 404 for others. It records the requests that change something.
+type server struct {
+	store
+	responses map[string]string
+	changes   []string // methods, paths and bodies
+}
+
+func (s *server) Open(context.Context, string, bool) (http.RoundTripper, func(), error) {
+	return s, func() {}, nil
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	status, text := http.StatusOK, s.responses[r.URL.Path]
+	switch {
+	case r.Method != http.MethodGet:
+		s.changes = append(s.changes, r.Method+" "+r.URL.Path+" "+string(body))
+		status, text = http.StatusNoContent, ""
+	case text == "":
+		status, text = http.StatusNotFound, `{"code":"ResourceNotFound","message":"Registry not found."}`
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+// run runs a command of registries with this standard input, and returns what it prints.
+func (s *server) run(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	cmd := Commands{manage.Program{NewLocal: func() manage.Local { return s }}}.Registry()
+	var out bytes.Buffer
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+const (
+	pathList  = "/v1/registries/oci/summary"
+	pathOfOne = "/v1/registries/oci/1/basic"
+)
+
+// newServer returns a store with a registry of the set "s", as the API shows it.
+func newServer(name, auth string) *server {
+	metadata := fmt.Sprintf(`"metadata":{"uid":"1","name":%q,"labels":{"regwarden-apply":"s"}}`, name)
+	return &server{responses: map[string]string{
+		pathList:  fmt.Sprintf(`{"items":[{%s}]}`, metadata),
+		pathOfOne: fmt.Sprintf(`{%s,"spec":{"endpoint":"r.example","providerType":"helm","scope":"tenant","auth":%s}}`, metadata, auth),
+	}}
+}
+
+// The registry of a file is the stored one whose name the server takes for the same, and no prune deletes it.
+func TestApplyWhatIsStored(t *testing.T) {
+	const noAuth = `{"type":"noAuth"}`
+	for _, tt := range []struct {
+		what, stored, auth, file, result string
+	}{
+		{"a blank after both names", "r ", noAuth, `{metadata: {name: "r "}, spec: {endpoint: r.example}}`, resultUnchanged},
+		{"a blank after the stored name", "r ", noAuth, `{metadata: {name: r}, spec: {endpoint: r.example}}`, resultUnchanged},
+		{"letters in two forms", "Cafe\u0301", noAuth, `{metadata: {name: "café"}, spec: {endpoint: r.example}}`, resultUpdated},
+		{"two spellings", "Maße", noAuth, `{metadata: {name: masse}, spec: {endpoint: r.example}}`, resultUpdated},
+	} {
+		s := newServer(tt.stored, tt.auth)
+		out, err := s.run(t, tt.file, "apply", "-f", "-", "--prune", "s", "--yes")
+		others := slices.ContainsFunc(s.changes, func(c string) bool { return !strings.HasPrefix(c, "PUT "+pathOfOne+" ") })
+		if err != nil || !strings.Contains(out, tt.result) || others || (len(s.changes) == 0) != (tt.result == resultUnchanged) {
+			t.Errorf("%s: %v, %q, %s", tt.what, err, s.changes, out)
+		}
+	}
+	twice := "metadata: {name: maße}\nspec: {endpoint: r.example}\n---\nmetadata: {name: MASSE}\nspec: {endpoint: r.example}\n"
+	if _, err := newServer("r", noAuth).run(t, twice, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "is also in") {
+		t.Errorf("two definitions with one name: %v", err)
+	}
+}
