@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -271,12 +272,10 @@ func plain(r api.OCIRegistryRequest) api.OCIRegistryRequest {
 	for _, value := range secretsOf(&r) {
 		*value = ""
 	}
-	if r.Spec.ProviderType == "" {
-		r.Spec.ProviderType = regcheck.Helm
+	if r.Spec.Kind == regcheck.KindOCI {
+		r.Spec.Kind = ""
 	}
-	if r.Spec.Scope == "" {
-		r.Spec.Scope = "tenant"
-	}
+	r.Spec.ProviderType, r.Spec.Scope = cmp.Or(r.Spec.ProviderType, regcheck.Helm), cmp.Or(r.Spec.Scope, "tenant")
 	r.Metadata.Name = strings.TrimSpace(r.Metadata.Name)
 	for _, list := range []*map[string]string{&r.Metadata.Annotations, &r.Metadata.Labels} {
 		if len(*list) == 0 {

@@ -79,6 +79,8 @@ func TestApplyWhatIsStored(t *testing.T) {
 		{"a blank after the stored name", "r ", noAuth, `{metadata: {name: r}, spec: {endpoint: r.example}}`, resultUnchanged},
 		{"letters in two forms", "Cafe\u0301", noAuth, `{metadata: {name: "café"}, spec: {endpoint: r.example}}`, resultUpdated},
 		{"two spellings", "Maße", noAuth, `{metadata: {name: masse}, spec: {endpoint: r.example}}`, resultUpdated},
+		{"the default kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: oci, endpoint: r.example}}`, resultUnchanged},
+		{"another kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: chartRepository, endpoint: r.example}}`, resultUpdated},
 	} {
 		s := newServer(tt.stored, tt.auth)
 		out, err := s.run(t, tt.file, "apply", "-f", "-", "--prune", "s", "--yes")
