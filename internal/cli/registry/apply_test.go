@@ -71,7 +71,7 @@ func newServer(name, auth string) *server {
 
 // The registry of a file is the stored one whose name the server takes for the same, and no prune deletes it.
 func TestApplyWhatIsStored(t *testing.T) {
-	const noAuth = `{"type":"noAuth"}`
+	const noAuth, key = `{"type":"noAuth"}`, `{"type":"gcp","gcp":{"serviceAccount":"********"}}`
 	for _, tt := range []struct {
 		what, stored, auth, file, result string
 	}{
@@ -81,6 +81,7 @@ func TestApplyWhatIsStored(t *testing.T) {
 		{"two spellings", "Maße", noAuth, `{metadata: {name: masse}, spec: {endpoint: r.example}}`, resultUpdated},
 		{"the default kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: oci, endpoint: r.example}}`, resultUnchanged},
 		{"another kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: chartRepository, endpoint: r.example}}`, resultUpdated},
+		{"a key that is left out", "r", key, `{metadata: {name: r}, spec: {endpoint: r.example, auth: {type: gcp}}}`, resultUnchanged},
 	} {
 		s := newServer(tt.stored, tt.auth)
 		out, err := s.run(t, tt.file, "apply", "-f", "-", "--prune", "s", "--yes")

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/cli/command"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/internal/service/auth/names"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -125,6 +126,9 @@ func (d *document) read(node *yaml.Node, dir string) error {
 	}
 	if err == nil && strings.TrimSpace(d.registry.Metadata.Name) == "" {
 		err = errors.New("metadata.name is required")
+	}
+	if a := d.registry.Spec.Auth; a != nil && a.Type == regcheck.GCP && a.GCP == nil {
+		a.GCP = &regcheck.GCPKey{} // "export --secrets none" leaves out its only field, the key
 	}
 	if err == nil {
 		d.given, err = resolve(&d.registry, dir)
