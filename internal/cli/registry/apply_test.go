@@ -95,3 +95,12 @@ func TestApplyWhatIsStored(t *testing.T) {
 		t.Errorf("two definitions with one name: %v", err)
 	}
 }
+
+// A username without credentials, as a file with "type: noAuth" leaves it, does not make a password required.
+func TestUpdateWithoutCredentials(t *testing.T) {
+	s := newServer("r", `{"type":"noAuth","username":"ada"}`)
+	_, err := s.run(t, "", "update", "r", "--content", "x")
+	if sent := strings.Join(s.changes, " "); err != nil || !strings.Contains(sent, `"type":"noAuth"`) || strings.Contains(sent, "ada") {
+		t.Errorf("%v, %s", err, sent)
+	}
+}

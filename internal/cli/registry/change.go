@@ -119,7 +119,7 @@ func (f *registryChange) change(c *manage.Call, r *api.OCIRegistryRequest) error
 	}
 	name := r.Metadata.Name
 	if r.Spec.Auth.Type == regcheck.NoAuth {
-		r.Spec.Auth.Type = "" // so that given credentials decide
+		r.Spec.Auth.Type, r.Spec.Auth.Username = "", "" // so that given credentials decide
 	}
 	if err := f.Change(c.Cmd.InOrStdin(), f.file, r); err != nil {
 		return err
