@@ -149,6 +149,9 @@ func (a *application) ofSetOnly(documents []document) (only []api.OCIRegistrySum
 			continue
 		}
 		found, err := a.Client.Registries.Get(a.Ctx, r.Metadata.UID)
+		if isMissing(err) { // deleted since it was listed
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -96,6 +96,22 @@ func TestApplyWhatIsStored(t *testing.T) {
 	}
 }
 
+// A registry that is deleted while a command reads all of them does not end it.
+func TestRegistriesDeletedConcurrently(t *testing.T) {
+	s := newServer("r", `{"type":"noAuth"}`)
+	s.responses[pathList] = `{"items":[{"metadata":{"uid":"0","name":"gone"}},{"metadata":{"uid":"1","name":"r"}}]}`
+	if out, err := s.run(t, "", "export"); err != nil || !strings.Contains(out, "name: r\n") {
+		t.Errorf("export: %v, %s", err, out)
+	}
+	if _, err := s.run(t, "", "export", "gone"); err == nil {
+		t.Error("the export of one that is missing succeeds")
+	}
+	const file = `{metadata: {name: r}, spec: {endpoint: r.example}}`
+	if out, err := s.run(t, file, "apply", "-f", "-", "--prune", "s", "--yes"); err != nil || !strings.Contains(out, resultUnchanged) {
+		t.Errorf("apply: %v, %s", err, out)
+	}
+}
+
 // A username without credentials, as a file with "type: noAuth" leaves it, does not make a password required.
 func TestUpdateWithoutCredentials(t *testing.T) {
 	s := newServer("r", `{"type":"noAuth","username":"ada"}`)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -113,6 +114,9 @@ func export(c *manage.Call, uids []string, refer references, named bool) error {
 	out, separator, omitted := c.Cmd.OutOrStdout(), "", 0
 	for _, uid := range uids {
 		stored, err := c.Client.Registries.Get(c.Ctx, uid)
+		if !named && isMissing(err) { // deleted since it was listed
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -130,6 +134,12 @@ func export(c *manage.Call, uids []string, refer references, named bool) error {
 		c.Note("Not exported, because they are read from a Kubernetes cluster: %d. Name those that you want.", omitted)
 	}
 	return nil
+}
+
+// isMissing reports whether a registry is not stored.
+func isMissing(err error) bool {
+	refused, ok := errors.AsType[*api.Error](err)
+	return ok && refused.Status == http.StatusNotFound
 }
 
 // referring returns the reference for a secret of a registry, which is masked, and "" for none.
