@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/cli/manage"
 )
 
 func TestURLsWithSecretsAreNoArguments(t *testing.T) {
@@ -35,5 +38,31 @@ func TestFindMuteByUIDOrOnlyBeginning(t *testing.T) {
 	}
 	if _, err := findMute(list, "6f1"); !strings.HasSuffix(err.Error(), "one of the uids 6f1c, 6f1c2b9a") {
 		t.Error(err)
+	}
+}
+
+// A webhook sends no email, and an email channel calls no webhook.
+func TestChannelHasOneDestination(t *testing.T) {
+	for flag, ok := range map[string][2]bool{ // for a webhook, and for email
+		"--email=ada@acme.example":         {false, true},
+		"--all-users":                      {false, true},
+		"--all-users=false":                {true, true},
+		"--url=https://hooks.acme.example": {true, false},
+		"--template=slack":                 {true, false},
+		"--name=x":                         {true, true},
+	} {
+		for i, stored := range []api.AlertChannelRequest{{Type: typeHTTP, HTTP: &api.AlertChannelHTTPRequest{URL: "********"}},
+			{Type: typeEmail, Identifiers: []string{"bob@acme.example"}}} {
+			var f alertInput
+			cmd := &cobra.Command{}
+			f.addTo(cmd)
+			if err := cmd.ParseFlags([]string{flag}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.channel(&manage.Call{Cmd: cmd}, stored, false)
+			if (err == nil) != ok[i] || err != nil && !strings.Contains(err.Error(), "either a webhook or email") {
+				t.Errorf("%s of %s: %v", flag, stored.Type, err)
+			}
+		}
 	}
 }

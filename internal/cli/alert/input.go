@@ -201,10 +201,11 @@ func (f *alertInput) read(stdin io.Reader, channel *api.AlertChannelRequest) err
 
 // webhook sets what a channel of type http sends.
 func (f *alertInput) webhook(c *manage.Call, channel *api.AlertChannelRequest, create bool) error {
-	if channel.Type == typeEmail {
-		if f.url != "" || f.urlStdin || f.template != "" {
-			return command.AsUsage(errors.New("a channel is either a webhook or email, not both"))
-		}
+	toURL, toUsers := f.url != "" || f.urlStdin || f.template != "", len(f.email) > 0 || f.allUsers
+	switch {
+	case channel.Type == typeEmail && toURL, channel.Type == typeHTTP && toUsers:
+		return command.AsUsage(errors.New("a channel is either a webhook or email, not both"))
+	case channel.Type == typeEmail:
 		return nil
 	}
 	channel.Type = cmp.Or(channel.Type, typeHTTP)
