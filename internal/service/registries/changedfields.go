@@ -1,6 +1,7 @@
 package registries
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -10,8 +11,9 @@ import (
 )
 
 // changedFields returns the names of the fields in which a registry differs from what is stored, for the audit record. Secrets that could
-// not be decrypted count as changed if there are others now.
+// not be decrypted count as changed if there are others now. A default that is written is the same as one that is not.
 func changedFields(old, now store.Registry) (fields []string) {
+	helm := string(regcheck.Helm)
 	for _, field := range []struct {
 		name string
 		same bool
@@ -19,12 +21,14 @@ func changedFields(old, now store.Registry) (fields []string) {
 		{"name", old.Name == now.Name}, {"kind", old.Kind == now.Kind}, {"endpoint", old.Endpoint == now.Endpoint},
 		{"basePath", old.BasePath == now.BasePath},
 		{"baseContentPath", old.BaseContentPath == now.BaseContentPath}, {"references", slices.Equal(old.References, now.References)},
-		{"providerType", old.ProviderType == now.ProviderType}, {"auth.type", old.AuthType == now.AuthType},
+		{"providerType", cmp.Or(old.ProviderType, helm) == cmp.Or(now.ProviderType, helm)},
+		{"auth.type", masked(old).Auth.Kind() == definitionOf(now).Auth.Kind()},
 		{"auth.username", old.Username == now.Username}, {"auth.tls.enabled", old.TLSEnabled == now.TLSEnabled},
 		{"auth.tls.ca", old.CA == now.CA}, {"auth.tls.certificate", old.Certificate == now.Certificate},
 		{"auth.tls.key", old.Secrets.Key == now.Secrets.Key}, {"auth.tls.insecureSkipVerify", old.TLSSkipVerify == now.TLSSkipVerify},
 		{"isSyncSupported", old.SyncSupported == now.SyncSupported}, {"isPrivate", old.Private == now.Private},
-		{"containsSpectroManifest", old.SpectroManifest == now.SpectroManifest}, {"scope", old.Scope == now.Scope},
+		{"containsSpectroManifest", old.SpectroManifest == now.SpectroManifest},
+		{"scope", cmp.Or(old.Scope, "tenant") == cmp.Or(now.Scope, "tenant")},
 		{"labels", maps.Equal(old.Labels, now.Labels)}, {"annotations", maps.Equal(old.Annotations, now.Annotations)},
 	} {
 		if !field.same {

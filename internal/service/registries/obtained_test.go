@@ -136,4 +136,11 @@ func TestChangedFieldsOfCredentials(t *testing.T) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}
+	untyped := password.Clone()
+	untyped.Type = ""
+	old, now := storedWith(untyped).Registry, storedWith(password).Registry
+	now.ProviderType, now.Scope = string(regcheck.Helm), "tenant"
+	if got := changedFields(old, now); got != nil {
+		t.Errorf("defaults that are written: %q", got)
+	}
 }

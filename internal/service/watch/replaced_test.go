@@ -23,6 +23,7 @@ func TestExpiryOfAChangedDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		definition.Definition.Auth.Type = "" // as a command stores it
 		uid, version, expires := w.mustCreate(definition), int64(1), registriestest.Start.AddDate(0, 0, 5)
 		seen := registries.Certificates{{Role: string(regcheck.RoleServer), NotAfter: expires}}
 		found := result{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true,
@@ -61,6 +62,7 @@ func TestExpiryOfAChangedDefinition(t *testing.T) {
 		}
 		check(found, 2)
 		definition.Name = "renamed"
+		definition.Definition.Auth.Type = regcheck.Basic // as the console sends it
 		replace(true, true)
 		check(found, 0)
 		definition.Definition.Endpoint = "https://new.example.com"
