@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Parse returns the labels to set, written KEY=VALUE, and those to remove, written KEY-, with nil.
+// Parse returns the labels to set, written KEY=VALUE, and those to remove, written KEY-, with nil. Spaces around a change, as of a pasted
+// line, are not part of it: filters and mutes would not match the value.
 func Parse(changes []string) (map[string]*string, error) {
 	labels := map[string]*string{}
 	for _, change := range changes {
+		change = strings.TrimSpace(change)
 		key, value, sets := strings.Cut(change, "=")
 		removed, removes := strings.CutSuffix(change, "-")
 		switch {

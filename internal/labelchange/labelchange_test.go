@@ -3,7 +3,7 @@ package labelchange
 import "testing"
 
 func TestParse(t *testing.T) {
-	got, err := Parse([]string{"team=a", "empty=", "eq=a=b", "old-"})
+	got, err := Parse([]string{"team=a", "empty=", " eq=a=b ", "old-"})
 	if err != nil || len(got) != 4 || *got["team"] != "a" || *got["empty"] != "" || *got["eq"] != "a=b" || got["old"] != nil {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -226,8 +226,8 @@ func (h alertHandlers) mute(c *call) error {
 	if problems = append(problems, more...); len(problems) > 0 {
 		err = fault.InvalidFields(problems...)
 	} else {
-		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{Label: c.PostFormValue("label"), From: from, Until: until,
-			Reason: c.PostFormValue("reason")})
+		_, err = h.mutes.Create(c.Context(), c.principal, c.origin, mutes.Input{Label: strings.TrimSpace(c.PostFormValue("label")),
+			From: from, Until: until, Reason: c.PostFormValue("reason")})
 	}
 	if err != nil {
 		return h.refuse(c, err, func(p alertsPage) *forms.Form { return p.Mute })

@@ -265,3 +265,15 @@ func TestMoreProjectsThanOnePage(t *testing.T) {
 		}
 	}
 }
+
+// The label of a mute is the one that registries have, also if it was pasted with spaces.
+func TestMutePastedLabel(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	form := url.Values{"label": {" team=a "}, "until": {time.Now().UTC().Add(time.Hour).Format(formMinute)}}
+	sent := w.send("POST", pathAlerts+"/mute", form.Encode(), "Cookie", cookie)
+	list, err := w.Mutes.List(t.Context(), w.mustIdentify(cookie))
+	if err != nil || len(list) != 1 || list[0].Label != "team=a" {
+		t.Errorf("%d, %+v, %v", sent.Code, list, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/service/access"
 	"github.com/regwarden/regwarden/internal/service/auth"
+	"github.com/regwarden/regwarden/internal/service/registries"
 	"github.com/regwarden/regwarden/internal/web/console/views"
 )
 
@@ -28,5 +29,12 @@ func TestNone(t *testing.T) {
 		if got := None(test.caller); got != test.want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+func TestLabelText(t *testing.T) {
+	r := Row{Details: registries.Details{Labels: map[string]string{"token": "YQ==", "empty": "", "team": "a"}}}
+	if got := r.LabelText(); got != "empty, team=a, token=YQ==" {
+		t.Error(got)
 	}
 }

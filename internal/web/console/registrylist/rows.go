@@ -53,7 +53,10 @@ func (r Row) Content() (counts []string) {
 func (r Row) LabelText() string {
 	texts := make([]string, 0, len(r.Labels))
 	for key, value := range r.Labels {
-		texts = append(texts, strings.TrimSuffix(key+"="+value, "="))
+		if value != "" {
+			key += "=" + value
+		}
+		texts = append(texts, key)
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, ", ")
