@@ -110,6 +110,41 @@ test("a new API key is shown once", async (t) => {
   assert.equal(await page.getByRole("row", { name: "second" }).count(), 1);
 });
 
+for (const [how, twice] of [
+  ["a double click", (page) => page.getByRole("button", { name: "Create" }).dblclick()],
+  ["Enter, pressed twice,", async (page) => {
+    for (const key of ["Enter", "Enter"]) await page.keyboard.press(key);
+  }],
+]) {
+  test(`${how} creates an API key once, and the key is shown`, async (t) => {
+    const page = await as(t, "member");
+    await page.goto(list + "/new");
+    await page.getByLabel("Name").fill(how);
+    let sent = 0;
+    await page.route(`**${list}/new`, async (route) => {
+      sent++;
+      await new Promise((later) => setTimeout(later, 500)); // so that the form is there when it is sent again
+      await route.continue();
+    });
+    await twice(page);
+    const key = await page.locator("#key").textContent();
+    await page.unroute(`**${list}/new`);
+    assert.ok(await works(page, key));
+    assert.equal(sent, 1);
+  });
+}
+
+test("a form can be sent again when its request was canceled", async (t) => {
+  const page = await as(t, "member", { expect: ["ERR_ABORTED"] });
+  await page.goto(list + "/new");
+  await page.getByLabel("Name").fill("canceled");
+  await page.route(`**${list}/new`, (route) => route.abort("aborted"), { times: 1 });
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.waitForTimeout(2_500); // longer than the page ignores it
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "API key created" }).waitFor();
+});
+
 test("a new API key where the browser has no clipboard", async (t) => {
   const page = await as(t, "member");
   await page.addInitScript(() => Object.defineProperty(Navigator.prototype, "clipboard", { value: undefined }));

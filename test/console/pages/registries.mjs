@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes } from "../harness.mjs";
 
 // detail opens the page of a registry.
 async function detail(page, name) {
@@ -145,6 +145,18 @@ for (const role of ["admin", "member"]) {
     });
   }
 }
+
+test("a check that the browser canceled can be requested again", async (t) => {
+  const page = await as(t, "admin", { expect: ["ERR_ABORTED"] });
+  await page.clock.install();
+  await detail(page, "charts");
+  await page.route("**/check", (route) => route.abort("aborted"));
+  const button = page.getByRole("button", { name: "Check now" });
+  await button.click();
+  await becomes(button, "[aria-disabled]");
+  await page.clock.fastForward(75_000); // longer than a check takes
+  await becomes(button, ":not([aria-disabled])");
+});
 
 test("times are absolute on demand, in the zone of the reader", async (t) => {
   const page = await as(t, "member", { timezoneId: "Asia/Tokyo" });
