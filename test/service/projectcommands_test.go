@@ -61,9 +61,6 @@ func tryInProject(t *testing.T, server *instance.Server, own, other scene, role 
 		var more []string
 		if c.needs == "registry.create" {
 			refused(role+" of a project, in none", c.command, run(c.stdin, c.command, names))
-			if strings.HasPrefix(c.command, "registry apply") { // its documents name no project
-				continue
-			}
 			more = []string{"--project", names("{project}")}
 		}
 		if beyond(c.command) != names(c.command) && c.needs != byAnyone {

@@ -37,6 +37,7 @@ const applySetLabel = "regwarden-apply"
 type application struct {
 	*manage.Call
 	dryRun, keep bool
+	into         client.Registries // of the project of new ones
 	set          string            // prune what has this name of a set
 	stored       map[string]string // uids by canonical names
 	rows         [][]any
@@ -44,7 +45,7 @@ type application struct {
 
 func (p Commands) registryApply() *cobra.Command {
 	var files []string
-	a := &application{}
+	project, a := "", &application{}
 	cmd := p.Command("apply -f FILE", "Store the definitions of files, and change those that differ", command.NoArgs,
 		func(c *manage.Call, _ []string) error {
 			if len(files) == 0 {
@@ -55,10 +56,14 @@ func (p Commands) registryApply() *cobra.Command {
 				return err
 			}
 			a.Call, a.stored = c, map[string]string{}
+			if a.into, err = c.RegistriesIn(project); err != nil {
+				return err
+			}
 			return a.apply(documents)
 		}, manage.Lists, manage.MayDelete)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file or directory of definitions in the form of 'registry export'; "+
 		"- for standard input; repeatable")
+	cmd.Flags().StringVar(&project, "project", "", "name of the project that new registries belong to (default: none)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	cmd.Flags().BoolVar(&a.keep, "keep-secrets", false, "use secrets of the files only for registries that are not stored yet")
 	cmd.Flags().StringVar(&a.set, "prune", "", "name of the set that the files are: delete registries that were applied with this name "+
@@ -184,7 +189,7 @@ func (a *application) one(d *document) (result, uid string, err error) {
 			_, problems := regcheck.Parse(wanted.Spec.Definition)
 			return resultCreated, "", command.DefinitionProblems(nil, problems, command.FieldProblem)
 		}
-		uid, err = a.Client.Registries.Create(a.Ctx, *wanted)
+		uid, err = a.into.Create(a.Ctx, *wanted)
 		return resultCreated, uid, err
 	}
 	found, err := a.Client.Registries.Get(a.Ctx, uid)
@@ -228,7 +233,7 @@ func (a *application) sameSecrets(d *document) (bool, error) {
 		return true, nil
 	}
 	sent := api.OCIRegistryImport{Items: []regcheck.Definition{d.registry.Spec.Definition}}
-	found, err := a.Client.Registries.Import(a.Ctx, sent, true)
+	found, err := a.into.Import(a.Ctx, sent, true)
 	if err != nil || len(found) != 1 {
 		return false, err
 	}
