@@ -106,6 +106,7 @@ func TestAlertResourceLife(t *testing.T) {
 			t.Errorf("read %v and %v after %+v", email, http, applied)
 		}
 	}
+	p.sameChannel(emailChannel("ops@acme.example"), emailChannel("ops@acme.example", "dev@acme.example"))
 	p.refused(get("/v1/projects/default"), 404, "ResourceNotFound") // import by name tries it as a uid first
 	if err := w.plugin().applyAlert(); err != nil {
 		t.Fatal(err)
@@ -116,6 +117,30 @@ func TestAlertResourceLife(t *testing.T) {
 	var others struct{ Channels []channelConfig }
 	if p.must(get(own), &others); len(others.Channels) != 1 {
 		t.Errorf("the channels of another component are now %+v", others.Channels)
+	}
+}
+
+// sameChannel changes the destination of the only channel, which stays with what the provider does not know.
+func (p *provider) sameChannel(before, after channelConfig) {
+	p.wire.t.Helper()
+	type channel struct {
+		UID          string
+		AfterMinutes int
+	}
+	list := func(sent channelConfig) []channel {
+		p.wire.t.Helper()
+		if err := p.applyAlert(sent); err != nil {
+			p.wire.t.Fatalf("%+v: %v", sent, err)
+		}
+		var read struct{ Channels []channel }
+		p.must(get("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth"), &read)
+		return read.Channels
+	}
+	uid := list(before)[0].UID
+	p.must(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth/"+uid,
+		strings.Replace(encoded(p.wire.t, before), "{", `{"afterMinutes":15,`, 1)), nil)
+	if got := list(after); !slices.Equal(got, []channel{{uid, 15}}) {
+		p.wire.t.Errorf("the channel %s is now %+v", uid, got)
 	}
 }
 

@@ -146,13 +146,13 @@ func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 	a, _ := f.create(slack("/a"))
 	b, _ := f.create(slack("/b"))
 	c, _ := f.create(slack("/c"))
-	inputs := []Channel{slack("/b"), f.channel(c), slack("/new")}
+	inputs := []Channel{slack("/b"), f.channel(c), slack("/new"), slack("/newer")}
 	inputs[0].HTTP.Secret = "" // public clients do not have it
 	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, inputs); err != nil {
 		t.Fatal(err)
 	}
 	list, err := f.List(t.Context(), f.in)
-	if err != nil || len(list) != 3 || list[0].UID != b || list[1].UID != c || list[2].UID == a {
+	if err != nil || len(list) != 4 || list[0].UID != b || list[1].UID != c || list[2].UID == a || list[3].UID == a {
 		t.Fatalf("channels %+v: %v", list, err)
 	}
 	if f.stored(b).HTTP.Secret == "" || f.stored(c).HTTP.URL != "https://hooks.example.com/c" {
@@ -164,8 +164,49 @@ func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 		[]Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
 		t.Errorf("problems %s", got)
 	}
-	if list, _ := f.List(t.Context(), f.in); len(list) != 3 {
+	if list, _ := f.List(t.Context(), f.in); len(list) != 4 {
 		t.Error("a refused list changed something")
+	}
+}
+
+// The destination of the only channel of a type may be changed by a list without uids: the channel stays, with its settings and secret.
+func TestReplaceMovesTheLastChannel(t *testing.T) {
+	f := newFixture(t, Config{Mail: &Mail{}, MailDomains: ownDomain})
+	first := slack("/a")
+	first.AfterMinutes = new(int64(15))
+	a, _ := f.create(first)
+	to := func(address string) Channel { return Channel{Type: TypeEmail, Identifiers: []string{address}} }
+	moved := slack("/b")
+	moved.HTTP.URL, moved.HTTP.Secret = "https://moved.example.com/b", ""
+	uids := []string{a}
+	for i, step := range []struct {
+		inputs []Channel
+		same   []bool // of each, whether it is the stored channel of the step before
+	}{
+		{[]Channel{moved}, []bool{true}},
+		{[]Channel{moved, to("a@acme.example")}, []bool{true, false}},
+		{[]Channel{slack("/c"), to("b@acme.example")}, []bool{true, true}},
+		{[]Channel{slack("/d"), to("b@acme.example"), slack("/e")}, []bool{false, true, false}},
+	} {
+		if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, step.inputs); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		list, err := f.List(t.Context(), f.in)
+		if err != nil || len(list) != len(step.inputs) {
+			t.Fatalf("step %d: %+v, %v", i, list, err)
+		}
+		if c := f.stored(list[0].UID); step.same[0] && (c.AfterMinutes != 15 || c.HTTP.Secret == "") {
+			t.Errorf("step %d: %+v", i, c.AlertTimes)
+		}
+		for j, c := range list {
+			if same := j < len(uids) && uids[j] == c.UID; same != step.same[j] {
+				t.Errorf("step %d, channel %d: the same %t, want %t", i, j, same, step.same[j])
+			}
+		}
+		uids = nil
+		for _, c := range list {
+			uids = append(uids, c.UID)
+		}
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // Replace replaces the channels of a component by inputs. An input updates the stored channel that has its uid or, without a uid,
-// the same destination. Other inputs are added, and the remaining stored channels deleted.
+// the same destination. If then one input without a uid and one stored channel of its type remain, the input updates this channel: its
+// destination was changed. Other inputs are added, and the remaining stored channels deleted.
 //
 // Faults: Invalid, the fields beginning with channels[i]; Forbidden; Limited; NotFound for an unknown component.
 func (s *Channels) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, inputs []Channel) error {
@@ -106,7 +107,28 @@ func match(inputs []Channel, stored []store.Channel) ([]int, []fault.Field) {
 			take(i, func(c store.Channel) bool { return sameDestination(input, c) })
 		}
 	}
+	for _, kind := range []string{TypeEmail, TypeHTTP} {
+		matchLast(kind, inputs, stored, matched, taken)
+	}
 	return matched, unknown
+}
+
+// matchLast matches the only input of a type that is left and has no uid with the only stored channel of the type that is left.
+func matchLast(kind string, inputs []Channel, stored []store.Channel, matched []int, taken map[int]bool) {
+	var left, storedLeft []int
+	for i, input := range inputs {
+		if input.Type == kind && input.UID == "" && matched[i] < 0 {
+			left = append(left, i)
+		}
+	}
+	for j, c := range stored {
+		if c.Type == kind && !taken[j] {
+			storedLeft = append(storedLeft, j)
+		}
+	}
+	if len(left) == 1 && len(storedLeft) == 1 {
+		matched[left[0]] = storedLeft[0]
+	}
 }
 
 // sameDestination reports whether an input without a uid has the destination of a stored channel: public clients send whole lists
