@@ -2,6 +2,7 @@ package palette_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,9 +62,21 @@ func TestRoleResourceLife(t *testing.T) {
 	team := teamConfig{"Ops", []string{ada}, []string{uid}, map[string][]string{p.projectUID: {uid}}}
 	ops := p.setTeam("", team)
 	w.plugin().noTeamDrift(ops, team)
+	// The provider does not know the description.
+	p.must(put("/v1/roles/"+uid, strings.Replace(c.body(t), `"scope":`, `"description":"on call","scope":`, 1)), nil)
 	changed := roleConfig{"Operators of b", "project", []string{"registry.get"}}
 	p.must(put("/v1/roles/"+uid, changed.body(t)), nil)
 	check(changed)
+	var described struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	if p.must(get("/v1/roles/"+uid), &described); described.Metadata.Annotations["description"] != "on call" {
+		t.Errorf("after an update the annotations are %v", described.Metadata.Annotations)
+	}
+	p.must(put("/v1/roles/"+uid, strings.Replace(changed.body(t), `"scope":`, `"description":"","scope":`, 1)), nil)
+	if p.must(get("/v1/roles/"+uid), &described); described.Metadata.Annotations["description"] != "" {
+		t.Errorf("an empty description does not remove it: %v", described.Metadata.Annotations)
+	}
 	var list struct {
 		Items []struct{ Metadata readMetadata }
 	}

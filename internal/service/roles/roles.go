@@ -46,6 +46,7 @@ type Role struct {
 // Input is what is set of a role.
 type Input struct {
 	Name, Description string
+	KeepDescription   bool // the description of the stored role stays
 	InProjects        bool
 	Permissions       []access.Permission
 }
@@ -226,6 +227,9 @@ func (r *Roles) Update(ctx context.Context, p auth.Principal, origin audit.Origi
 			if err := unused(ctx, tx, orgUID, uid, true); err != nil {
 				return err
 			}
+		}
+		if input.KeepDescription {
+			input.Description = before.Description
 		}
 		return exists(tx.Roles.Update(ctx, stored(uid, orgUID, input)))
 	})

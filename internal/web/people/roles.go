@@ -74,7 +74,8 @@ func (h roleHandlers) read(c Call) (input roles.Input, err error) {
 		if scope := body.Spec.Scope; scope != scopeTenant && scope != scopeProject {
 			problems = fault.FieldProblem("spec.scope", "must be tenant or project")
 		}
-		input = roles.Input{Name: body.Metadata.Name, Description: body.Metadata.Annotations["description"],
+		description, given := body.Metadata.Annotations["description"]
+		input = roles.Input{Name: body.Metadata.Name, Description: description, KeepDescription: !given,
 			InProjects: body.Spec.Scope == scopeProject}
 		for _, name := range body.Spec.Permissions {
 			input.Permissions = append(input.Permissions, access.Permission(name))
