@@ -262,14 +262,19 @@ func TestSSOResourceLife(t *testing.T) {
 	}
 
 	p := w.plugin()
-	p.disableSSO(p.tenant()) // destroy
+	p.limitDomains(oidc.OIDC, "own.example") // on the command line
+	p.disableSSO(p.tenant())                 // destroy
 	p.disableSSO(p.tenant())
+	p.limitedTo("own.example")
 	got, spec := p.readSSO(ssoConfig{Type: "oidc", OIDC: oidc.OIDC})
 	if spec.IsSsoEnabled || got.OIDC.Issuer != oidc.OIDC.Issuer {
 		t.Errorf("destroyed: %+v", spec)
 	}
 	w.plugin().applySSO(ssoConfig{Type: "oidc", OIDC: oidc.OIDC}, spec)
 	w.plugin().noSSODrift(oidc)
+	p.limitedTo("own.example")
+	p.must(post(p.tenant()+"/domains", `{"domains":[]}`, 204), nil) // while it is on
+	p.limitedTo()
 
 	insecure := oidc.OIDC.spec(spec)
 	tls := map[string]any{"caCertificateBase64": base64.StdEncoding.EncodeToString([]byte(ca)), "insecureSkipVerify": true}
@@ -278,6 +283,26 @@ func TestSSOResourceLife(t *testing.T) {
 	tls["insecureSkipVerify"] = false
 	p.must(post(p.tenant()+"/oidc/config", encoded(t, insecure), 204), nil)
 	w.plugin().noSSODrift(oidc) // the same CA
+}
+
+// limitDomains replaces the limit of email domains as the command line does.
+func (p *provider) limitDomains(c oidcConfig, domains ...string) {
+	p.wire.t.Helper()
+	p.must(put("/v1/sso", encoded(p.wire.t, map[string]any{"spec": map[string]any{"issuer": c.Issuer, "clientId": c.ClientID,
+		"clientSecret": c.Secret, "ca": c.CA, "scopes": c.Scopes, "defaultTeams": c.Teams, "syncSsoTeams": true, "emailDomains": domains,
+		"claims": map[string]string{"email": c.Claims.Email, "firstName": c.Claims.FirstName, "lastName": c.Claims.LastName,
+			"groups": c.Claims.SpectroTeam}}})), nil)
+	p.limitedTo(domains...)
+}
+
+func (p *provider) limitedTo(want ...string) {
+	p.wire.t.Helper()
+	var sso struct {
+		Spec struct{ EmailDomains []string }
+	}
+	if p.must(get("/v1/sso"), &sso); !slices.Equal(sso.Spec.EmailDomains, want) {
+		p.wire.t.Errorf("the email domains are %q, want %q", sso.Spec.EmailDomains, want)
+	}
 }
 
 // No GET of a setting is refused, by any caller of the organization, set or not: the plugin crashes at an error.

@@ -72,7 +72,8 @@ func (t *Tenants) SetIdle(ctx context.Context, p auth.Principal, origin audit.Or
 	})
 }
 
-// SetDomains is Set for Domains. The identity provider of the organization gets them too.
+// SetDomains is Set for Domains. The identity provider of the organization gets them too. One that is switched off keeps its domains if
+// there are none: clients that switch it off send none, and with it on again, everyone whom the provider knows could log in.
 func (t *Tenants) SetDomains(ctx context.Context, p auth.Principal, origin audit.Origin, domains []string) error {
 	return t.change(ctx, p, origin, Domains, func(tx *store.Tx) error {
 		if err := tx.Settings.Put(ctx, p.OrgUID, string(Domains), domains); err != nil {
@@ -82,7 +83,7 @@ func (t *Tenants) SetDomains(ctx context.Context, p auth.Principal, origin audit
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
-		if err != nil {
+		if err != nil || len(domains) == 0 && provider.Settings.Disabled {
 			return err
 		}
 		provider.Settings.EmailDomains = Canonical(domains)
