@@ -43,6 +43,7 @@ func TestIdentityProvider(t *testing.T) {
 		t.Errorf("without a provider: %+v", none)
 	}
 	admin.refused("DELETE", path, "", 404, "ResourceNotFound")
+	switchOffNoProvider(t, server, admin)
 	admin.refused("PUT", "/v1/users/"+mateUID+"/identity", `{"subject":"7"}`, 404, "ResourceNotFound")
 	admin.do("PUT", path, put(issuer, "secret of the client")).Want(http.StatusNoContent)
 	admin.do("PUT", path, put(issuer, "********")).Want(http.StatusNoContent)
@@ -66,6 +67,25 @@ func TestIdentityProvider(t *testing.T) {
 	mate.refused("PUT", "/v1/users/"+mateUID+"/identity", `{"subject":"8"}`, 403, "OperationForbidden")
 	admin.refused("PUT", "/v1/users/"+noUID+"/identity", `{"subject":"8"}`, 404, "ResourceNotFound")
 	admin.do("DELETE", path, "").Want(http.StatusNoContent)
+}
+
+// switchOffNoProvider has Terraform's provider destroy what there is not. The record that the response announces exists, and a caller who
+// may not read the provider is refused: it could be on.
+func switchOffNoProvider(t *testing.T, server *instance.Server, admin person) {
+	t.Helper()
+	var me api.UserInfo
+	admin.get("/v1/users/info", &me)
+	oidc, off := "/v1/tenants/"+me.TenantUID+"/oidc/config", `{"issuerUrl":""}`
+	done := admin.do("POST", oidc, off).Want(http.StatusNoContent)
+	admin.do("GET", "/v1/audits/"+done.Header.Get("AuditUid"), "").Want(http.StatusOK)
+	role := admin.make("/v1/roles", roleBody("Federators", "tenant", "trust.create"))
+	admin.make("/v1/users", newUser("federator@acme.example", object{"roles": []string{role}}))
+	federator, _ := loggedIn(t, server, "federator@acme.example", instance.Org, matePassword)
+	federator.refused("POST", oidc, off, http.StatusForbidden, "OperationForbidden")
+	refused := admin.do("GET", "/v1/audits?action=tenant.update&outcome=refused", "").Want(http.StatusOK).Body
+	if strings.Count(refused, `"uid":"oidc"`) != 1 {
+		t.Errorf("records of refusals: %s", refused)
+	}
 }
 
 // browser is a client of a person: it has cookies, trusts the provider, and follows links.

@@ -30,14 +30,15 @@ const (
 	Logins  Setting = "ssoLogins"
 	Tokens  Setting = "tokens"
 
+	OIDC Setting = "oidc" // in audit records only: the provider itself has those of its own
+
 	passwords Setting = "passwordPolicy"
 	reminders Setting = "keyReminders"
 )
 
 // changedBy has the permission that changing a setting requires.
 var changedBy = map[Setting]access.Permission{SAML: access.CreateTrusts, Domains: access.CreateTrusts, Logins: access.CreateTrusts,
-	Tokens: access.ChangeTenant, passwords: access.ChangeTenant,
-	reminders: access.ChangeTenant}
+	OIDC: access.CreateTrusts, Tokens: access.ChangeTenant, passwords: access.ChangeTenant, reminders: access.ChangeTenant}
 
 // Tenants is safe for concurrent use.
 type Tenants struct {
@@ -63,6 +64,13 @@ func Get[T any](ctx context.Context, t *Tenants, p auth.Principal, of Setting) (
 // Faults: Forbidden.
 func (t *Tenants) Set(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting, value any) error {
 	return t.change(ctx, p, origin, of, func(tx *store.Tx) error { return tx.Settings.Put(ctx, p.OrgUID, string(of), value) })
+}
+
+// LeaveUnchanged records a request that changes nothing, or its refusal.
+//
+// Faults: Forbidden.
+func (t *Tenants) LeaveUnchanged(ctx context.Context, p auth.Principal, origin audit.Origin, of Setting) error {
+	return t.change(ctx, p, origin, of, func(*store.Tx) error { return nil })
 }
 
 // SetIdle is Set for Tokens: sessions of the organization end after that time without a refresh, also those that exist.
@@ -152,9 +160,12 @@ func Canonical(domains []string) []string {
 }
 
 // mayChange returns the fault of a permission that the caller lacks. Whose addresses log in decides who becomes an administrator, so that
-// domains require every permission, as the identity provider does.
+// domains require every permission, as the identity provider does. Who may not see this provider cannot say that there is none.
 func mayChange(p auth.Principal, of Setting) error {
 	needed := []access.Permission{changedBy[of]}
+	if of == OIDC {
+		needed = append(needed, access.ReadTrusts)
+	}
 	if of == Domains && !p.HasAll() {
 		needed = append(needed, access.Permissions()...)
 	}

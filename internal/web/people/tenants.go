@@ -170,7 +170,7 @@ func (h tenantHandlers) setOIDC(c Call, body api.TenantOIDC) error {
 	input := providerOf(&body)
 	switch {
 	case body.IssuerURL == "" && before.Issuer == "":
-		return c.Principal.May(access.CreateTrusts)
+		return h.settings.LeaveUnchanged(c.Context(), c.Principal, c.Origin, tenants.OIDC)
 	case body.IssuerURL == "":
 		input = before
 		input.Disabled = true
