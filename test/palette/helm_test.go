@@ -1,6 +1,7 @@
 package palette_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -94,6 +95,16 @@ func (p helmPlugin) read(uid string) (c helmConfig, there bool) {
 	}
 	a := r.Spec.Auth
 	return helmConfig{r.Metadata.Name, *r.Spec.Endpoint, r.Spec.IsPrivate, a.Type, a.Username, a.Password, a.Token}, true
+}
+
+// waitForSync is wait_for_sync. Unlike that of OCI registries, a failure is an error, which taints a new resource.
+func (p helmPlugin) waitForSync(uid string) (last readSync, err error) {
+	p.wire.t.Helper()
+	last, failed := p.waitFor(helmPath + "/" + uid + "/sync/status")
+	if failed {
+		err = errors.New(last.Status + ": " + last.Message)
+	}
+	return last, err
 }
 
 func (p helmPlugin) update(uid string, c helmConfig) {
@@ -214,8 +225,8 @@ func TestHelmInLists(t *testing.T) {
 	if slices.Sort(kinds); !slices.Equal(kinds, []string{"helm", "oci"}) {
 		t.Errorf("kinds %v", kinds)
 	}
-	if last, failed := p.waitFor(helmPath + "/" + uid + "/sync/status"); failed || !last.IsSyncSupported {
-		t.Errorf("wait_for_sync: %+v", last)
+	if last, err := p.waitForSync(uid); err != nil || !last.IsSyncSupported {
+		t.Errorf("wait_for_sync: %+v, %v", last, err)
 	}
 	ofOCI := helmPath + "/" + oci
 	for _, path := range []string{registriesPath + "/" + uid, of(uid, "/ecr"), ofOCI, ofOCI + "/sync/status"} {
@@ -224,6 +235,15 @@ func TestHelmInLists(t *testing.T) {
 	p.refused(del(ofOCI), 404, "ResourceNotFound")
 	p.refused(put(ofOCI, helmConfig{Name: "x", Endpoint: "https://registry.onion", CredentialType: "noAuth"}.body(t, false)),
 		404, "ResourceNotFound")
+}
+
+// The index that a synchronization does not find is an error of the apply.
+func TestHelmWaitForSyncFails(t *testing.T) {
+	p := helmPlugin{start(t).plugin()}
+	uid := p.create(helmConfig{Name: "missing", Endpoint: chartRepository(t) + "/missing", CredentialType: "noAuth"})
+	if last, err := p.waitForSync(uid); err == nil || last.Message == "" {
+		t.Errorf("without an index: %+v, %v", last, err)
+	}
 }
 
 // A definition that is read and sent back in the shape of the command line stays a chart repository.
