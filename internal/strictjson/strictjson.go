@@ -1,8 +1,8 @@
 // Package strictjson decodes JSON request bodies strictly: a body has one meaning or is rejected.
 //
 // It rejects duplicate names, trailing data, invalid UTF-8 and deep nesting. Names are case-sensitive. Unknown names are
-// skipped, since newer clients may send more, and Unknown lists them. A null array is empty, not missing: Go clients
-// write an empty slice so. An element of an array must not be null. All values of the wrong type are reported with their paths. Required
+// skipped, since newer clients may send more, and Unknown lists them. A null array or map is empty, not missing: Go clients
+// write an empty one so. An element of an array must not be null. All values of the wrong type are reported with their paths. Required
 // fields are checked by the caller.
 package strictjson
 
@@ -42,8 +42,7 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 		value := reflect.ValueOf(v).Elem()
 		want := expectedKind(value.Type())
 		got := dec.PeekKind()
-		if got == 'n' && value.Kind() == reflect.Slice {
-			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
+		if got == 'n' && setEmpty(value, inArray(dec)) {
 			return dec.SkipValue()
 		}
 		if got == 'n' && !inArray(dec) || want == "" || want == kindName(got) {
@@ -71,6 +70,19 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 		return nil, fault.InvalidFields(append(wrong, fault.Field{Field: path(semantic.JSONPointer), Problem: "is out of range"})...)
 	}
 	return nil, malformed("is not strict JSON", err)
+}
+
+// setEmpty sets a slice, or a map that is not an element of an array, to an empty one, and reports whether value is one.
+func setEmpty(value reflect.Value, element bool) bool {
+	switch kind := value.Kind(); {
+	case kind == reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 0, 0))
+	case kind == reflect.Map && !element:
+		value.Set(reflect.MakeMap(value.Type()))
+	default:
+		return false
+	}
+	return true
 }
 
 // inArray reports whether the next value is an element of an array. A null element is not an empty object: it stands for nothing.

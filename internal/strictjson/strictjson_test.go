@@ -148,15 +148,16 @@ func TestListsAreLimited(t *testing.T) {
 	}
 }
 
-// Go clients write an empty list as null. A missing list is nil.
+// Go clients write an empty list or map as null. A missing one is nil.
 func TestNullListIsEmpty(t *testing.T) {
-	for body, missing := range map[string]bool{`{"list":null}`: false, `{"list":[]}`: false, `{}`: true} {
+	for body, missing := range map[string]bool{`{"list":null,"map":null}`: false, `{"list":[],"map":{}}`: false, `{}`: true} {
 		var got struct {
-			List []string `json:"list"`
+			List []string          `json:"list"`
+			Map  map[string]string `json:"map"`
 		}
 		wrong, err := strictjson.Decode([]byte(body), &got)
-		if err != nil || len(wrong) != 0 || len(got.List) != 0 || (got.List == nil) != missing {
-			t.Errorf("%s: %#v, %v, %v", body, got.List, wrong, err)
+		if err != nil || len(wrong) != 0 || len(got.List)+len(got.Map) != 0 || (got.List == nil) != missing || (got.Map == nil) != missing {
+			t.Errorf("%s: %#v, %v, %v", body, got, wrong, err)
 		}
 	}
 }

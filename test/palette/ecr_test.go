@@ -446,6 +446,26 @@ func TestECRStoredAsBasic(t *testing.T) {
 	if _, got := p.importResource("ours"); cmp.Diff(want, got) != "" {
 		t.Error(cmp.Diff(want, got))
 	}
+	// What the provider does not know stays when it replaces the registry.
+	p.must(put(of(made.UID, "/basic"), `{"metadata":{"name":"ours","labels":{"team":"a"}},"spec":{"endpoint":"`+ecrHost+`",`+
+		`"isPrivate":true,"references":["charts/app:1.0.0"],"auth":{"type":"ecr","aws":{"accessKey":"`+ecrKey+`","secretKey":"`+ecrPass+
+		`","sessionToken":"the session","roleArn":"`+ecrRole+`","externalId":"org-1"}}}}`), nil)
+	applied := ecrSecret("applied")
+	p.update(made.UID, applied)
+	var whole map[string]any
+	p.must(get(of(made.UID, "/basic")), &whole)
+	for _, text := range []string{`"name":"applied"`, `"team":"a"`, `"charts/app:1.0.0"`, ecrRole, `"externalId":"org-1"`,
+		`"sessionToken"`} {
+		if got := encoded(t, whole); !strings.Contains(got, text) {
+			t.Errorf("after an update %s is not in %s", text, got)
+		}
+	}
+	applied.AccessKey = "AKIAOTHER"
+	p.update(made.UID, applied)
+	p.must(get(of(made.UID, "/basic")), &whole)
+	if got := encoded(t, whole); !strings.Contains(got, ecrRole) || strings.Contains(got, "sessionToken") {
+		t.Errorf("with another access key: %s", got)
+	}
 	basic := w.plugin().create(anonymous(t))
 	p.refused(get(of(basic, "/ecr")), 404, "ResourceNotFound")
 	p.refused(del(of(basic, "/ecr")), 404, "ResourceNotFound")

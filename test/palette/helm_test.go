@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/test/testca"
 )
 
 const helmPath = "/v1/registries/helm"
@@ -142,6 +144,50 @@ func (p helmPlugin) importResource(id string) (uid string, c helmConfig) {
 	return "", c
 }
 
+// unknownSettings are settings of a chart repository that the provider does not know.
+type unknownSettings struct {
+	Labels          map[string]string
+	References      []any
+	TLS             map[string]any
+	PassCredentials bool
+}
+
+// wholeHelm is a chart repository as the console and the command line have it.
+type wholeHelm struct {
+	Metadata struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec map[string]any `json:"spec"`
+}
+
+func (p helmPlugin) unknown(uid string) unknownSettings {
+	p.wire.t.Helper()
+	var r wholeHelm
+	p.must(get(of(uid, "/basic")), &r)
+	auth, _ := r.Spec["auth"].(map[string]any)
+	tls, _ := auth["tls"].(map[string]any)
+	passes, _ := auth["passCredentials"].(bool)
+	references, _ := r.Spec["references"].([]any)
+	return unknownSettings{r.Metadata.Labels, references, tls, passes}
+}
+
+// setUnknown sets all of them.
+func (p helmPlugin) setUnknown(uid string, c helmConfig, ca string) unknownSettings {
+	p.wire.t.Helper()
+	var r wholeHelm
+	p.must(get(of(uid, "/basic")), &r)
+	r.Metadata.Labels, r.Spec["references"] = map[string]string{"team": "a"}, []string{"app:1.0.0"}
+	r.Spec["auth"] = map[string]any{"type": c.CredentialType, "username": c.Username, "password": c.Password, "token": c.Token,
+		"passCredentials": true, "tls": map[string]any{"enabled": true, "ca": ca}}
+	p.must(put(of(uid, "/basic"), encoded(p.wire.t, r)), nil)
+	set := p.unknown(uid)
+	if len(set.Labels) != 1 || len(set.References) != 1 || set.TLS["ca"] != ca || !set.PassCredentials {
+		p.wire.t.Errorf("not stored: %+v", set)
+	}
+	return set
+}
+
 // chartRepository is a chart repository without charts.
 func chartRepository(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -158,7 +204,7 @@ func chartRepository(t *testing.T) string {
 // The whole life of a resource. Secrets are masked, so that each plan shows them, and nothing else, as the page of public clients has it.
 func TestHelmResourceLife(t *testing.T) {
 	w := start(t)
-	at := chartRepository(t)
+	at, ca := chartRepository(t), testca.New(t, "charts").PEM()
 	for _, c := range []helmConfig{
 		{Name: "open", Endpoint: at, CredentialType: "noAuth"},
 		{Name: "open, private", Endpoint: at + "/", Private: true, CredentialType: "noAuth"},
@@ -175,6 +221,7 @@ func TestHelmResourceLife(t *testing.T) {
 			if got, _ := plugin().read(uid); cmp.Diff(masked(c), got) != "" {
 				t.Errorf("the plan has more than the secret: %s", cmp.Diff(masked(c), got))
 			}
+			before := plugin().setUnknown(uid, c, ca)
 			c.Name, c.Endpoint = c.Name+" again", strings.TrimSuffix(c.Endpoint, "/")+"/more"
 			plugin().update(uid, c)
 			for _, id := range []string{uid, c.Name} {
@@ -185,6 +232,9 @@ func TestHelmResourceLife(t *testing.T) {
 			// The update that each plan shows is harmless, with the secret and with its mask.
 			plugin().update(uid, c)
 			plugin().update(uid, masked(c))
+			if diff := cmp.Diff(before, plugin().unknown(uid)); diff != "" {
+				t.Errorf("the updates changed what the provider does not know: %s", diff)
+			}
 			plugin().destroy(uid)
 		})
 	}

@@ -28,7 +28,7 @@ type RegistryInput struct {
 	Kind                                    Kind   // that Replace requires; AnyKind: any
 	Name                                    string // unique in the organization
 	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
-	Annotations, Labels                     map[string]string
+	Annotations, Labels                     map[string]string // nil: of a stored registry they stay
 	Definition                              regcheck.Definition
 	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
@@ -37,6 +37,23 @@ type RegistryInput struct {
 	Undecoded                               []fault.Field // problems of decoding the request, reported with the others
 	Origin                                  store.Origin  // of a new registry that is read from a cluster
 	Delay                                   time.Duration // of the first check
+
+	// Over returns the definition with the fields of a stored one, masked, that the format of the request does not have; nil if it has all.
+	Over func(stored regcheck.Definition) regcheck.Definition
+}
+
+// over returns the input with the parts of a stored registry that it replaces without having them.
+func (input RegistryInput) over(stored store.Registry) RegistryInput {
+	if input.Annotations == nil {
+		input.Annotations = stored.Annotations
+	}
+	if input.Labels == nil {
+		input.Labels = stored.Labels
+	}
+	if input.Over != nil {
+		input.Definition = input.Over(masked(stored))
+	}
+	return input
 }
 
 // Create stores a registry and returns its uid. The registry is not contacted by the call.
@@ -100,8 +117,8 @@ func putInProject(ctx context.Context, tx *store.Tx, created store.Registry, pro
 // replaceAttempts is how often a replacement is attempted while concurrent ones succeed.
 const replaceAttempts = 4
 
-// Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
-// of the new definition. The registry is not contacted by the call.
+// Replace replaces a stored registry. Annotations and labels that are nil stay. Secrets that are empty or masked are the stored ones, if
+// these may be sent to the target of the new definition. The registry is not contacted by the call.
 //
 // Faults: as Create; NotFound; Conflict with CodeRegistryChanged or CodeRegistryReadOnly, or with CodeSecretUnreadable when a stored secret
 // is needed.
@@ -136,6 +153,7 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged,
 			Message: "The registry was changed after you opened it. Your changes are not stored."}
 	}
+	input = input.over(stored.Registry)
 	filled, unfilled, err := stored.fill(input.Definition)
 	if err != nil {
 		return false, err

@@ -123,6 +123,38 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 	}
 }
 
+// What a request does not have stays as it is stored: annotations and labels that are nil, and what Over sets.
+func TestReplaceWhatWasSent(t *testing.T) {
+	k := mustNew(t)
+	w := input("One")
+	w.Annotations, w.Labels = map[string]string{"a": "1"}, map[string]string{"team": "a"}
+	w.Definition.References = []string{"app:1.0.0"}
+	uid := k.mustCreate(t, w)
+	replace := func(w RegistryInput) Registry {
+		t.Helper()
+		if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, w); err != nil {
+			t.Fatal(err)
+		}
+		return k.mustGet(t, uid)
+	}
+	sent := input("Two")
+	sent.Over = func(stored regcheck.Definition) regcheck.Definition {
+		if p := stored.Auth.Password; p != mask {
+			t.Errorf("the stored definition has the secret %q", p.Reveal())
+		}
+		d := sent.Definition
+		d.References = stored.References
+		return d
+	}
+	if r := replace(sent); r.Name != "Two" || r.Annotations["a"] != "1" || r.Labels["team"] != "a" || len(r.Definition.References) != 1 {
+		t.Errorf("without annotations, labels and references: %+v", r)
+	}
+	sent.Annotations, sent.Labels, sent.Over = map[string]string{}, map[string]string{}, nil
+	if r := replace(sent); len(r.Annotations)+len(r.Labels)+len(r.Definition.References) != 0 {
+		t.Errorf("with empty ones: %+v", r)
+	}
+}
+
 // Each caller of concurrent replacements and a deletion gets the result of its own request.
 func TestConcurrentReplacements(t *testing.T) {
 	k := mustNew(t)

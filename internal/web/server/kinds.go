@@ -46,7 +46,7 @@ var (
 	}
 	helmKind = registryKind{
 		kind: registries.HelmKind, names: fieldNames{"references": "createOption.charts"},
-		input: inputFrom(func(sent *api.HelmRegistryRequest) sentRegistry {
+		input: inputFrom(func(sent *shapes.HelmRequest) sentRegistry {
 			return sentRegistry{shapes.HelmInput(sent), shapes.HelmCharts(sent.Spec.CreateOption)}
 		}),
 		spec: specFrom(func(sent *api.HelmRegistryDefinition) (registries.SentDefinition, []fault.Field) {

@@ -21,7 +21,21 @@ func ECRInput(sent *api.ECRRegistryRequest) registries.RegistryInput {
 		Kind: registries.ECRKind, Name: sent.Metadata.Name, Annotations: sent.Metadata.Annotations, Labels: sent.Metadata.Labels,
 		Definition: definition.Definition, Scope: s.Scope, SyncSupported: s.IsSyncSupported, SpectroManifest: s.ContainsSpectroManifest,
 		Private: s.IsPrivate != nil && *s.IsPrivate, Undecoded: problems,
+		Over: func(stored regcheck.Definition) regcheck.Definition { return overECR(definition.Definition, stored) },
 	}
+}
+
+// overECR returns the definition that was sent, with what this shape does not have from a stored one. A session token belongs to its
+// access key.
+func overECR(d, stored regcheck.Definition) regcheck.Definition {
+	d.BasePath, d.References, d.Auth = stored.BasePath, stored.References, d.Auth.Clone()
+	if k, old := d.Auth.AWS, stored.Auth.AWS; k != nil && old != nil && k.AccessKey != "" && old.AccessKey != "" {
+		k.RoleARN, k.ExternalID = old.RoleARN, old.ExternalID
+		if k.AccessKey == old.AccessKey {
+			k.SessionToken = old.SessionToken
+		}
+	}
+	return d
 }
 
 // ECRDefinition returns the definition that a spec describes, and the problems that it has only in this shape, by the names of the domain.

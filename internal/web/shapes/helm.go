@@ -8,15 +8,51 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
+// HelmRequest is an api.HelmRegistryRequest that has which members of auth were sent.
+type HelmRequest struct {
+	api.HelmRegistryRequest
+	Spec helmRequestSpec `json:"spec"`
+}
+
+type helmRequestSpec struct {
+	api.HelmRegistryRequestSpec
+	Auth *helmAuth `json:"auth"`
+}
+
+// helmAuth has the members that Terraform's provider does not know, nil if they were not sent.
+type helmAuth struct {
+	regcheck.Auth
+	TLS             *regcheck.TLS `json:"tls"`
+	PassCredentials *bool         `json:"passCredentials"`
+}
+
 // HelmInput returns what a request stores.
-func HelmInput(sent *api.HelmRegistryRequest) registries.RegistryInput {
+func HelmInput(sent *HelmRequest) registries.RegistryInput {
 	s := &sent.Spec
 	return registries.RegistryInput{
 		Kind: registries.HelmKind, Name: cmp.Or(sent.Metadata.Name, s.Name), Annotations: sent.Metadata.Annotations,
-		Labels: sent.Metadata.Labels, Definition: HelmDefinition(&s.HelmRegistryDefinition).Definition, Scope: s.Scope,
+		Labels: sent.Metadata.Labels, Definition: s.over(regcheck.Definition{Auth: &regcheck.Auth{}}), Over: s.over, Scope: s.Scope,
 		Private: s.IsPrivate, SyncSupported: true, // which this shape cannot say
 		SkipSync: s.CreateOption != nil && s.CreateOption.SkipSync,
 	}
+}
+
+// over returns the definition that was sent, with what this shape does not have from another one.
+func (s *helmRequestSpec) over(d regcheck.Definition) regcheck.Definition {
+	stored := d.Auth
+	d.Kind, d.Endpoint, d.Auth = regcheck.KindChartRepository, s.Endpoint, nil
+	if s.Auth == nil {
+		return d
+	}
+	d.Auth = s.Auth.Clone()
+	d.Auth.TLS, d.Auth.PassCredentials = stored.TLS, stored.PassCredentials
+	if s.Auth.TLS != nil {
+		d.Auth.TLS = *s.Auth.TLS
+	}
+	if s.Auth.PassCredentials != nil {
+		d.Auth.PassCredentials = *s.Auth.PassCredentials
+	}
+	return d
 }
 
 // HelmDefinition returns the definition that a spec describes.
