@@ -23,7 +23,8 @@ const (
 	// PollInterval is the shortest time between two requests of a program.
 	PollInterval = 5 * time.Second
 
-	devicesPerMinute = 10 // that a source begins, and codes that a user enters
+	devicesPerMinute = 10  // that a source begins, and codes that a user enters
+	pollsPerMinute   = 300 // of a source, which may be that of a whole company
 
 	// userCodeLetters form no words and are not confused with others (RFC 8628 section 6.1).
 	userCodeLetters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -59,11 +60,13 @@ type Devices struct {
 	service   *Service
 	publicURL string
 	limit     *perminute.Limiter
+	polls     *perminute.Limiter
 }
 
 // NewDevices returns the device logins of a service that browsers reach at publicURL.
 func NewDevices(service *Service, publicURL string) *Devices {
-	return &Devices{service: service, publicURL: strings.TrimSuffix(publicURL, "/"), limit: perminute.New(devicesPerMinute)}
+	return &Devices{service: service, publicURL: strings.TrimSuffix(publicURL, "/"), limit: perminute.New(devicesPerMinute),
+		polls: perminute.New(pollsPerMinute)}
 }
 
 // Device is a login that a program has begun.
@@ -74,8 +77,8 @@ type Device struct {
 	Lifetime time.Duration
 }
 
-func (d *Devices) reserve(holder, message string) error {
-	if wait, reserved := d.limit.Reserve(holder, 0, d.service.config.WaitNow()); !reserved {
+func (d *Devices) reserve(limit *perminute.Limiter, holder, message string) error {
+	if wait, reserved := limit.Reserve(holder, 0, d.service.config.WaitNow()); !reserved {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait, Message: message}
 	}
 	return nil
@@ -85,7 +88,7 @@ func (d *Devices) reserve(holder, message string) error {
 //
 // Faults: Limited; Unavailable.
 func (d *Devices) Begin(ctx context.Context, origin audit.Origin) (Device, error) {
-	if err := d.reserve("source "+origin.Source(), "Too many logins were begun in the last minute. Try again later."); err != nil {
+	if err := d.reserve(d.limit, "source "+origin.Source(), "Too many logins were begun in the last minute. Try again later."); err != nil {
 		return Device{}, err
 	}
 	now := d.service.config.Now()
@@ -156,7 +159,7 @@ func (d *Devices) check(p auth.Principal) error {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden,
 			Message: "Only a person who is logged in can do this."}
 	}
-	return d.reserve("user "+p.UserUID, "Too many codes were entered in the last minute. Try again later.")
+	return d.reserve(d.limit, "user "+p.UserUID, "Too many codes were entered in the last minute. Try again later.")
 }
 
 // Confirm lets the program of a code log in as the caller, or refuses that.
@@ -180,7 +183,8 @@ func (d *Devices) Confirm(ctx context.Context, p auth.Principal, code string, al
 //
 // Faults: Invalid with CodeDevice; Limited.
 func (d *Devices) Redeem(ctx context.Context, origin audit.Origin, code secret.String) (auth.Tokens, error) {
-	if err := d.service.reserve(origin); err != nil {
+	const message = "Too many programs asked for the tokens of a login in the last minute. Retry after the time in Retry-After."
+	if err := d.reserve(d.polls, origin.Source(), message); err != nil {
 		return auth.Tokens{}, err
 	}
 	hash, ok := randomkey.Hash(deviceCodePrefix, code)

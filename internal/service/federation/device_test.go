@@ -124,14 +124,16 @@ func TestRefusedDeviceLogins(t *testing.T) {
 		}
 	}
 	devices := NewDevices(p.Service, audience)
-	p.move(time.Minute)
-	for range exchangesPerMinute {
+	for range pollsPerMinute {
 		if _, err := devices.Redeem(t.Context(), origin, "rwd_abc"); reasonOf(err) != ReasonDeviceGone {
 			t.Fatalf("an unknown code: %v", err)
 		}
 	}
 	if _, err := devices.Redeem(t.Context(), origin, "rwd_abc"); fault.KindOf(err) != fault.Limited {
 		t.Errorf("many requests: %v", err)
+	}
+	if _, err := p.exchange(t, "x"); fault.KindOf(err) == fault.Limited {
+		t.Error("requests for the tokens of a login use up those of pipelines")
 	}
 	keyed := auth.Principal{UserUID: "a", APIKeyUID: "b"}
 	if _, err := devices.Find(t.Context(), keyed, "BCDF-GHJK"); fault.KindOf(err) != fault.Forbidden {

@@ -167,11 +167,13 @@ func (s *issuers) read(ctx context.Context, from issuer) (config configuration, 
 	return config, keys, err
 }
 
+var errRedirect = errors.New("redirects are not followed")
+
 // client returns a client for requests to an issuer. It follows no redirects.
 func (s *issuers) client(from issuer) (*http.Client, outbound.Dialer, error) {
 	dialer, err := s.trusting(from.ca)
 	return &http.Client{Transport: dialer, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("redirects are not followed")
+		return errRedirect
 	}}, dialer, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -84,8 +85,17 @@ func unreachable(err error) string {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return "its address is not allowed, since " + wording.Reason(forbidden) + ". " + wording.Hint(forbidden)
 	}
-	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
-		return fmt.Sprintf("the outbound proxy did not connect to it: it returned HTTP %d", proxy.Status)
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
+		if proxy.Status != 0 {
+			return fmt.Sprintf("the outbound proxy did not connect to it: it returned HTTP %d", proxy.Status)
+		}
+		return "the outbound proxy could not be reached, or its response is not HTTP"
+	}
+	switch {
+	case errors.Is(err, errRedirect):
+		return "its response is a redirect, which is not followed: the issuer must be exactly what the provider calls itself"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "its port does not use TLS"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok && egress.HostNotFound(err) {
 		return "its host does not exist in the DNS that regwarden uses"

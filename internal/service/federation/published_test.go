@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -64,11 +65,19 @@ func TestProviderIsTested(t *testing.T) {
 			return true
 		}
 	})
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	redirect := func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, "/"+internal, http.StatusFound)
+		return true
+	}
 	for _, row := range []struct {
 		change func()
 		want   string
 	}{
 		{func() {}, "its response is not HTTP"},
+		{func() { p.serve = redirect }, "its response is a redirect"},
+		{func() { p.address = plain.Listener.Addr().String() }, "its port does not use TLS"},
 		{func() { p.address = closedPort(t) }, "the connection to it failed"},
 		{func() { delete(p.hosts, hostOf(other)) }, "its host does not exist"},
 	} {
@@ -77,7 +86,8 @@ func TestProviderIsTested(t *testing.T) {
 			row.change()
 		})
 		_, failure, err := p.sso.Test(t.Context(), p.org.UID)
-		if err != nil || !strings.Contains(failure, row.want) || strings.Contains(failure, internal) || strings.Contains(failure, "127.0.0.1") {
+		if err != nil || !strings.Contains(failure, row.want) || strings.Contains(failure, internal) ||
+			strings.Contains(failure, "127.0.0.1") {
 			t.Errorf("%q %v, want %q", failure, err, row.want)
 		}
 	}
