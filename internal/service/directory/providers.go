@@ -190,6 +190,9 @@ func (d Providers) Set(ctx context.Context, p auth.Principal, origin audit.Origi
 	})
 }
 
+// unixLines returns a PEM text as a file has it: browsers send \r\n.
+func unixLines(pem string) string { return strings.TrimSpace(strings.ReplaceAll(pem, "\r\n", "\n")) }
+
 // secretOf returns the secret of a provider that is set: the stored one for one that is empty or masked.
 func secretOf(input Provider, stored identities.Provider) (secret.String, error) {
 	if input.Secret != "" && input.Secret.Reveal() != secret.Mask {
@@ -199,7 +202,7 @@ func secretOf(input Provider, stored identities.Provider) (secret.String, error)
 	switch {
 	case stored.Secret != "" && stored.Issuer != input.Issuer:
 		problem = "is required with another issuer: the stored one is not sent to it"
-	case stored.Secret != "" && input.CA != "" && strings.TrimSpace(input.CA) != strings.TrimSpace(stored.Settings.CA):
+	case stored.Secret != "" && input.CA != "" && unixLines(input.CA) != unixLines(stored.Settings.CA):
 		problem = "is required with another ca: whoever has its key could pose as the issuer, and get the stored one"
 	case stored.Secret == "" && input.Secret != "":
 		problem = "is required: none is stored"

@@ -891,11 +891,24 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 	if _, err := p.login(t, nil); err != nil {
 		t.Errorf("the masked secret is not the stored one: %v", err)
 	}
-	shown.CA = p.ca
-	if err := providers.Set(t.Context(), p.operator(), origin, shown); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("the secret goes to whoever has the key of another CA: %v", err)
+	masked := shown.Secret
+	for _, row := range []struct {
+		ca     string
+		secret secret.String
+		ok     bool
+	}{
+		{p.ca, masked, false}, // whoever has its key could pose as the issuer
+		{p.ca, "entered again", true},
+		{strings.ReplaceAll(p.ca, "\n", "\r\n"), masked, true}, // as a browser sends it
+		{"", masked, true},
+	} {
+		shown.CA, shown.Secret = row.ca, row.secret
+		err := providers.Set(t.Context(), p.operator(), origin, shown)
+		if (err == nil) != row.ok || err != nil && fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%q with %q: %v", row.secret.Reveal(), row.ca, err)
+		}
 	}
-	shown.CA, shown.Issuer = "", gitlab
+	shown.Issuer = gitlab
 	if err := providers.Set(t.Context(), p.operator(), origin, shown); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("the secret goes to another issuer: %v", err)
 	}
