@@ -447,24 +447,33 @@ func TestECRStoredAsBasic(t *testing.T) {
 		t.Error(cmp.Diff(want, got))
 	}
 	// What the provider does not know stays when it replaces the registry.
-	p.must(put(of(made.UID, "/basic"), `{"metadata":{"name":"ours","labels":{"team":"a"}},"spec":{"endpoint":"`+ecrHost+`",`+
-		`"isPrivate":true,"references":["charts/app:1.0.0"],"auth":{"type":"ecr","aws":{"accessKey":"`+ecrKey+`","secretKey":"`+ecrPass+
-		`","sessionToken":"the session","roleArn":"`+ecrRole+`","externalId":"org-1"}}}}`), nil)
+	whole := `{"metadata":{"name":"ours","labels":{"team":"a"}},"spec":{"endpoint":"` + ecrHost + `",` +
+		`"isPrivate":true,"references":["charts/app:1.0.0"],"auth":{"type":"ecr","aws":{"accessKey":"` + ecrKey + `","secretKey":"` + ecrPass +
+		`","sessionToken":"the session","roleArn":"` + ecrRole + `","externalId":"org-1"}}}}`
+	p.must(put(of(made.UID, "/basic"), whole), nil)
 	applied := ecrSecret("applied")
 	p.update(made.UID, applied)
-	var whole map[string]any
-	p.must(get(of(made.UID, "/basic")), &whole)
+	var now map[string]any
+	p.must(get(of(made.UID, "/basic")), &now)
 	for _, text := range []string{`"name":"applied"`, `"team":"a"`, `"charts/app:1.0.0"`, ecrRole, `"externalId":"org-1"`,
 		`"sessionToken"`} {
-		if got := encoded(t, whole); !strings.Contains(got, text) {
+		if got := encoded(t, now); !strings.Contains(got, text) {
 			t.Errorf("after an update %s is not in %s", text, got)
 		}
 	}
 	applied.AccessKey = "AKIAOTHER"
 	p.update(made.UID, applied)
-	p.must(get(of(made.UID, "/basic")), &whole)
-	if got := encoded(t, whole); !strings.Contains(got, ecrRole) || strings.Contains(got, "sessionToken") {
+	p.must(get(of(made.UID, "/basic")), &now)
+	if got := encoded(t, now); !strings.Contains(got, ecrRole) || strings.Contains(got, "sessionToken") {
 		t.Errorf("with another access key: %s", got)
+	}
+	p.must(put(of(made.UID, "/basic"), whole), nil)
+	moved := ecrSecret("moved")
+	moved.Endpoint = strings.Replace(ecrHost, "123456789012", "210987654321", 1)
+	p.update(made.UID, moved) // the stored session token is not sent there
+	p.must(get(of(made.UID, "/basic")), &now)
+	if got := encoded(t, now); !strings.Contains(got, moved.Endpoint) || strings.Contains(got, "sessionToken") {
+		t.Errorf("with another endpoint: %s", got)
 	}
 	basic := w.plugin().create(anonymous(t))
 	p.refused(get(of(basic, "/ecr")), 404, "ResourceNotFound")

@@ -25,9 +25,9 @@ const (
 
 // RegistryInput is a registry to store.
 type RegistryInput struct {
-	Kind                                    Kind   // that Replace requires; AnyKind: any
-	Name                                    string // unique in the organization
-	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
+	Kind                                    Kind              // that Replace requires; AnyKind: any
+	Name                                    string            // unique in the organization
+	ProjectUID                              string            // of a new definition: its project, which cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string // nil: of a stored registry they stay
 	Definition                              regcheck.Definition
 	Scope                                   string
@@ -43,7 +43,7 @@ type RegistryInput struct {
 }
 
 // over returns the input with the parts of a stored registry that it replaces without having them.
-func (input RegistryInput) over(stored store.Registry) RegistryInput {
+func (input RegistryInput) over(stored storedRegistry) RegistryInput {
 	if input.Annotations == nil {
 		input.Annotations = stored.Annotations
 	}
@@ -51,9 +51,33 @@ func (input RegistryInput) over(stored store.Registry) RegistryInput {
 		input.Labels = stored.Labels
 	}
 	if input.Over != nil {
-		input.Definition = input.Over(masked(stored))
+		sent := input.Definition
+		input.Definition = input.Over(masked(stored.Registry))
+		if stored.damage != nil || !sameTarget(input.Definition, masked(stored.Registry)) {
+			dropTaken(input.Definition.Auth, sent.Auth)
+		}
 	}
 	return input
+}
+
+// dropTaken removes the masks that a definition has from a stored one, a key with its certificate. Stored secrets are not sent to another
+// target, and the format of the request has no field for those, so that no request could replace them.
+func dropTaken(a, sent *regcheck.Auth) {
+	if a == nil || sent == nil {
+		return
+	}
+	given := map[string]bool{}
+	for _, s := range sent.Secrets() {
+		given[s.Field] = *s.Value != ""
+	}
+	for _, s := range a.Secrets() {
+		if *s.Value != mask || given[s.Field] {
+			continue
+		}
+		if *s.Value = ""; s.Field == "auth.tls.key" {
+			a.TLS.Certificate = ""
+		}
+	}
 }
 
 // Create stores a registry and returns its uid. The registry is not contacted by the call.
@@ -153,7 +177,7 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged,
 			Message: "The registry was changed after you opened it. Your changes are not stored."}
 	}
-	input = input.over(stored.Registry)
+	input = input.over(stored)
 	filled, unfilled, err := stored.fill(input.Definition)
 	if err != nil {
 		return false, err

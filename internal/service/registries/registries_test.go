@@ -155,6 +155,25 @@ func TestReplaceWhatWasSent(t *testing.T) {
 	}
 }
 
+// A secret that a request did not have is not taken to another target. One that it sent as a mask is for fill, which refuses it.
+func TestStoredSecretsStayWithTheirTarget(t *testing.T) {
+	stored := func() *regcheck.Auth {
+		return &regcheck.Auth{Username: "ada", Password: "new", TLS: regcheck.TLS{Enabled: true, CA: "ca", Certificate: "pem", Key: mask}}
+	}
+	for _, tt := range []struct {
+		sent regcheck.Auth
+		want regcheck.TLS
+	}{
+		{regcheck.Auth{Username: "ada", Password: "new"}, regcheck.TLS{Enabled: true, CA: "ca"}},
+		{*stored(), stored().TLS},
+	} {
+		a := stored()
+		if dropTaken(a, &tt.sent); a.TLS != tt.want || a.Password != "new" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
 // Each caller of concurrent replacements and a deletion gets the result of its own request.
 func TestConcurrentReplacements(t *testing.T) {
 	k := mustNew(t)
