@@ -33,11 +33,16 @@ func sweepHourly(ctx context.Context, s sweep.Sweeper, auditRetention time.Durat
 	loop.Retry(ctx, time.Hour, log, "cleanup failed", func(ctx context.Context) error { return sweepOld(ctx, s, auditRetention) })
 }
 
-// sweepOld deletes old sessions, and audit records older than the retention time, by a clock that does not follow a short step forward.
+// sweepOld deletes old sessions, and audit records older than the retention time. It uses the clock that does not follow a short step
+// forward, and after a long one the machine's: only that follows its correction.
 func sweepOld(ctx context.Context, s sweep.Sweeper, auditRetention time.Duration) error {
 	err := errors.Join(s.Sweep(ctx), s.DivideAudits(ctx))
 	if auditRetention > 0 {
-		err = errors.Join(err, s.SweepAudits(ctx, s.WaitNow().Add(-auditRetention)))
+		now := s.WaitNow()
+		if machine := time.Now(); machine.Before(now) {
+			now = machine
+		}
+		err = errors.Join(err, s.SweepAudits(ctx, now.Add(-auditRetention)))
 	}
 	return err
 }

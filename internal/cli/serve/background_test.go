@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/storage/store"
 )
 
-// A clock that is ahead for less than an hour deletes no audit record.
+// A clock that is ahead for less than an hour deletes no audit record, nor does one that was ahead for long and is right again.
 func TestAuditRecordsAreDeletedByTheClockOfWaits(t *testing.T) {
 	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
 	if err != nil {
@@ -18,14 +19,17 @@ func TestAuditRecordsAreDeletedByTheClockOfWaits(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	at := time.Now().AddDate(-1, 0, 0)
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return tx.Audits.Append(t.Context(), audit.Record{UID: audit.NewUID(), At: at, Action: audit.Login, Outcome: audit.Succeeded})
+		record := audit.Record{UID: audit.NewUID(), At: at, Action: audit.Login, Outcome: audit.Succeeded}
+		today := record
+		today.UID, today.At = audit.NewUID(), time.Now()
+		return errors.Join(tx.Audits.Append(t.Context(), record), tx.Audits.Append(t.Context(), today))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		age  time.Duration
 		left int
-	}{{23 * time.Hour, 1}, {25 * time.Hour, 0}} {
+	}{{23 * time.Hour, 2}, {25 * time.Hour, 1}, {3 * 365 * 24 * time.Hour, 1}} {
 		s := sweep.Sweeper{DB: db, Now: time.Now, WaitNow: func() time.Time { return at.Add(tt.age) }}
 		if err := sweepOld(t.Context(), s, 24*time.Hour); err != nil {
 			t.Fatal(err)

@@ -266,7 +266,7 @@ func (tx Records) Sweep(ctx context.Context, before time.Time, limit int) (more 
 // years what somebody else deletes, so the moment is not later than newest can wait to be linked. It does not go back with the clock, or if
 // the retention time is longer than it was.
 func (c *Chain) sweep(before, newest time.Time) {
-	if latest := newest.Add(unfinishedAfter); latest.Before(before) {
+	if latest := newest.Add(unfinishedAfter + time.Millisecond); latest.Before(before) {
 		before = latest
 	}
 	if before.After(c.SweptBefore) {
