@@ -44,7 +44,7 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 	contact := registries.ContactRequest{Permission: access.ValidateRegistries, Action: audit.RegistryCheck, UID: uid}
 	err = s.registries.RequestContact(ctx, p, origin, contact, func(tx *store.Tx, c registries.Contact) (err error) {
 		request = CheckRequest{orgUID: c.OrgUID, uid: c.UID, delay: c.At.Sub(c.Now)}
-		request.number, err = tx.Watch.RequestCheck(ctx, c.OrgUID, c.UID, c.At, leaseTime)
+		request.number, err = tx.Watch.RequestCheck(ctx, c.OrgUID, c.UID, c.At, c.Now, leaseTime)
 		return err
 	})
 	return request, err

@@ -308,9 +308,9 @@ func checkRequests(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustWatched(t, db, org, "r")
 	share := store.Share{OrgUID: org.UID, Count: 1}
-	request := func(at time.Time) (n int64) {
+	request := func(at, now time.Time) (n int64) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			n, err = tx.Watch.RequestCheck(ctx, org.UID, r.UID, at, time.Minute)
+			n, err = tx.Watch.RequestCheck(ctx, org.UID, r.UID, at, now, time.Minute)
 			return err
 		})
 		return n
@@ -336,13 +336,13 @@ func checkRequests(t *testing.T, db *store.DB) {
 	end(row, start, "first")
 	later := start.Add(15 * time.Minute)
 	want("a scheduled check", 0, later, "")
-	if first, second := request(start.Add(time.Second)), request(start.Add(time.Hour)); first != 1 || second != 2 {
+	if first, second := request(start.Add(time.Second), start), request(start.Add(time.Hour), start); first != 1 || second != 2 {
 		t.Errorf("requests are numbered %d and %d", first, second)
 	}
 	due := start.Add(time.Second)
 	want("requested twice", 0, due, "")
 	row = mustClaim(t, db, due, share)[0]
-	if row.Requested != 2 || request(due) != 3 {
+	if row.Requested != 2 || request(due, due) != 3 {
 		t.Errorf("the claim has %d requests, want the 2 before it", row.Requested)
 	}
 	want("requested while it runs", 0, due.Add(time.Minute), "")
@@ -364,14 +364,21 @@ func checkRequests(t *testing.T, db *store.DB) {
 		began := at.Add(time.Duration(i) * time.Hour)
 		row := mustClaim(t, db, began, share)[0]
 		for _, after := range tt.requests {
-			request(began.Add(after))
+			request(began.Add(after), began)
 		}
 		end(row, began.Add(time.Minute), fmt.Sprint(i))
 		want(fmt.Sprint("requests after ", tt.requests), row.Requested, began.Add(tt.next), []string{"third", "1", "2", "3"}[i])
 	}
+	lost := at.Add(10 * time.Hour)
+	mustClaim(t, db, lost, share)
+	lost = lost.Add(2 * time.Minute) // the server ended without a result
+	request(lost.Add(10*time.Minute), lost)
+	if again := mustClaim(t, db, lost, share); len(again) != 1 {
+		t.Error("a request postpones a check whose lease has ended")
+	}
 	other := mustOrg(t, db, "other")
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start, time.Minute)
+		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start, start, time.Minute)
 		return err
 	})
 }
