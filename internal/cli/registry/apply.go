@@ -130,6 +130,9 @@ func (a *application) prune(documents []document) error {
 		if err == nil && !a.dryRun {
 			err = a.Client.Registries.Delete(a.Ctx, r.Metadata.UID)
 		}
+		if isMissing(err) { // another run deleted it
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
@@ -184,15 +187,13 @@ func fieldsOf(err error) error {
 func (a *application) one(d *document) (result, uid string, err error) {
 	wanted := &d.registry
 	uid = a.stored[names.Canonical(wanted.Metadata.Name)]
-	if uid == "" {
-		if a.dryRun {
-			_, problems := regcheck.Parse(wanted.Spec.Definition)
-			return resultCreated, "", command.DefinitionProblems(nil, problems, command.FieldProblem)
-		}
-		uid, err = a.into.Create(a.Ctx, *wanted)
-		return resultCreated, uid, err
+	var found *api.OCIRegistry
+	if uid != "" {
+		found, err = a.Client.Registries.Get(a.Ctx, uid)
 	}
-	found, err := a.Client.Registries.Get(a.Ctx, uid)
+	if uid == "" || isMissing(err) { // deleted since it was listed
+		return a.create(wanted)
+	}
 	if err != nil {
 		return "", uid, err
 	}
@@ -214,6 +215,15 @@ func (a *application) one(d *document) (result, uid string, err error) {
 		return resultUpdated, uid, command.DefinitionProblems(nil, problemsOf(wanted), command.FieldProblem)
 	}
 	return resultUpdated, uid, a.Client.Registries.Replace(a.Ctx, uid, *wanted)
+}
+
+func (a *application) create(wanted *api.OCIRegistryRequest) (result, uid string, err error) {
+	if a.dryRun {
+		_, problems := regcheck.Parse(wanted.Spec.Definition)
+		return resultCreated, "", command.DefinitionProblems(nil, problems, command.FieldProblem)
+	}
+	uid, err = a.into.Create(a.Ctx, *wanted)
+	return resultCreated, uid, err
 }
 
 // problemsOf returns why a definition cannot be stored in place of another one, whose secrets it has as masks.

@@ -110,13 +110,24 @@ func TestRegistriesDeletedConcurrently(t *testing.T) {
 	if out, err := s.run(t, file, "apply", "-f", "-", "--prune", "s", "--yes"); err != nil || !strings.Contains(out, resultUnchanged) {
 		t.Errorf("apply: %v, %s", err, out)
 	}
+	const ofGone = `{metadata: {name: gone}, spec: {endpoint: r.example}}`
+	if out, err := s.run(t, ofGone, "apply", "-f", "-", "--dry-run"); err != nil || !strings.Contains(out, resultCreated) {
+		t.Errorf("apply of one that is missing: %v, %s", err, out)
+	}
 }
 
 // A username without credentials, as a file with "type: noAuth" leaves it, does not make a password required.
 func TestUpdateWithoutCredentials(t *testing.T) {
-	s := newServer("r", `{"type":"noAuth","username":"ada"}`)
-	_, err := s.run(t, "", "update", "r", "--content", "x")
-	if sent := strings.Join(s.changes, " "); err != nil || !strings.Contains(sent, `"type":"noAuth"`) || strings.Contains(sent, "ada") {
-		t.Errorf("%v, %s", err, sent)
+	for _, tt := range []struct{ password, flag, sent string }{
+		{"", "--content=x", `"type":"noAuth","username":"ada"`},
+		{"p", "--password-stdin", `"type":"basic","username":"ada","password":"p"`},
+		{"", "--validate=false", ""}, // nothing to change
+	} {
+		s := newServer("r", `{"type":"noAuth","username":"ada"}`)
+		_, err := s.run(t, tt.password, "update", "r", tt.flag)
+		sent := strings.Join(s.changes, " ")
+		if changes := tt.sent != ""; (err == nil) != changes || (sent != "") != changes || !strings.Contains(sent, tt.sent) {
+			t.Errorf("%s: %v, %s", tt.flag, err, sent)
+		}
 	}
 }

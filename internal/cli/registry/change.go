@@ -117,14 +117,17 @@ func (f *registryChange) change(c *manage.Call, r *api.OCIRegistryRequest) error
 	if kind := f.AuthKind(); kind != "" && kind != r.Spec.Auth.Kind() {
 		r.Spec.Auth = &regcheck.Auth{Type: kind, TLS: r.Spec.Auth.TLS} // without the credentials of the former type
 	}
-	name := r.Metadata.Name
-	if r.Spec.Auth.Type == regcheck.NoAuth {
-		r.Spec.Auth.Type, r.Spec.Auth.Username = "", "" // so that given credentials decide
+	name, username, open := r.Metadata.Name, r.Spec.Auth.Username, r.Spec.Auth.Type == regcheck.NoAuth
+	if open {
+		r.Spec.Auth.Type = "" // so that given credentials decide
 	}
 	if err := f.Change(c.Cmd.InOrStdin(), f.file, r); err != nil {
 		return err
 	}
 	r.Spec.Auth.Type = r.Spec.Auth.Kind()
+	if a := r.Spec.Auth; open && a.Type == regcheck.Basic && a.Password == "" && a.Username == username { // the stored one alone is none
+		a.Type = regcheck.NoAuth
+	}
 	r.Metadata.Name = name
 	command.Set(&r.Metadata.Name, f.name)
 	f.clear(flags, &r.Spec.Definition)
