@@ -160,7 +160,8 @@ func Canonical(domains []string) []string {
 }
 
 // mayChange returns the fault of a permission that the caller lacks. Whose addresses log in decides who becomes an administrator, so that
-// domains require every permission, as the identity provider does. Who may not see this provider cannot say that there is none.
+// domains require every permission, as the identity provider does. OIDC requires reading the provider: for other callers there seems to be
+// none.
 func mayChange(p auth.Principal, of Setting) error {
 	needed := []access.Permission{changedBy[of]}
 	if of == OIDC {
