@@ -204,6 +204,7 @@ func TestTheUseOfAConsoleSessionIsStored(t *testing.T) {
 // TestAConsoleSessionWhoseUseIsNotStored is accepted, but not longer than the store says.
 func TestAConsoleSessionWhoseUseIsNotStored(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.SessionIdle = 2 * time.Hour })
+	w.recordTime = recordUseTimeout
 	reference := w.mustLoginConsole(t)
 	uid := w.mustConsole(t, reference).SessionUID
 	w.clock.move(2*time.Hour - time.Second)

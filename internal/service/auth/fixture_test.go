@@ -125,7 +125,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	if w.service, err = newService(t.Context(), db, config); err != nil {
 		t.Fatal(err)
 	}
-	w.passwords.bulk.HoldBack = 0
+	w.passwords.bulk.HoldBack, w.recordTime = 0, time.Minute
 	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: names.Canonical(goodOrg), CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)

@@ -171,7 +171,8 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	identities := &identityCheck{}
 	tokens := &tokens{issuer: config.Issuer, lifetime: config.TokenLifetime, now: now, keys: keys, changes: changes}
 	s := &Service{
-		Authenticator: &Authenticator{db: db, now: now, sessionIdle: config.SessionIdle, tokens: tokens, changes: changes, cache: cache,
+		Authenticator: &Authenticator{db: db, now: now, sessionIdle: config.SessionIdle, recordTime: recordUseTimeout,
+			tokens: tokens, changes: changes, cache: cache,
 			accepted: &acceptedTokens{Set: fingerprints.New()}, identities: identities},
 		Logins: &Logins{db: db, config: config, now: now, waitNow: waitNow, passwords: passwords, keys: keys, tokens: tokens,
 			history: cache.History, throttle: throttle.Rules{Free: int64(config.LoginFreeFailures), MaxWait: config.LoginMaxWait}},
