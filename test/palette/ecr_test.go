@@ -448,8 +448,8 @@ func TestECRStoredAsBasic(t *testing.T) {
 	}
 	// What the provider does not know stays when it replaces the registry.
 	whole := `{"metadata":{"name":"ours","labels":{"team":"a"}},"spec":{"endpoint":"` + ecrHost + `",` +
-		`"isPrivate":true,"references":["charts/app:1.0.0"],"auth":{"type":"ecr","aws":{"accessKey":"` + ecrKey + `","secretKey":"` + ecrPass +
-		`","sessionToken":"the session","roleArn":"` + ecrRole + `","externalId":"org-1"}}}}`
+		`"isPrivate":true,"references":["charts/app:1.0.0"],"auth":{"type":"ecr","aws":{"accessKey":"` + ecrKey +
+		`","secretKey":"` + ecrPass + `","sessionToken":"the session","roleArn":"` + ecrRole + `","externalId":"org-1"}}}}`
 	p.must(put(of(made.UID, "/basic"), whole), nil)
 	applied := ecrSecret("applied")
 	p.update(made.UID, applied)

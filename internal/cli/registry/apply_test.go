@@ -75,13 +75,13 @@ func TestApplyWhatIsStored(t *testing.T) {
 	for _, tt := range []struct {
 		what, stored, auth, file, result string
 	}{
-		{"a blank after both names", "r ", noAuth, `{metadata: {name: "r "}, spec: {endpoint: r.example}}`, resultUnchanged},
-		{"a blank after the stored name", "r ", noAuth, `{metadata: {name: r}, spec: {endpoint: r.example}}`, resultUnchanged},
-		{"letters in two forms", "Cafe\u0301", noAuth, `{metadata: {name: "café"}, spec: {endpoint: r.example}}`, resultUpdated},
-		{"two spellings", "Maße", noAuth, `{metadata: {name: masse}, spec: {endpoint: r.example}}`, resultUpdated},
-		{"the default kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: oci, endpoint: r.example}}`, resultUnchanged},
-		{"another kind", "r", noAuth, `{metadata: {name: r}, spec: {kind: chartRepository, endpoint: r.example}}`, resultUpdated},
-		{"a key that is left out", "r", key, `{metadata: {name: r}, spec: {endpoint: r.example, auth: {type: gcp}}}`, resultUnchanged},
+		{"a blank after both names", "r ", noAuth, "metadata: {name: \"r \"}\nspec: {endpoint: r.example}", resultUnchanged},
+		{"a blank after the stored name", "r ", noAuth, "metadata: {name: r}\nspec: {endpoint: r.example}", resultUnchanged},
+		{"letters in two forms", "Cafe\u0301", noAuth, "metadata: {name: \"café\"}\nspec: {endpoint: r.example}", resultUpdated},
+		{"two spellings", "Maße", noAuth, "metadata: {name: masse}\nspec: {endpoint: r.example}", resultUpdated},
+		{"the default kind", "r", noAuth, "metadata: {name: r}\nspec: {kind: oci, endpoint: r.example}", resultUnchanged},
+		{"another kind", "r", noAuth, "metadata: {name: r}\nspec: {kind: chartRepository, endpoint: r.example}", resultUpdated},
+		{"a key that is left out", "r", key, "metadata: {name: r}\nspec: {endpoint: r.example, auth: {type: gcp}}", resultUnchanged},
 	} {
 		s := newServer(tt.stored, tt.auth)
 		out, err := s.run(t, tt.file, "apply", "-f", "-", "--prune", "s", "--yes")
@@ -106,11 +106,11 @@ func TestRegistriesDeletedConcurrently(t *testing.T) {
 	if _, err := s.run(t, "", "export", "gone"); err == nil {
 		t.Error("the export of one that is missing succeeds")
 	}
-	const file = `{metadata: {name: r}, spec: {endpoint: r.example}}`
+	const file = "metadata: {name: r}\nspec: {endpoint: r.example}"
 	if out, err := s.run(t, file, "apply", "-f", "-", "--prune", "s", "--yes"); err != nil || !strings.Contains(out, resultUnchanged) {
 		t.Errorf("apply: %v, %s", err, out)
 	}
-	const ofGone = `{metadata: {name: gone}, spec: {endpoint: r.example}}`
+	const ofGone = "metadata: {name: gone}\nspec: {endpoint: r.example, auth: {type: noAuth}}"
 	if out, err := s.run(t, ofGone, "apply", "-f", "-", "--dry-run"); err != nil || !strings.Contains(out, resultCreated) {
 		t.Errorf("apply of one that is missing: %v, %s", err, out)
 	}

@@ -106,7 +106,7 @@ func TestAuditsNameWhatTheirReaderMayRead(t *testing.T) {
 		{audit.UserUpdate, former.UserUID, former.Email, former.Email},
 	} {
 		e := former.AuditRecord(origin, row.action)
-		e.UID, e.At, e.Outcome, e.Object = uuid.NewString(), start, audit.Refused, row.object
+		e.UID, e.At, e.Outcome, e.Object = uuid.NewString(), start, audit.Failed, row.object
 		w.mustWrite(t, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
 		seen, errSeen := w.Audit(t.Context(), former, e.UID)
 		all, errAll := w.Audit(t.Context(), admin, e.UID)

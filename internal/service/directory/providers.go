@@ -203,7 +203,7 @@ func secretOf(input Provider, stored identities.Provider) (secret.String, error)
 	case stored.Secret != "" && stored.Issuer != input.Issuer:
 		problem = "is required with another issuer: the stored one is not sent to it"
 	case stored.Secret != "" && input.CA != "" && unixLines(input.CA) != unixLines(stored.Settings.CA):
-		problem = "is required with another ca: whoever has its key could pose as the issuer, and get the stored one"
+		problem = "is required with another ca: the owner of its key could pose as the issuer, and get the stored one"
 	case stored.Secret == "" && input.Secret != "":
 		problem = "is required: none is stored"
 	}

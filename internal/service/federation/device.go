@@ -212,8 +212,8 @@ func (d *Devices) Redeem(ctx context.Context, origin audit.Origin, code secret.S
 	return auth.Tokens{}, fault.Wrap("log in a device", err)
 }
 
-// poll returns a login that is confirmed, or why there are no tokens. It writes only for a program that keeps the interval: whoever asks
-// without a pause, or with a code that is unknown, must not occupy the writers of the store.
+// poll returns a login that is confirmed, or why there are no tokens. It writes only for a program that keeps the interval: a client that
+// asks without a pause, or with a code that is unknown, must not occupy the writers of the store.
 func (d *Devices) poll(ctx context.Context, hash []byte, now time.Time) (device identities.Device, reason string, err error) {
 	device, err = store.Read(ctx, d.service.db, func(tx *store.Tx) (identities.Device, error) {
 		return tx.Identities.Device(ctx, hash)

@@ -100,7 +100,7 @@ func unreachable(err error) string {
 	if _, ok := errors.AsType[*net.DNSError](err); ok && egress.HostNotFound(err) {
 		return "its host does not exist in the DNS that regwarden uses"
 	} else if ok {
-		return "its host could not be resolved: no DNS server answered, or one reported a failure"
+		return "its host could not be resolved: no DNS server responded, or one reported a failure"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate has expired, does not match the host, or is not trusted: set ca to the authority that signed it"

@@ -2,7 +2,6 @@ package federation
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
+	"github.com/regwarden/regwarden/internal/testport"
 )
 
 // A test asks the stored provider, also one by which no user can log in, and says what is wrong without a word of its response: the issuer
@@ -78,7 +78,7 @@ func TestProviderIsTested(t *testing.T) {
 		{func() {}, "its response is not HTTP"},
 		{func() { p.serve = redirect }, "its response is a redirect"},
 		{func() { p.address = plain.Listener.Addr().String() }, "its port does not use TLS"},
-		{func() { p.address = closedPort(t) }, "the connection to it failed"},
+		{func() { p.address = testport.Unused(t) }, "the connection to it failed"},
 		{func() { delete(p.hosts, hostOf(other)) }, "its host does not exist"},
 	} {
 		p.set(func() {
@@ -94,17 +94,4 @@ func TestProviderIsTested(t *testing.T) {
 	if _, _, err := p.sso.Test(t.Context(), uuid.NewString()); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a provider: %v", err)
 	}
-}
-
-// closedPort returns an address that refuses connections.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }

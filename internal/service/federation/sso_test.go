@@ -897,7 +897,7 @@ func TestSecretStaysWithItsIssuer(t *testing.T) {
 		secret secret.String
 		ok     bool
 	}{
-		{p.ca, masked, false}, // whoever has its key could pose as the issuer
+		{p.ca, masked, false}, // the owner of its key could pose as the issuer
 		{p.ca, "entered again", true},
 		{strings.ReplaceAll(p.ca, "\n", "\r\n"), masked, true}, // as a browser sends it
 		{"", masked, true},

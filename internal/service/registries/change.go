@@ -27,7 +27,7 @@ const (
 type RegistryInput struct {
 	Kind                                    Kind              // that Replace requires; AnyKind: any
 	Name                                    string            // unique in the organization
-	ProjectUID                              string            // of a new definition: its project, which cannot be deleted before it; may be empty
+	ProjectUID                              string            // of a new definition: that cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string // nil: of a stored registry they stay
 	Definition                              regcheck.Definition
 	Scope                                   string

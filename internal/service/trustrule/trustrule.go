@@ -96,7 +96,7 @@ func (c Conditions) Problem(issuer string) string {
 		return ""
 	}
 	for name, value := range c {
-		// At GitHub, whoever has a repository chooses the claims that its sub consists of: only one that begins so names the owner.
+		// At GitHub, the owner of a repository chooses the claims that its sub consists of: only one that begins so names the owner.
 		begin, names := required[name]
 		if owner, has := strings.CutPrefix(value, begin); names && has && namesOwner(owner) {
 			return ""

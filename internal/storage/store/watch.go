@@ -179,8 +179,8 @@ const (
 	postgresSpreadWatch = spreadWatch + `= ANY (ARRAY(` + overdueWatch + ` FOR NO KEY UPDATE SKIP LOCKED))`
 	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again. The first one sets
 	// next_at, which is not after the claim, $4 before the end of the lease; another one only moves that to an earlier time. $5 is now.
-	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN next_at > $3 OR lease_owner IS NOT NULL
-		AND next_at <= lease_until - $4 AND lease_until > $5 THEN $3 ELSE next_at END WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
+	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN next_at > $3 OR lease_owner IS NOT NULL AND
+		lease_until > $5 AND next_at <= lease_until - $4 THEN $3 ELSE next_at END WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
 	sqlCheckRequest = `SELECT answered, lease_owner, CASE WHEN lease_owner IS NOT NULL AND lease_until > next_at THEN lease_until
 		ELSE next_at END, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
@@ -320,8 +320,8 @@ func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (i
 }
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A running check continues.
-func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at, now time.Time, lease time.Duration) (int64, error) {
-	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, registryUID, rows.Millis(at), lease.Milliseconds(), rows.Millis(now))
+func (tx Watch) RequestCheck(ctx context.Context, orgUID, uid string, at, now time.Time, lease time.Duration) (int64, error) {
+	return rows.One(ctx, tx.db, rows.ScanCount, sqlRequestCheck, orgUID, uid, rows.Millis(at), lease.Milliseconds(), rows.Millis(now))
 }
 
 // CheckRequest returns the state of a registry's newest request. It is completed when Completed has reached its number.
