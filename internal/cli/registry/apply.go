@@ -38,6 +38,7 @@ type application struct {
 	*manage.Call
 	dryRun, keep bool
 	into         client.Registries // of the project of new ones
+	project      string            // its uid; may be empty
 	set          string            // prune what has this name of a set
 	stored       map[string]string // uids by canonical names
 	rows         [][]any
@@ -56,7 +57,7 @@ func (p Commands) registryApply() *cobra.Command {
 				return err
 			}
 			a.Call, a.stored = c, map[string]string{}
-			if a.into, err = c.RegistriesIn(project); err != nil {
+			if err := a.choose(project); err != nil {
 				return err
 			}
 			return a.apply(documents)
@@ -69,6 +70,21 @@ func (p Commands) registryApply() *cobra.Command {
 	cmd.Flags().StringVar(&a.set, "prune", "", "name of the set that the files are: delete registries that were applied with this name "+
 		"and are in no file any more")
 	return cmd
+}
+
+// choose chooses the project of new registries by its name, none if that is empty.
+func (a *application) choose(project string) error {
+	a.into = a.Client.Registries
+	if project == "" {
+		return nil
+	}
+	found, err := a.Client.Projects.Find(a.Ctx, project)
+	if err != nil {
+		return err
+	}
+	a.project = found.Metadata.UID
+	a.into = a.into.InProject(a.project)
+	return nil
 }
 
 // apply stores the definitions in their order, up to one that fails, and then deletes those of the set that no file has.
@@ -141,14 +157,14 @@ func (a *application) prune(documents []document) error {
 	return nil
 }
 
-// ofSetOnly returns the registries of the set that no document has. The label of each is read: a server of an earlier version ignores the
-// filter, and lists all.
+// ofSetOnly returns the registries of the set, and of the project if one is chosen, that no document has. The label of each is read: a
+// server of an earlier version ignores the filter, and lists all.
 func (a *application) ofSetOnly(documents []document) (only []api.OCIRegistrySummary, err error) {
 	wanted := map[string]bool{}
 	for _, d := range documents {
 		wanted[names.Canonical(d.registry.Metadata.Name)] = true
 	}
-	filter := client.RegistryFilter{Label: applySetLabel + "=" + a.set}
+	filter := client.RegistryFilter{Label: applySetLabel + "=" + a.set, Project: a.project}
 	for r, err := range a.Client.Registries.Search(a.Ctx, filter) {
 		if err != nil {
 			return nil, err
