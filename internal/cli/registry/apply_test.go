@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,10 +120,21 @@ func TestRegistriesDeletedConcurrently(t *testing.T) {
 
 // A username without credentials, as a file with "type: noAuth" leaves it, does not make a password required.
 func TestUpdateWithoutCredentials(t *testing.T) {
+	write := func(name, auth string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("endpoint: r.example\nauth: "+auth+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	basic := write("basic.yaml", "{type: basic, username: ada}")
+	ecr := write("ecr.yaml", "{type: ecr, aws: {accessKey: AKIA, secretKey: s}}")
 	for _, tt := range []struct{ password, flag, sent string }{
 		{"", "--content=x", `"type":"noAuth","username":"ada"`},
 		{"p", "--password-stdin", `"type":"basic","username":"ada","password":"p"`},
-		{"", "--validate=false", ""}, // nothing to change
+		{"", "--validate=false", ""},                               // nothing to change
+		{"", "--file=" + basic, `"type":"basic","username":"ada"`}, // the server refuses it without a password
+		{"", "--file=" + ecr, `"auth":{"type":"ecr","aws":`},
 	} {
 		s := newServer("r", `{"type":"noAuth","username":"ada"}`)
 		_, err := s.run(t, tt.password, "update", "r", tt.flag)

@@ -119,14 +119,14 @@ func (f *registryChange) change(c *manage.Call, r *api.OCIRegistryRequest) error
 	}
 	name, username, open := r.Metadata.Name, r.Spec.Auth.Username, r.Spec.Auth.Type == regcheck.NoAuth
 	if open {
-		r.Spec.Auth.Type = "" // so that given credentials decide
+		r.Spec.Auth.Type, r.Spec.Auth.Username = "", "" // so that given credentials decide
 	}
 	if err := f.Change(c.Cmd.InOrStdin(), f.file, r); err != nil {
 		return err
 	}
 	r.Spec.Auth.Type = r.Spec.Auth.Kind()
-	if a := r.Spec.Auth; open && a.Type == regcheck.Basic && a.Password == "" && a.Username == username { // the stored one alone is none
-		a.Type = regcheck.NoAuth
+	if a := r.Spec.Auth; open && a.Username == "" && !a.Type.IsObtained() {
+		a.Username = username
 	}
 	r.Metadata.Name = name
 	command.Set(&r.Metadata.Name, f.name)
