@@ -53,7 +53,7 @@ func (input RegistryInput) over(stored storedRegistry) RegistryInput {
 	if input.Over != nil {
 		sent := input.Definition
 		input.Definition = input.Over(masked(stored.Registry))
-		if stored.damage != nil || !sameTarget(input.Definition, masked(stored.Registry)) {
+		if !sameTarget(input.Definition, masked(stored.Registry)) || stored.damage != nil && input.Kind == ECRKind {
 			dropTaken(input.Definition.Auth, sent.Auth)
 		}
 	}
@@ -61,7 +61,7 @@ func (input RegistryInput) over(stored storedRegistry) RegistryInput {
 }
 
 // dropTaken removes the masks that a definition has from a stored one, a key with its certificate. Stored secrets are not sent to another
-// target, and the format of the request has no field for those, so that no request could replace them.
+// target, and Terraform's provider has no field for these. The format of ECR has none for a session token that cannot be decrypted either.
 func dropTaken(a, sent *regcheck.Auth) {
 	if a == nil || sent == nil {
 		return
