@@ -85,13 +85,16 @@ func unreachable(err error) string {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return "its address is not allowed, since " + wording.Reason(forbidden) + ". " + wording.Hint(forbidden)
 	}
-	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
-		if proxy.Status != 0 {
-			return fmt.Sprintf("the outbound proxy did not connect to it: it returned HTTP %d", proxy.Status)
-		}
-		return "the outbound proxy could not be reached, or its response is not HTTP"
-	}
+	timeout, ok := errors.AsType[net.Error](err)
+	late := ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
+	proxy, ok := errors.AsType[*egress.ProxyError](err)
 	switch {
+	case ok && proxy.Status != 0:
+		return fmt.Sprintf("the outbound proxy did not connect to it: it returned HTTP %d", proxy.Status)
+	case ok && late && proxy.Requested != "":
+		return "the outbound proxy did not connect to it in time"
+	case ok:
+		return "the outbound proxy could not be reached, or its response is not HTTP"
 	case errors.Is(err, errRedirect):
 		return "its response is a redirect, which is not followed: the issuer must be exactly what the provider calls itself"
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -105,7 +108,7 @@ func unreachable(err error) string {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate has expired, does not match the host, or is not trusted: set ca to the authority that signed it"
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+	if late {
 		return "it did not respond in time"
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {

@@ -2,14 +2,17 @@ package federation
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/service/directory"
 	"github.com/regwarden/regwarden/internal/testport"
@@ -93,5 +96,17 @@ func TestProviderIsTested(t *testing.T) {
 	}
 	if _, _, err := p.sso.Test(t.Context(), uuid.NewString()); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a provider: %v", err)
+	}
+}
+
+func TestProxyIsNamed(t *testing.T) {
+	for want, err := range map[string]egress.ProxyError{
+		"it returned HTTP 407": {Host: "proxy", Requested: "h:443", Status: 407},
+		"to it in time":        {Host: "proxy", Requested: "h:443", Err: os.ErrDeadlineExceeded},
+		"could not be reached": {Host: "proxy", Err: &net.DNSError{Err: "no such host", Name: "proxy", IsNotFound: true}},
+	} {
+		if got := unreachable(&err); !strings.HasPrefix(got, "the outbound proxy ") || !strings.Contains(got, want) {
+			t.Errorf("%v: %s", &err, got)
+		}
 	}
 }
