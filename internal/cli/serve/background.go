@@ -42,7 +42,7 @@ func sweepOld(ctx context.Context, s sweep.Sweeper, auditRetention time.Duration
 		if machine := time.Now(); machine.Before(now) {
 			now = machine
 		}
-		err = errors.Join(err, s.SweepAudits(ctx, now.Add(-auditRetention)))
+		err = errors.Join(err, s.SweepAudits(ctx, now, auditRetention))
 	}
 	return err
 }

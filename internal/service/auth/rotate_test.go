@@ -154,7 +154,7 @@ func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	w.clock.move(time.Hour)
 	w.mustLogin(t)
 	before := w.clock.now().Add(-time.Minute)
-	if err := w.sweeper().SweepAudits(t.Context(), before); err != nil {
+	if err := w.sweeper().SweepAudits(t.Context(), w.clock.now(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
@@ -175,7 +175,7 @@ func TestAPartitionThatStaysDoesNotStopTheSweep(t *testing.T) {
 	w := mustWorld(t, nil)
 	w.mustLogin(t)
 	shared := w.mustExec(t, "CREATE VIEW of_another_program AS SELECT uid FROM audits_first")
-	if err := w.sweeper().SweepAudits(t.Context(), time.Now().AddDate(1, 0, 0)); (err != nil) != shared {
+	if err := w.sweeper().SweepAudits(t.Context(), time.Now().AddDate(1, 0, 0), 0); (err != nil) != shared {
 		t.Errorf("got %v", err)
 	}
 	if left := w.audits(t, 1000); len(left) != 0 {

@@ -65,9 +65,10 @@ func (s Sweeper) DivideAudits(ctx context.Context) error {
 	return errors.Join(err, partitions.Extend(ctx, s.DB.DB, s.Now()))
 }
 
-// SweepAudits deletes audit records older than before: months of them as a whole where it can (partitions.Drop), the others in small steps.
-// What is deleted is noted in their chain first.
-func (s Sweeper) SweepAudits(ctx context.Context, before time.Time) error {
+// SweepAudits deletes audit records older than the retention time: months of them as a whole where it can (partitions.Drop), the others in
+// small steps. What is deleted is noted in their chain first.
+func (s Sweeper) SweepAudits(ctx context.Context, now time.Time, retention time.Duration) error {
+	before := now.Add(-retention)
 	for more := true; more; {
 		var err error
 		more, err = store.Write(ctx, s.DB, func(tx *store.Tx) (bool, error) { return tx.Audits.Sweep(ctx, before, firstStep) })
@@ -77,7 +78,7 @@ func (s Sweeper) SweepAudits(ctx context.Context, before time.Time) error {
 	}
 	var err error
 	if s.DB.Shared() {
-		before, err = partitions.Drop(ctx, s.DB.DB, s.Now(), before)
+		before, err = partitions.Drop(ctx, s.DB.DB, now, before)
 	}
 	return errors.Join(err, s.inSteps(ctx, before, func(tx *store.Tx) deletion { return tx.Audits.DeleteBefore }))
 }
