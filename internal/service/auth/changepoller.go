@@ -34,6 +34,8 @@ type changePoller struct {
 	db         *store.DB
 	cache      *credentialCache
 	reloadKeys func(context.Context) error
+	timeout    time.Duration // of a poll
+	firstWait  time.Duration // of readFirst
 
 	started  time.Time
 	lastPoll atomic.Int64                // start of the last successful poll, relative to started
@@ -60,8 +62,8 @@ type inFlightPoll struct {
 	err   error // valid once done is closed
 }
 
-func newChangePoller(db *store.DB, cache *credentialCache, reloadKeys func(context.Context) error) *changePoller {
-	return &changePoller{db: db, cache: cache, reloadKeys: reloadKeys, started: time.Now()}
+func newChangePoller(db *store.DB, cache *credentialCache, reloadKeys func(context.Context) error, timeout time.Duration) *changePoller {
+	return &changePoller{db: db, cache: cache, reloadKeys: reloadKeys, timeout: timeout, firstWait: staleAfter, started: time.Now()}
 }
 
 func (p *changePoller) elapsed() time.Duration { return time.Since(p.started) }
@@ -144,7 +146,7 @@ func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause
 		p.mu.Unlock()
 		close(current.done)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	time.Sleep(time.Duration(p.lastPoll.Load()) + pause - p.elapsed())
 	current.began = p.elapsed()
@@ -185,7 +187,7 @@ func (p *changePoller) begin(ctx context.Context) (err error) {
 // readFirst reads the changes until that of begin has a number, for a second at most.
 func (p *changePoller) readFirst(ctx context.Context) error {
 	err := p.readChanges(ctx)
-	for began := time.Now(); err == nil && p.cache.Position() == 0 && time.Since(began) < staleAfter; err = p.readChanges(ctx) {
+	for began := time.Now(); err == nil && p.cache.Position() == 0 && time.Since(began) < p.firstWait; err = p.readChanges(ctx) {
 		time.Sleep(unknownKeyInterval)
 	}
 	return err

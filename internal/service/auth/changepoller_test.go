@@ -175,7 +175,8 @@ func TestNewChanges(t *testing.T) {
 func TestTheFirstPollWaitsForItsOwnChange(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
-	for _, numbered := range []bool{true, false} {
+	for numbered, wait := range map[bool]time.Duration{true: time.Minute, false: staleAfter} {
+		w.Service.changes.firstWait = wait
 		own := w.cache.Hold()
 		var noting sync.WaitGroup
 		noting.Go(func() {

@@ -49,7 +49,7 @@ func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*se
 		panic(err)
 	}
 	service, err := newService(ctx, db,
-		Config{hashCost: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
+		Config{hashCost: cheap, LoginWait: time.Minute, PollTime: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		panic(err)
 	}

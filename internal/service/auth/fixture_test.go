@@ -113,7 +113,7 @@ func mustWorld(t *testing.T, change func(*Config)) *world {
 func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	t.Helper()
 	w := &world{clock: &clock{at: start}, dir: dir, seen: map[string]int64{}}
-	config := Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true}
+	config := Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true, PollTime: time.Minute}
 	if change != nil {
 		change(&config)
 	}
@@ -126,6 +126,9 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.passwords.bulk.HoldBack, w.recordTime = 0, time.Minute
+	for w.cache.Position() == 0 { // the first poll waits a second at most, and tokens without a position need queries
+		mustPolled(t, w.service)
+	}
 	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: names.Canonical(goodOrg), CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)

@@ -22,10 +22,12 @@ func (w *world) mustSecond(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	second, err := newService(t.Context(), db, Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true})
+	second, err := newService(t.Context(), db, Config{Now: w.clock.now, hashCost: cheap, RefreshAcceptsAuthorization: true,
+		PollTime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
+	second.recordTime = time.Minute
 	return second
 }
 

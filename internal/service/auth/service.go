@@ -69,6 +69,8 @@ type Config struct {
 	// WaitNow is the clock of waits after failed logins: Now by default. A server has one that ignores steps of its machine's clock.
 	WaitNow func() time.Time
 
+	PollTime time.Duration // maximum time of a query for the changes of other processes: 2 s
+
 	hashCost passwordhash.Cost // passwordhash.DefaultCost; only for tests of this package, to hash fast
 }
 
@@ -79,6 +81,7 @@ func (c Config) withDefaults() Config {
 	c.RefreshGrace = cmp.Or(c.RefreshGrace, defaultRefreshGrace)
 	c.SessionIdle = cmp.Or(c.SessionIdle, defaultSessionIdle)
 	c.SessionMax = cmp.Or(c.SessionMax, defaultSessionMax)
+	c.PollTime = cmp.Or(c.PollTime, pollTimeout)
 	c.LoginWorkers = cmp.Or(c.LoginWorkers, runtime.GOMAXPROCS(0))
 	c.LoginQueue = cmp.Or(c.LoginQueue, defaultLoginQueue)
 	c.LoginWait = cmp.Or(c.LoginWait, defaultLoginWait)
@@ -167,7 +170,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	}
 	now, waitNow, cache, passwords := config.Now, config.WaitNow, newCredentialCache(), newPasswords(config)
 	keys := &Keys{db: db, now: now, sessionMax: config.SessionMax}
-	changes := newChangePoller(db, cache, keys.reload)
+	changes := newChangePoller(db, cache, keys.reload, config.PollTime)
 	identities := &identityCheck{}
 	tokens := &tokens{issuer: config.Issuer, lifetime: config.TokenLifetime, now: now, keys: keys, changes: changes}
 	s := &Service{

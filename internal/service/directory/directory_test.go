@@ -60,7 +60,8 @@ func mustWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	now := func() time.Time { return start }
-	service, err := auth.New(t.Context(), db, auth.Config{Now: now, LoginWait: time.Minute, ComputeHash: hashingtest.Compute})
+	service, err := auth.New(t.Context(), db, auth.Config{Now: now, LoginWait: time.Minute, PollTime: time.Minute,
+		ComputeHash: hashingtest.Compute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func mustWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.db.Close() })
-	if w.auth, err = auth.New(t.Context(), w.db, auth.Config{Now: w.now, ComputeHash: hashingtest.Compute,
+	if w.auth, err = auth.New(t.Context(), w.db, auth.Config{Now: w.now, PollTime: time.Minute, ComputeHash: hashingtest.Compute,
 		RefreshAcceptsAuthorization: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func mustWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.db.Close() })
-	if w.auth, err = auth.New(t.Context(), w.db, auth.Config{Now: w.now, LoginWait: time.Minute,
+	if w.auth, err = auth.New(t.Context(), w.db, auth.Config{Now: w.now, LoginWait: time.Minute, PollTime: time.Minute,
 		ComputeHash: hashingtest.Compute}); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func (w *world) mustForgive(t *testing.T) {
 func TestOneOfManyLogsIn(t *testing.T) {
 	w := mustWorld(t)
 	e, codes := w.mustEnroll(t)
-	replica, err := auth.New(t.Context(), w.db, auth.Config{Now: w.now, ComputeHash: hashingtest.Compute})
+	replica, err := auth.New(t.Context(), w.db, auth.Config{Now: w.now, PollTime: time.Minute, ComputeHash: hashingtest.Compute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	service, err := auth.New(t.Context(), db, auth.Config{LoginWait: time.Minute, ComputeHash: hashingtest.Compute})
+	service, err := auth.New(t.Context(), db, auth.Config{LoginWait: time.Minute, PollTime: time.Minute, ComputeHash: hashingtest.Compute})
 	if err != nil {
 		t.Fatal(err)
 	}
