@@ -71,7 +71,7 @@ func (p *postgres) checkDisk() error { return nil }
 
 // Ping runs a query.
 func (p *postgres) Ping(ctx context.Context) error {
-	bound, cancel := context.WithTimeout(ctx, acquireTimeout)
+	bound, cancel := context.WithTimeout(ctx, p.pool.timeout)
 	defer cancel()
 	err := pgReader{p}.Each(bound, "SELECT 1", nil, func(Scanner) error { return nil })
 	if bound.Err() != nil && ctx.Err() == nil {

@@ -27,7 +27,7 @@ func TestOpenReportsThatTheLockCannotBeCreated(t *testing.T) {
 	} {
 		url := server.NewDatabase(t)
 		execDirectly(t, url, row.prepare)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // retries take five
 		_, err := Open(ctx, Options{URL: secret.String(url + row.parameter)}, setup)
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", name, err)
@@ -97,6 +97,8 @@ func TestOpeningWaitsForASlowDatabase(t *testing.T) {
 func TestMigrationDuringALongReadBlocksNoQueries(t *testing.T) {
 	const reads = 4 * time.Second
 	url := shared.Server(t).NewDatabase(t)
+	execDirectly(t, url, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET lock_timeout = ''20s''', current_database());
+		EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''40s''', current_database()); END $$`) // a busy machine is slow
 	db := mustOpenURL(t, url)
 	dump, err := mustConnect(t, url).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {

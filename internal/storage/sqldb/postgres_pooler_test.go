@@ -161,8 +161,8 @@ func TestMigrationThroughPooler(t *testing.T) {
 	server := shared.Server(t)
 	pooler, direct := postgrestest.StartPooler(t, server, "transaction", "default_pool_size = 2", "query_wait_timeout = 20"),
 		server.NewDatabase(t)
-	execDirectly(t, direct, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''1s''', current_database()); END $$`)
-	slow := fstest.MapFS{"migrations/postgres/00001_names.sql": {Data: []byte(schema + "SELECT pg_sleep(1.5);")}}
+	execDirectly(t, direct, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''5s''', current_database()); END $$`)
+	slow := fstest.MapFS{"migrations/postgres/00001_names.sql": {Data: []byte(schema + "SELECT pg_sleep(6);")}}
 	var running sync.WaitGroup
 	for range 3 {
 		running.Go(func() {

@@ -31,7 +31,7 @@ func awaitServed(t *testing.T, db *DB) {
 // TestAnotherHostTakesOver has two ways to a database, and the one that is in use becomes unresponsive.
 func TestAnotherHostTakesOver(t *testing.T) {
 	server := shared.Server(t)
-	direct := strings.TrimSuffix(server.NewDatabase(t), postgrestest.SlowConnect)
+	direct := strings.TrimSuffix(server.NewDatabase(t), postgrestest.SlowConnect) + "&connect_timeout=5"
 	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
 	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1))
 	awaitServed(t, db)
