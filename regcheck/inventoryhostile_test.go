@@ -131,7 +131,7 @@ func TestInventoryRetriesAfterLimit(t *testing.T) {
 func TestInventoryRetriesAreBounded(t *testing.T) {
 	for _, server := range []string{"listing-limits-breaks", "listing-breaks-limits"} {
 		g := regchecktest.Start(t, server)
-		l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{Time: 5 * time.Second})
+		l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{Time: time.Minute})
 		lists := 0
 		for _, r := range g.Requests() {
 			if strings.HasSuffix(r.Target, "/tags/list?n=100") {

@@ -38,6 +38,7 @@ func TestLimits(t *testing.T) {
 // TestSilentProcessGetsTime: a process that is silent, but not stopped, is killed the second time only.
 func TestSilentProcessGetsTime(t *testing.T) {
 	p, log := newTestProcess(t)
+	p.Silence = time.Minute // giveUp is called here
 	wantUpper(t, p)
 	silent := p.child
 	ended := make(chan error, 1)

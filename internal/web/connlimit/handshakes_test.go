@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -196,10 +197,12 @@ func TestLateHandshakeMakesRoom(t *testing.T) {
 func TestLateHandshakeContinues(t *testing.T) {
 	h, connect := listenTLS(t, 1, 20*time.Second, "a")
 	late := connect()
-	go func() {
+	var another sync.WaitGroup
+	another.Go(func() {
 		time.Sleep(2 * lateTime)
 		serverContinues(connect(), soon)
-	}()
+	})
+	defer another.Wait()
 	client := tls.Client(&slowConn{late, 2*lateTime + 2*soon}, &tls.Config{InsecureSkipVerify: true})
 	if err := client.Handshake(); err != nil {
 		t.Error(err)
