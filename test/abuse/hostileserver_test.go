@@ -83,7 +83,12 @@ func TestHostileServerOfCommands(t *testing.T) {
 		}
 		for command, args := range commands {
 			t.Run(name+"/"+command, func(t *testing.T) {
+				log := filepath.Join(t.TempDir(), "completion.log")
+				t.Setenv("BASH_COMP_DEBUG_FILE", log) // where the library of commands writes why names are missing
 				got := runLimited(t, args, server.URL)
+				for name == "names" && cameTooLate(log) { // a busy machine is slow
+					got = runLimited(t, args, server.URL)
+				}
 				t.Logf("%d MiB, %v CPU, exit code %d: %s", got.memory>>10, got.cpu, got.code, shortened(got.text))
 				if got.memory > commandMemory {
 					t.Errorf("%d MiB of memory", got.memory>>10)
@@ -100,6 +105,13 @@ func TestHostileServerOfCommands(t *testing.T) {
 			})
 		}
 	}
+}
+
+// cameTooLate reports whether a completion gave up waiting, by its log, which it removes.
+func cameTooLate(log string) bool {
+	why, _ := os.ReadFile(log) // is there only after a message
+	_ = os.Remove(log)
+	return strings.Contains(string(why), context.DeadlineExceeded.Error())
 }
 
 // The credentials of a login are not sent where a response leads to.

@@ -134,7 +134,8 @@ func TestBotocore(t *testing.T) {
 		want string
 		env  []string
 	}{
-		{"iam-role ASIA", []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + machine, "AWS_METADATA_SERVICE_NUM_ATTEMPTS=1"}},
+		{"iam-role ASIA", []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + machine, "AWS_METADATA_SERVICE_NUM_ATTEMPTS=1",
+			"AWS_METADATA_SERVICE_TIMEOUT=60"}},
 		{"container-role ASIA", []string{"AWS_CONTAINER_CREDENTIALS_FULL_URI=http://" + machine + "/v1/credentials",
 			"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=" + file(t, "pod-token-of-the-agent"), "AWS_EC2_METADATA_DISABLED=true"}},
 	} {

@@ -47,7 +47,7 @@ func TestGettingStarted(t *testing.T) {
 		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
 
 	programs := filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euxc", script)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second

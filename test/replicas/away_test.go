@@ -99,8 +99,8 @@ func TestStoreAway(t *testing.T) {
 			f := startFleet(t, 1, database.NewDatabase(t), "--watch-interval", "2s", "--metrics-listen", "127.0.0.1:0")
 			replica := f.replicas[0]
 			client := replica.Client(t)
-			tokens := client.Login()
-			client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+			tokens := logIn(t, client)
+			do(t, client, http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 			kinds := whileAway(tokens)
 			before := footprintOf(t, replica)
 			if err := way.away(database); err != nil {

@@ -19,7 +19,7 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 	url := urlFile(t, database.NewDatabase(t))
 	old := instance.Start(t, instance.Options{})
 	client := old.Client(t)
-	tokens := client.Login()
+	tokens := logIn(t, client)
 	made := client.Do(http.MethodPost, "/v1/registries/oci/basic", `{"metadata":{"name":"stored"},"spec":{"endpoint":"http://127.0.0.1:9",
 		"auth":{"type":"basic","username":"u","password":"hunter2-moved"}}}`, "Authorization",
 		tokens.Authorization).Want(http.StatusCreated)
@@ -49,16 +49,16 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 	copied := instance.Start(t, instance.Options{Bare: true,
 		Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
 	client = copied.Client(t)
-	client.Login()
-	client.Do(http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
-	client.Do(http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
-	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization",
+	logIn(t, client)
+	do(t, client, http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
+	do(t, client, http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
+	read := do(t, client, http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization",
 		tokens.Authorization).Want(http.StatusOK)
 	if !strings.Contains(read.Body, `"password":"********"`) {
 		t.Errorf("the stored registry is now %s", read.Body)
 	}
 	// There is no registry, so the result comes from a check with the stored definition.
-	client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose",
+	do(t, client, http.MethodPost, "/v1/registries/oci/basic/diagnose",
 		`{"endpoint":"http://127.0.0.1:9","registryUid":"`+registry.UID+`","auth":{"type":"basic","username":"u"}}`,
 		"Authorization", tokens.Authorization).Want(http.StatusOK)
 }

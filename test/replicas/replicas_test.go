@@ -42,7 +42,7 @@ func TestThreeServersAreOne(t *testing.T) {
 		}
 		clients = append(clients, server.Client(t))
 	}
-	tokens := clients[0].Login()
+	tokens := logIn(t, clients[0])
 	for _, c := range clients {
 		do(t, c, http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 	}
@@ -113,9 +113,13 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		ready, _ := ask("GET", "/readyz", "")
 		return ready == http.StatusOK
 	})
-	if status, _ := ask("POST", "/v1/auth/authenticate", login); status != http.StatusOK {
-		t.Errorf("login after the database came back: %d", status)
-	}
+	instance.Await(t, "a login after the database came back", func() bool {
+		status, _ := ask("POST", "/v1/auth/authenticate", login)
+		if status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Fatalf("login after the database came back: %d", status)
+		}
+		return status == http.StatusOK
+	})
 	for _, log := range []string{server.Log(), server.Out()} {
 		if strings.Contains(log, "marked") {
 			t.Errorf("the password of the database is in the log:\n%s", log)
@@ -135,7 +139,7 @@ func TestTheDatabaseIsNoRegistry(t *testing.T) {
 	server := instance.Start(t, instance.Options{Env: shared(t, database), Flags: []string{"--egress-allow", "127.0.0.0/8"}})
 	c := server.Client(t)
 	body := instance.JSON(map[string]any{"endpoint": "http://localhost:" + port, "auth": map[string]string{"type": "noAuth"}})
-	response := c.Do(http.MethodPost, validate, body, "Authorization", c.Login().Authorization)
+	response := c.Do(http.MethodPost, validate, body, "Authorization", logIn(t, c).Authorization)
 	if response.Want(http.StatusUnprocessableEntity).Fault().Code != "RegistryAddressForbidden" {
 		t.Errorf("response %s", response.Body)
 	}

@@ -25,7 +25,7 @@ func TestShutdownHandsOver(t *testing.T) {
 	hold := make(chan struct{}) // so that on a busy machine none ends before the last has begun
 	registry := startWatched(t, slow, hold)
 	client := f.replicas[0].Client(t)
-	credential := []string{"Authorization", client.Login().Authorization}
+	credential := []string{"Authorization", logIn(t, client).Authorization}
 	second := instance.Start(t, f.options)
 	pause(t, second) // so that the first one begins all checks, and none ends while the second one starts
 	var names []string

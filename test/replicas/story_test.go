@@ -36,6 +36,12 @@ func do(t *testing.T, client *instance.Client, method, path, body string, header
 	return response
 }
 
+// logIn is Login by do.
+func logIn(t *testing.T, client *instance.Client) instance.Tokens {
+	t.Helper()
+	return do(t, client, http.MethodPost, "/v1/auth/authenticate", loginAs(instance.Email)).Want(http.StatusOK).Tokens()
+}
+
 // within requires that every replica returns a status within a second, and again after that.
 func (s story) within(what string, status int, method, path string, headers ...string) {
 	s.t.Helper()

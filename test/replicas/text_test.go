@@ -12,8 +12,8 @@ import (
 func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 	f := startFleet(t, 1, postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t))
 	client := f.client(t)
-	token := client.Login().Authorization
-	project := client.Do(http.MethodGet, "/v1/projects", "", "Authorization", token).Want(http.StatusOK).Body
+	token := logIn(t, client).Authorization
+	project := do(t, client, http.MethodGet, "/v1/projects", "", "Authorization", token).Want(http.StatusOK).Body
 	_, project, _ = strings.Cut(project, `"uid":"`)
 	project, _, _ = strings.Cut(project, `"`)
 	definition := func(metadata, spec string) string {
@@ -55,7 +55,7 @@ func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 			`{"type":"email","isActive":true,"identifiers":["a\u0000@b"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			response := client.Do(c.method, c.path, c.body, "Authorization", token)
+			response := do(t, client, c.method, c.path, c.body, "Authorization", token)
 			if response.Status >= 500 { // labels and a webhook's body are stored encoded, so they may have one
 				t.Errorf("status %d: %s", response.Status, response.Body)
 			}
@@ -64,5 +64,5 @@ func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 			}
 		})
 	}
-	client.Do(http.MethodGet, "/v1/projects", "", "Authorization", token, "ProjectUid", project).Want(http.StatusOK)
+	do(t, client, http.MethodGet, "/v1/projects", "", "Authorization", token, "ProjectUid", project).Want(http.StatusOK)
 }

@@ -98,7 +98,7 @@ func TestWatchOverThreeReplicas(t *testing.T) {
 		names = append(names, fmt.Sprintf("record-%d", i))
 	}
 	began := time.Now()
-	registry.keep(t, client, []string{"Authorization", client.Login().Authorization}, names...)
+	registry.keep(t, client, []string{"Authorization", logIn(t, client).Authorization}, names...)
 	time.Sleep(watching)
 	// An interval is cut or prolonged by a tenth, what is due is seen within a second, and the first check comes at once. A busy machine
 	// takes long to store the last record, while the first one is visited.
@@ -130,7 +130,7 @@ func TestOnlyStopOfTheServiceSpreadsChecks(t *testing.T) {
 	for i := range records {
 		names = append(names, fmt.Sprintf("record-%d", i))
 	}
-	registry.keep(t, client, []string{"Authorization", client.Login().Authorization}, names...)
+	registry.keep(t, client, []string{"Authorization", logIn(t, client).Authorization}, names...)
 	number := func(query string, args ...any) int64 {
 		n, err := postgrestest.Number(t.Context(), url, query, args...)
 		if err != nil {

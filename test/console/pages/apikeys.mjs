@@ -31,6 +31,14 @@ for (const role of ["admin", "member"]) {
 
     await page.getByRole("link", { name: "Go to the API keys" }).click();
     const row = page.getByRole("row", { name });
+    // While the store is busy, the time of a use is not stored, and then not for five minutes unless the key changes.
+    for (let tries = 0; tries < 5 && (await row.textContent()).includes("Never"); tries++) {
+      await page.getByRole("button", { name: `Deactivate ${name}` }).click();
+      await page.getByRole("button", { name: `Activate ${name}` }).click();
+      await page.getByText("The API key is active.").waitFor();
+      assert.ok(await works(page, key));
+      await page.goto(list);
+    }
     assert.match(await row.textContent(), /Active.*In 3 months.*(Just now|1 minute ago)/s);
     assert.ok((await row.textContent()).includes(key.slice(0, 8)));
     assert.ok(!(await page.content()).includes(key));
