@@ -117,9 +117,19 @@ func TestLargeScansDelayNoOtherUser(t *testing.T) {
 		fmt.Fprintf(&large, `,"r%d.test":{"auth":"YTpi"}`, i)
 	}
 	large.WriteString(`}}`)
+	for tries := 1; largeFirst(t, server, admin, mate, large.String()); tries++ {
+		if tries == 3 { // this process may have stood still before it sent the small one
+			t.Fatal("the large file ended first each time")
+		}
+	}
+}
+
+// largeFirst reports whether a large file is done before a small one of another user that is sent half a second later.
+func largeFirst(t *testing.T, server *instance.Server, admin, mate person, large string) (first bool) {
+	t.Helper()
 	done := make(chan error, 1)
 	go func() {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+scan, strings.NewReader(large.String()))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+scan, strings.NewReader(large))
 		if err != nil {
 			done <- err
 			return
@@ -139,13 +149,10 @@ func TestLargeScansDelayNoOtherUser(t *testing.T) {
 	mate.client.Do(http.MethodPost, scan, `{"auths":{}}`,
 		append(mate.credential, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
 	t.Logf("the small file took %v", time.Since(began))
-	select {
-	case err := <-done:
-		t.Errorf("the large file ended first: %v", err)
-	default:
-	}
+	first = len(done) > 0
 	if err := <-done; err != nil {
 		t.Errorf("the large file: %v", err)
 	}
 	t.Logf("the large file took %v", time.Since(began))
+	return first
 }
