@@ -301,16 +301,16 @@ func (c *Call) List(err error, columns []output.Column, rows [][]any) error {
 // Public is the option of commands that need no login while a flag is true.
 func Public(flag *bool) Option { return func(_ *Call, t *target) { t.public = flag } }
 
-// RegistriesIn returns the operations on registries, for those of the named project if a name is given.
-func (c *Call) RegistriesIn(project string) (client.Registries, error) {
+// RegistriesIn returns the operations on registries, for those of the named project if a name is given, with its uid.
+func (c *Call) RegistriesIn(project string) (in client.Registries, uid string, err error) {
 	if project == "" {
-		return c.Client.Registries, nil
+		return c.Client.Registries, "", nil
 	}
 	found, err := c.Client.Projects.Find(c.Ctx, project)
 	if err != nil {
-		return client.Registries{}, err
+		return in, "", err
 	}
-	return c.Client.Registries.InProject(found.Metadata.UID), nil
+	return c.Client.Registries.InProject(found.Metadata.UID), found.Metadata.UID, nil
 }
 
 // NameCascade returns the error of a deletion with the flag of this program in place of the option of the API.

@@ -57,7 +57,7 @@ func (p Commands) registryApply() *cobra.Command {
 				return err
 			}
 			a.Call, a.stored = c, map[string]string{}
-			if err := a.choose(project); err != nil {
+			if a.into, a.project, err = c.RegistriesIn(project); err != nil {
 				return err
 			}
 			return a.apply(documents)
@@ -70,21 +70,6 @@ func (p Commands) registryApply() *cobra.Command {
 	cmd.Flags().StringVar(&a.set, "prune", "", "name of the set that the files are: delete registries that were applied with this name "+
 		"and are in no file any more")
 	return cmd
-}
-
-// choose chooses the project of new registries by its name, none if that is empty.
-func (a *application) choose(project string) error {
-	a.into = a.Client.Registries
-	if project == "" {
-		return nil
-	}
-	found, err := a.Client.Projects.Find(a.Ctx, project)
-	if err != nil {
-		return err
-	}
-	a.project = found.Metadata.UID
-	a.into = a.into.InProject(a.project)
-	return nil
 }
 
 // apply stores the definitions in their order, up to one that fails, and then deletes those of the set that no file has.

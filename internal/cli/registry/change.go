@@ -60,7 +60,7 @@ func (p Commands) registryCreate() *cobra.Command {
 			if err := f.check(c, r.Spec.OCIRegistryDefinition); err != nil {
 				return err
 			}
-			in, err := c.RegistriesIn(project)
+			in, _, err := c.RegistriesIn(project)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (p Commands) Import(sources Sources, args cobra.PositionalArgs) *cobra.Comm
 			if err != nil {
 				return err
 			}
-			into, err := c.RegistriesIn(project)
+			into, _, err := c.RegistriesIn(project)
 			if err != nil {
 				return err
 			}

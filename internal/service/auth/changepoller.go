@@ -151,7 +151,7 @@ func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause
 	time.Sleep(time.Duration(p.lastPoll.Load()) + pause - p.elapsed())
 	current.began = p.elapsed()
 	if err := p.readChanges(ctx); err != nil {
-		current.err = fmt.Errorf("poll for changes: %w", busyAfterTimeout(err))
+		current.err = fmt.Errorf("poll for changes: %w", p.busyAfterTimeout(err))
 		p.failure.Store(&pollFailure{p.elapsed(), current.err})
 		return
 	}
@@ -160,12 +160,12 @@ func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause
 }
 
 // busyAfterTimeout turns the timeout of a poll into a fault. It does not concern the deadline of the caller.
-func busyAfterTimeout(err error) error {
+func (p *changePoller) busyAfterTimeout(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	busy := fault.Busy("The store does not respond. Retry after the time in Retry-After.", pollTimeout)
-	busy.Cause = fmt.Errorf("the store did not respond within %v: %w", pollTimeout, err)
+	busy := fault.Busy("The store does not respond. Retry after the time in Retry-After.", p.timeout)
+	busy.Cause = fmt.Errorf("the store did not respond within %v: %w", p.timeout, err)
 	return busy
 }
 

@@ -120,8 +120,8 @@ func setObjectNames(ctx context.Context, tx *store.Tx, p auth.Principal, records
 	return nil
 }
 
-// objectName returns the present name of the object of a record. Who may read all records may know all names. Anybody else may have lost
-// the right to read the object of an own record, or never had it: a refused request is recorded with any uid.
+// objectName returns the present name of the object of a record. A caller who may read all records may know all names. Another one may have
+// lost the right to read the object of an own record, or never had it: a refused request is recorded with any uid.
 func objectName(ctx context.Context, tx *store.Tx, p auth.Principal, r audit.Record) (string, error) {
 	all := p.Can(access.ReadAllAudits)
 	switch r.Action.Kind() {
