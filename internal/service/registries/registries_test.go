@@ -174,6 +174,37 @@ func TestStoredSecretsStayWithTheirTarget(t *testing.T) {
 	}
 }
 
+// A format without a field for the session token can replace a registry by one at another endpoint: the stored token stays behind.
+func TestReplaceAtAnotherTarget(t *testing.T) {
+	k := mustNew(t)
+	at := func(account string, key regcheck.AWSKey) RegistryInput {
+		w := input("One")
+		w.Definition = regcheck.Definition{Endpoint: account + ".dkr.ecr.eu-west-1.amazonaws.com",
+			Auth: &regcheck.Auth{Type: regcheck.ECR, AWS: &key}}
+		return w
+	}
+	uid := k.mustCreate(t, at("123456789012", regcheck.AWSKey{AccessKey: "AKIA", SecretKey: "secret", SessionToken: "session"}))
+	for account, stays := range map[string]bool{"123456789012": true, "210987654321": false} {
+		sent := at(account, regcheck.AWSKey{AccessKey: "AKIA", SecretKey: "secret"})
+		sent.Over = func(stored regcheck.Definition) regcheck.Definition {
+			d := sent.Definition
+			d.Auth = d.Auth.Clone()
+			d.Auth.AWS.SessionToken = stored.Auth.AWS.SessionToken
+			return d
+		}
+		if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, sent); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.mustGet(t, uid).Definition.Auth.AWS.SessionToken != ""; got != stays {
+			t.Errorf("%s has a session token: %t", account, got)
+		}
+		if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, at("123456789012",
+			regcheck.AWSKey{AccessKey: "AKIA", SecretKey: "secret", SessionToken: "session"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Each caller of concurrent replacements and a deletion gets the result of its own request.
 func TestConcurrentReplacements(t *testing.T) {
 	k := mustNew(t)
