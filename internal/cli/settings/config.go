@@ -95,11 +95,43 @@ type Config struct {
 	LogLevel  string
 }
 
+// New returns all settings with their defaults, in the order of helptext.Sections.
 func New() *Settings {
 	s := &Settings{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
-	f, c := s.Flags, &s.Config
+	s.addStore(s.Flags)
+	s.addListeners(s.Flags)
+	s.addConnections(s.Flags)
+	s.addSessions(s.Flags)
+	s.addLogins(s.Flags)
+	s.addChecks(s.Flags)
+	s.addRegistries(s.Flags)
+	s.Cluster.AddTo(s.Flags)
+	s.addEgress(s.Flags)
+	s.addMail(s.Flags)
+	s.addLogs(s.Flags)
+	helptext.NoteSections(s.Flags)
+	return s
+}
+
+func (c *Config) addStore(f *pflag.FlagSet) {
 	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags (default: none)")
 	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "directory of the database and keys")
+	f.StringVar((*string)(&c.DatabaseURL), "database-url", "",
+		"PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by "+
+			"the environment or the settings file only (default: SQLite in the data directory)")
+	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url (default: none)")
+	f.BoolVar(&c.AllowNewer, "allow-newer-database", false,
+		"use a database that a newer version migrated, to go back to this version without restoring a backup")
+	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
+	f.StringVar(&c.MasterKeyCommand, "master-key-command", "",
+		"command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
+	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever",
+		"how long audit records are retained; 0s means forever")
+	f.BoolVar(&c.AuditRefreshes, "audit-refreshes", true, "write an audit record for each hour in which a session was refreshed; "+
+		"refused and repeated refreshes have records in any case")
+}
+
+func (c *Config) addListeners(f *pflag.FlagSet) {
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 is a free port, which the output names")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included (default: none, and plain HTTP)")
 	f.StringVar(&c.TLSKey, "tls-key", "", "file of the private key, as PEM (default: none)")
@@ -109,6 +141,13 @@ func New() *Settings {
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
 	flagvalue.Number(f, &c.MetricsRegistries, "metrics-registries", 5000, 0, 1_000_000,
 		"stored registries up to which each has metrics of its own; 0: none has")
+	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
+	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted (default: none)")
+	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and "+
+		"addresses outside of alert-mail-domains are refused)")
+}
+
+func (c *Config) addConnections(f *pflag.FlagSet) {
 	flagvalue.Number(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
 	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000,
 		"open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
@@ -116,18 +155,10 @@ func New() *Settings {
 		"MiB of requests received whose responses are not sent yet; one client address may use a quarter")
 	flagvalue.Number(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20,
 		"MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
-	f.StringVar((*string)(&c.DatabaseURL), "database-url", "",
-		"PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by "+
-			"the environment or the settings file only (default: SQLite in the data directory)")
-	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url (default: none)")
-	f.BoolVar(&c.AllowNewer, "allow-newer-database", false,
-		"use a database that a newer version migrated, to go back to this version without restoring a backup")
-	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
-	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
-	f.StringVar(&c.MasterKeyCommand, "master-key-command", "",
-		"command that prints the master key, started without a shell, such as vault kv get -field=key secret/regwarden (default: none)")
+}
+
+func (c *Config) addSessions(f *pflag.FlagSet) {
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none (default: none, and each login must name one)")
-	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted (default: none)")
 	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "",
 		"life of an authorization token, at most 15m")
 	flagvalue.Duration(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "",
@@ -140,6 +171,9 @@ func New() *Settings {
 		"how often the identity provider is asked whether the user of a session may still log in")
 	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true,
 		"accept an authorization token at the refresh path, once")
+}
+
+func (c *Config) addLogins(f *pflag.FlagSet) {
 	flagvalue.Number(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")
 	flagvalue.Number(f, &c.LoginQueue, "login-queue", 64, 1, 100_000, "logins that may wait for a hash")
 	flagvalue.Duration(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "",
@@ -151,9 +185,9 @@ func New() *Settings {
 	f.StringVar(&c.LoginIsolation, "login-isolation", IsolateProcess,
 		"where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the "+
 			"server itself)")
-	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000,
-		"registries that one organization may store")
-	flagvalue.Number(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
+}
+
+func (c *Config) addChecks(f *pflag.FlagSet) {
 	flagvalue.Number(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
 	flagvalue.Number(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
 	flagvalue.Number(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000,
@@ -162,6 +196,22 @@ func New() *Settings {
 		"maximum duration of one validation, at most 60s")
 	f.StringSliceVar(&c.AWSAccount, "aws-account", nil, "AWS account of this server, [PARTITION:]ID, which the trust of roles needs "+
 		"(default: none)")
+}
+
+func (c *Config) addRegistries(f *pflag.FlagSet) {
+	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000,
+		"registries that one organization may store")
+	flagvalue.Number(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
+	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never",
+		"how often each stored registry is checked; 0s means never")
+	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000,
+		"concurrent checks of stored registries, in addition to the validations that users request; up to seven times as many may "+
+			"wait for slow registries")
+	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked",
+		"how often the content of each stored registry is listed; 0s means only on request")
+}
+
+func (c *Config) addEgress(f *pflag.FlagSet) {
 	f.StringVar(&c.EgressProfile, "egress-profile", "private",
 		"addresses that registries may have: private (all but this machine's own and metadata services) or public (no private "+
 			"networks either)")
@@ -174,14 +224,11 @@ func New() *Settings {
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", ProxyUsage+" (default: none)")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "",
 		"what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never",
-		"how often each stored registry is checked; 0s means never")
-	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000,
-		"concurrent checks of stored registries, in addition to the validations that users request; up to seven times as many may "+
-			"wait for slow registries")
-	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked",
-		"how often the content of each stored registry is listed; 0s means only on request")
-	c.Cluster.AddTo(f)
+	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks "+
+		"(default: the system's)")
+}
+
+func (c *Config) addMail(f *pflag.FlagSet) {
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535,
 		"port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
@@ -192,18 +239,11 @@ func New() *Settings {
 	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil,
 		"domains of email addresses that get alerts without confirming a link first (default: none)")
 	flagvalue.Number(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
-	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and "+
-		"addresses outside of alert-mail-domains are refused)")
-	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks "+
-		"(default: the system's)")
-	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever",
-		"how long audit records are retained; 0s means forever")
-	f.BoolVar(&c.AuditRefreshes, "audit-refreshes", true, "write an audit record for each hour in which a session was refreshed; "+
-		"refused and repeated refreshes have records in any case")
+}
+
+func (c *Config) addLogs(f *pflag.FlagSet) {
 	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
-	helptext.NoteSections(f)
-	return s
 }
 
 // Values of --login-isolation. IsolateThreads is the former name of IsolateProcess.
