@@ -135,9 +135,9 @@ func (o *Writer) Record(columns []Column, row []any) error {
 		return o.Table(columns, [][]any{row})
 	}
 	lines := make([][2]string, 0, len(columns))
-	for i, c := range columns {
-		if _, raw := row[i].(json.RawMessage); !raw {
-			lines = append(lines, [2]string{strings.ToLower(c.head()), command.Cell(row[i])})
+	for i, value := range row {
+		if _, raw := value.(json.RawMessage); !raw {
+			lines = append(lines, [2]string{strings.ToLower(columns[i].head()), command.Cell(value)})
 		}
 	}
 	return Lines(o.Cmd.OutOrStdout(), lines)
