@@ -86,3 +86,26 @@ func TestEndlessPages(t *testing.T) {
 		}
 	}
 }
+
+// A uid names one registry, also when the name of another one is that uid: what is meant for it must not go to the other.
+func TestFindPrefersUIDs(t *testing.T) {
+	const uid, twin = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+	summary := func(uid, name string) string { return `{"metadata":{"uid":"` + uid + `","name":"` + name + `"}}` }
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		list := []string{summary(twin, uid), summary(uid, "charts"), summary("33333333-3333-3333-3333-333333333333", "Charts-2")}
+		if r.URL.Query().Get("name") != "" {
+			list = list[:1]
+		}
+		respond(w, http.StatusOK, `{"items":[`+strings.Join(list, ",")+`]}`)
+	})
+	c := newClient(t, server.URL, client.Config{APIKey: "k"})
+	for ref, want := range map[string]string{uid: uid, twin: twin, "99999999-9999-9999-9999-999999999999": ""} {
+		found, err := c.Registries.Find(t.Context(), ref)
+		if found == nil {
+			found = new(api.OCIRegistrySummary)
+		}
+		if found.Metadata.UID != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", ref, found.Metadata.UID, err, want)
+		}
+	}
+}

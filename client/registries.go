@@ -47,14 +47,17 @@ func (r Registries) CountHealth(ctx context.Context) (*api.RegistryHealthCounts,
 	return fetch[api.RegistryHealthCounts](ctx, r.c, request{path: api.PathOCIRegistryHealth})
 }
 
-// Find returns the registry with this name, in any letter case, or with this uid.
+// Find returns the registry with this uid, else the one with this name in any letter case. Names come second: anyone may choose one that
+// is the uid of another registry, and would get the secrets meant for that.
 func (r Registries) Find(ctx context.Context, name string) (*api.OCIRegistrySummary, error) {
-	filter := RegistryFilter{Name: name}
 	if len(name) == uidLength {
-		filter.Name = ""
+		found, err := first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool { return one.Metadata.UID == name })
+		if err == nil || !refusedWith(err, http.StatusNotFound) {
+			return found, err
+		}
 	}
-	return first(r.Search(ctx, filter), "Registry", name, func(one api.OCIRegistrySummary) bool {
-		return strings.EqualFold(one.Metadata.Name, name) || one.Metadata.UID == name
+	return first(r.Search(ctx, RegistryFilter{Name: name}), "Registry", name, func(one api.OCIRegistrySummary) bool {
+		return strings.EqualFold(one.Metadata.Name, name)
 	})
 }
 

@@ -132,7 +132,7 @@ func findRole(c *manage.Call, named string) (api.Role, error) {
 	if err != nil {
 		return api.Role{}, err
 	}
-	i := slices.IndexFunc(roles, func(r api.Role) bool { return strings.EqualFold(r.Metadata.Name, named) || r.Metadata.UID == named })
+	i := manage.IndexOf(roles, named, func(r api.Role) (uid, name string) { return r.Metadata.UID, r.Metadata.Name })
 	if i < 0 {
 		return api.Role{}, fmt.Errorf("role %s not found; regwarden role list shows all", output.Shown(named))
 	}

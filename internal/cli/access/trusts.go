@@ -119,10 +119,8 @@ func findTrust(c *manage.Call, ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, rule := range rules {
-		if rule.Metadata.UID == ref || strings.EqualFold(rule.Metadata.Name, strings.TrimSpace(ref)) {
-			return rule.Metadata.UID, nil
-		}
+	if i := manage.IndexOf(rules, ref, func(r api.TrustRule) (uid, name string) { return r.Metadata.UID, r.Metadata.Name }); i >= 0 {
+		return rules[i].Metadata.UID, nil
 	}
 	return "", fmt.Errorf("trust rule %q not found", ref)
 }

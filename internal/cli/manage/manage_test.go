@@ -82,3 +82,12 @@ func TestKeyIsSentToTheNamedServer(t *testing.T) {
 		}
 	}
 }
+
+func TestIndexOf(t *testing.T) {
+	list := [][2]string{{"uid-1", "uid-2"}, {"uid-2", "Charts"}}
+	for ref, want := range map[string]int{"uid-1": 0, "uid-2": 1, "charts": 1, " charts ": 1, "UID-2": 0, "other": -1} {
+		if got := IndexOf(list, ref, func(item [2]string) (uid, name string) { return item[0], item[1] }); got != want {
+			t.Errorf("%q: %d, want %d", ref, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/pflag"
@@ -145,6 +146,17 @@ func ChosenServer(local Local) (string, error) {
 // IsUID reports whether a text is a uid.
 func IsUID(text string) bool {
 	return uuid.Validate(text) == nil && len(text) == len(uuid.Nil.String())
+}
+
+// IndexOf returns the position of the item with this uid, else of the one with this name in any letter case; -1 if there is none. Names come
+// second: anyone may choose one that is the uid of another item.
+func IndexOf[T any](list []T, ref string, identity func(T) (uid, name string)) int {
+	ref = strings.TrimSpace(ref)
+	i := slices.IndexFunc(list, func(item T) bool { uid, _ := identity(item); return uid == ref })
+	if i < 0 {
+		i = slices.IndexFunc(list, func(item T) bool { _, name := identity(item); return strings.EqualFold(name, ref) })
+	}
+	return i
 }
 
 // codesOfLogin are the codes of errors about the credentials of a request.
