@@ -66,7 +66,7 @@ func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
 // Write writes the body of the response.
 func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 
-// readForm reads the form of a request.
+// readForm reads the form of a request, and refuses one that was opened by another user.
 func (c *call) readForm(limit int64) error {
 	bodies := requestbody.Reader{Budget: c.console.Requests}
 	err := bodies.Bound(c.ResponseWriter, c.Request, c.principal, c.origin.Source(), limit)
@@ -77,7 +77,7 @@ func (c *call) readForm(limit int64) error {
 		return requestbody.Fault(c.ResponseWriter, err, "form", limit)
 	}
 	c.Body = http.NoBody // see requestbody.GiveUp
-	return forms.ReadFiles(c.Request)
+	return cmp.Or(forms.ReadFiles(c.Request), c.checkOpener())
 }
 
 // redirect leads to a page after a change, so that reloading it does not repeat the change. notice is a key of notices,
@@ -180,27 +180,9 @@ type errorPage struct {
 // showError sends the page of an error.
 func (c *call) showError(err error) {
 	f := c.failed(err)
-	data := errorPage{errorTitle(f.Kind), words.Message(f), c.origin.RequestID, f.Fields}
+	data := errorPage{words.Title(f.Kind), words.Message(f), c.origin.RequestID, f.Fields}
 	if err := c.showStatus(f.Status(), "error.html", data.Title, data); err != nil {
 		c.err = errors.Join(c.err, err)
-	}
-}
-
-// errorTitle is the heading of the page of an error.
-func errorTitle(kind fault.Kind) string {
-	switch kind {
-	case fault.Internal:
-		return "Something went wrong"
-	case fault.Forbidden:
-		return "Not allowed"
-	case fault.NotFound:
-		return "Not found"
-	case fault.Limited:
-		return "Too many requests"
-	case fault.Unavailable:
-		return "Not available"
-	default:
-		return "Not possible"
 	}
 }
 

@@ -293,6 +293,30 @@ func TestChangesFromOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
+// A form that was opened before another user logged in from another tab is not stored in the name of that user.
+func TestFormOfAnotherUserIsRefused(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	p := w.mustIdentify(cookie)
+	for _, tt := range []struct {
+		opener string
+		status int
+	}{{"", http.StatusSeeOther}, {p.UserUID, http.StatusSeeOther}, {"another user", http.StatusConflict}} {
+		name := "Opened by " + tt.opener + "."
+		got := w.send("POST", pathProjects+"/new", url.Values{"name": {name}, "openedBy": {tt.opener}}.Encode(), "Cookie", cookie)
+		if got.Code != tt.status {
+			t.Errorf("opened by %q: %d %s", tt.opener, got.Code, got.Body)
+		}
+		list := w.send("GET", pathProjects, "", "Cookie", cookie).Body.String()
+		if stored := strings.Contains(list, name+"<"); stored != (tt.status == http.StatusSeeOther) {
+			t.Errorf("opened by %q: stored is %t", tt.opener, stored)
+		}
+	}
+	if got := w.send("POST", "/console/theme", "theme=dark&openedBy=another"); got.Code != http.StatusSeeOther {
+		t.Errorf("a form for everyone: %d", got.Code)
+	}
+}
+
 func TestRefusedLogin(t *testing.T) {
 	w := mustWorld(t, true)
 	got := w.send("POST", pathLogin, loginForm("five lanterns on the quay"))

@@ -68,6 +68,16 @@ func (s *Console) identify(c *call) (sent bool, err error) {
 	return true, c.redirect(c.loginPath(), c.lost("ended"))
 }
 
+// checkOpener refuses a form that was opened by another user, who has logged out in another tab of the browser since: what it has would be
+// stored in the name of this user, perhaps in another organization. Without JavaScript forms do not name who opened them.
+func (c *call) checkOpener() error {
+	if opener := c.PostFormValue("openedBy"); opener == "" || c.principal.UserUID == "" || opener == c.principal.UserUID {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: fault.CodeOperationForbidden, Message: "Another user opened this form. This browser is " +
+		"now logged in as " + c.principal.Email + " of " + c.principal.OrgName + ", so nothing was changed."}
+}
+
 // lost returns the notice of the login, which also says whether a change was lost.
 func (c *call) lost(notice string) string {
 	switch {

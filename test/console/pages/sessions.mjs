@@ -71,6 +71,18 @@ for (const role of ["admin", "member"]) {
   });
 }
 
+test("a form of a tab in which another user was logged in is refused", async (t) => {
+  const page = await logIn(t, await newAccount("admin"), { expect: ["status of 409"] });
+  await page.goto("/console/projects/new");
+  await page.getByLabel("Name").fill("opened by another user");
+  const other = await logIn(t, await newAccount("admin"));
+  await page.context().addCookies(await other.context().cookies());
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Another user opened this form.").waitFor();
+  await page.goto("/console/projects");
+  assert.equal(await page.getByText("opened by another user").count(), 0);
+});
+
 test("a user cannot end the session of another user", async (t) => {
   const first = await newAccount();
   const second = await newAccount("admin");

@@ -75,6 +75,24 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// Title is the heading of the page of a fault.
+func Title(kind fault.Kind) string {
+	switch kind {
+	case fault.Internal:
+		return "Something went wrong"
+	case fault.Forbidden:
+		return "Not allowed"
+	case fault.NotFound:
+		return "Not found"
+	case fault.Limited:
+		return "Too many requests"
+	case fault.Unavailable:
+		return "Not available"
+	default:
+		return "Not possible"
+	}
+}
+
 // Message returns the message of a fault for people, who do not see headers.
 func Message(f *fault.Error) string {
 	if f.Kind == fault.Internal {

@@ -25,6 +25,12 @@ export function prepare(part) {
 
 prepare(document);
 
+// Another user may have logged in from another tab: the service refuses a form that was opened as somebody else.
+const { user } = document.body.dataset;
+addEventListener("formdata", ({ target, formData }) => {
+  if (user && target.getAttribute("method") === "post") formData.set("openedBy", user);
+});
+
 for (const button of document.querySelectorAll("button[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => print());
