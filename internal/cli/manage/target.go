@@ -148,8 +148,8 @@ func IsUID(text string) bool {
 	return uuid.Validate(text) == nil && len(text) == len(uuid.Nil.String())
 }
 
-// IndexOf returns the position of the item with this uid, else of the one with this name in any letter case; -1 if there is none. Names come
-// second: anyone may choose one that is the uid of another item.
+// IndexOf returns the position of the item with this uid, else of the one with this name in any letter case; -1 if there is none. Names
+// come second: anyone may choose one that is the uid of another item.
 func IndexOf[T any](list []T, ref string, identity func(T) (uid, name string)) int {
 	ref = strings.TrimSpace(ref)
 	i := slices.IndexFunc(list, func(item T) bool { uid, _ := identity(item); return uid == ref })

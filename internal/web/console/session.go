@@ -74,8 +74,8 @@ func (c *call) checkOpener() error {
 	if opener := c.PostFormValue("openedBy"); opener == "" || c.principal.UserUID == "" || opener == c.principal.UserUID {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Conflict, Code: fault.CodeOperationForbidden, Message: "Another user opened this form. This browser is " +
-		"now logged in as " + c.principal.Email + " of " + c.principal.OrgName + ", so nothing was changed."}
+	return &fault.Error{Kind: fault.Conflict, Code: fault.CodeOperationForbidden, Message: "Another user opened this form. " +
+		"This browser is now logged in as " + c.principal.Email + " of " + c.principal.OrgName + ", so nothing was changed."}
 }
 
 // lost returns the notice of the login, which also says whether a change was lost.
