@@ -58,7 +58,7 @@ func TestGroupsAreTeams(t *testing.T) {
 		want   []string
 	}{
 		{"one", []any{"Ops"}, []string{"Ops"}},
-		{"several, one twice, one without a team", []any{"Admins", "Ops", "Ops", "Sales"}, []string{"Admins", "Ops"}},
+		{"several, one twice, one without a team", []any{"Admins", "Ops", "Ops", "Sales"}, []string{"Ops", "Admins"}},
 		{"a text", "Ops", []string{"Ops"}},
 		{"other case", []any{"ops", "ADMINS"}, nil},
 		{"other Unicode form", []any{"cafe\u0301"}, []string{"caf\u00e9"}},

@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"invitations", invited},
 		{"tokens of other issuers are used once", usedTokens},
 		{"members of teams have the roles of these", teamRoles},
+		{"teams of a user are in the order in which it was added", teamsInOrder},
 		{"an organization has one identity provider", providers},
 		{"users are known at their provider, which is asked once for all sessions", userIdentities},
 		{"a login of a device is confirmed once", deviceLogins},

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,32 @@ func teamRoles(t *testing.T, db *store.DB) {
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.Delete(ctx, org.UID) })
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Teams.Get(ctx, org.UID, upper.UID)
+		return err
+	})
+}
+
+// teamsInOrder adds a user to teams whose names are in another order, and leaves it in one for a second time.
+func teamsInOrder(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "acme")
+	user := mustUser(t, db, org, "ada")
+	names := []string{"ops", "dev", "web"}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		for _, name := range names {
+			team := teams.Team{UID: "uid of " + name, OrgUID: org.UID, Name: name, CreatedAt: start}
+			err = errors.Join(err, tx.Teams.Insert(ctx, team), tx.Teams.Add(ctx, org.UID, team.UID, user.UID, false))
+		}
+		return errors.Join(err, tx.Teams.Add(ctx, org.UID, "uid of ops", user.UID, false),
+			tx.Teams.Remove(ctx, org.UID, "uid of dev", user.UID), tx.Teams.Add(ctx, org.UID, "uid of dev", user.UID, false))
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.Teams.OfUser(ctx, org.UID, user.UID)
+		var got []string
+		for _, team := range list {
+			got = append(got, team.Name)
+		}
+		if want := []string{"ops", "web", "dev"}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
 		return err
 	})
 }

@@ -41,11 +41,13 @@ const (
 	sqlByName = columns + ` WHERE t.org_uid = $1 AND t.name = $2`
 	sqlList   = columns + ` WHERE t.org_uid = $1 AND t.name > $2 ORDER BY t.name LIMIT $3`
 	sqlCount  = `SELECT COUNT(*) FROM teams WHERE org_uid = $1`
-	sqlOfUser = columns + ` JOIN team_members m ON m.team_uid = t.uid WHERE m.org_uid = $1 AND m.user_uid = $2 ORDER BY t.name`
+	sqlOfUser = columns + ` JOIN team_members m ON m.team_uid = t.uid WHERE m.org_uid = $1 AND m.user_uid = $2
+		ORDER BY m.position, t.name`
 
 	sqlMembers = `SELECT m.user_uid, u.email FROM team_members m JOIN users u ON u.uid = m.user_uid
 		WHERE m.org_uid = $1 AND m.team_uid = $2 ORDER BY m.user_uid`
-	sqlAdd = `INSERT INTO team_members (team_uid, user_uid, org_uid, by_group) VALUES ($1, $2, $3, $4)
+	sqlAdd = `INSERT INTO team_members (team_uid, user_uid, org_uid, by_group, position) VALUES ($1, $2, $3, $4,
+		(SELECT COALESCE(MAX(position), 0) + 1 FROM team_members WHERE org_uid = $3 AND user_uid = $2))
 		ON CONFLICT (team_uid, user_uid) DO UPDATE SET by_group = team_members.by_group * excluded.by_group`
 	sqlCountMembers = `SELECT COUNT(*) FROM team_members WHERE org_uid = $1 AND team_uid = $2`
 	sqlByGroup      = `SELECT team_uid FROM team_members WHERE org_uid = $1 AND user_uid = $2 AND by_group = 1`
@@ -115,7 +117,7 @@ func (tx Teams) Count(ctx context.Context, orgUID string) (int64, error) {
 	return rows.One(ctx, tx.db, rows.ScanCount, sqlCount, orgUID)
 }
 
-// OfUser lists the teams of a user by name.
+// OfUser lists the teams of a user in the order in which it was added to them.
 func (tx Teams) OfUser(ctx context.Context, orgUID, userUID string) ([]Team, error) {
 	return rows.All(ctx, tx.db, scan, sqlOfUser, orgUID, userUID)
 }
