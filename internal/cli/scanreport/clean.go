@@ -169,8 +169,11 @@ func withoutUserInfo(s string) string {
 
 // address returns where a definition's registry is, without user information.
 func address(d regcheck.Definition) string {
-	if base := d.Registry(); base != "" {
-		return name(strings.TrimSuffix(base, "/v2/"))
+	if base := strings.TrimSuffix(d.Registry(), "/"); base != "" {
+		if d.Kind != regcheck.KindChartRepository {
+			base = strings.TrimSuffix(base, "/v2")
+		}
+		return name(base)
 	}
 	text := printable(d.Endpoint) // which cannot be used
 	scheme, rest, found := strings.Cut(text, "://")

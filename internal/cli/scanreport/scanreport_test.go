@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/cli/scanreport"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 var update = flag.Bool("update", false, "write testdata")
@@ -128,6 +129,23 @@ func TestManyEqualEntries(t *testing.T) {
 		}
 		if kind == "junit" && !strings.Contains(report, "problem/notYAML #10000") {
 			t.Error("the last problem has no name of its own")
+		}
+	}
+}
+
+// A chart follows the address of its repository after one slash, also if the path of the repository ends with v2.
+func TestAddressesOfCharts(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://charts.example.com":     "https://charts.example.com/a:1.0.0",
+		"https://charts.example.com/":    "https://charts.example.com/a:1.0.0",
+		"https://charts.example.com/v2/": "https://charts.example.com/v2/a:1.0.0",
+	} {
+		report, _ := write(t, "github", model.Result{Registries: []model.Registry{{
+			Consumer: model.Helm, Resolution: model.Unresolved, Reason: model.UnresolvedTemplate,
+			Definition: regcheck.Definition{Kind: regcheck.KindChartRepository, Endpoint: endpoint, BaseContentPath: "a:1.0.0"},
+		}}}, scanreport.Options{})
+		if !strings.Contains(report, want) {
+			t.Errorf("%s: %s, want %s", endpoint, report, want)
 		}
 	}
 }
