@@ -158,7 +158,7 @@ func (c CredentialFile) addRejected(s *scanner.Scanner, rejected *dockerauth.Rej
 	named := false
 	for _, e := range c.Config.Entries(c.Rules) {
 		if e.Problem != "" {
-			s.Problem(c.At(e.Line, e.Key), model.ProblemReason(e.Problem), "%s %s rejects the whole file for this.", e.Message, c.Rules)
+			c.addUnusable(s, e, c.Rules.String()+" rejects the whole file for this.")
 			named = named || e.Line == rejected.Line
 		}
 	}
@@ -166,6 +166,16 @@ func (c CredentialFile) addRejected(s *scanner.Scanner, rejected *dockerauth.Rej
 		s.Problem(c.At(rejected.Line, ""), model.ProblemReason(rejected.Problem), "%s %s rejects the whole file for this.",
 			rejected.Message, c.Rules)
 	}
+}
+
+// addUnusable reports an entry that cannot be used, or skips it if its key shows that the file is a template of the consumer's.
+func (c CredentialFile) addUnusable(s *scanner.Scanner, e *dockerauth.Entry, consequence string) {
+	at := c.At(e.Line, e.Key)
+	if scanner.IsTemplate(e.Key) {
+		s.Skip(at, model.SkipTemplate, "The key %q is a template or an expression.", dockerauth.Show(e.Key))
+		return
+	}
+	s.Problem(at, model.ProblemReason(e.Problem), "%s %s", e.Message, consequence)
 }
 
 // lister adds the entries of one file.
@@ -185,6 +195,9 @@ func (l *lister) add(e *dockerauth.Entry) {
 	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer}
 	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(key.Host), BaseContentPath: strings.Trim(key.Path, "/")}
 	switch {
+	case scanner.IsTemplate(e.Key):
+		l.scanner.Skip(at, model.SkipTemplate, "The key %q is a template or an expression.", dockerauth.Show(e.Key))
+		return
 	case key.Host == "":
 		l.scanner.Skip(at, model.SkipNoHost, "The key %q has no host.", dockerauth.Show(e.Key))
 		return
@@ -221,7 +234,7 @@ func (l *lister) notARegistry(e *dockerauth.Entry, at model.Source) bool {
 	case strings.HasSuffix(e.Key, "hub-tool-token"), e.Key == "cloud.openshift.com":
 		l.scanner.Skip(at, model.SkipNotARegistry, "The entry %q is for another service than a registry.", dockerauth.Show(e.Key))
 	case e.Problem != "":
-		l.scanner.Problem(at, model.ProblemReason(e.Problem), "%s %s", e.Message, consequence(l.Rules, e))
+		l.addUnusable(l.scanner, e, consequence(l.Rules, e))
 	default:
 		return false
 	}

@@ -213,14 +213,13 @@ func (e *Entry) decodeAuth(rules Rules, auth string) {
 	}
 	decoded, err := encoding.DecodeString(auth)
 	switch {
-	case err == nil:
 	case inspect.IsTemplate(auth):
 		e.reject("template", "has an auth that is an expression, which was not replaced")
 		return
-	case inspect.IsPlaceholder(auth):
+	case inspect.IsBase64Placeholder(auth): // such as changeme, which is also base64 of something
 		e.reject("placeholder", "has a placeholder as its auth")
 		return
-	default:
+	case err != nil:
 		e.reject("invalidBase64", "has an auth that is not valid base64"+paddingHint(rules, auth))
 		return
 	}

@@ -106,6 +106,8 @@ func (o *object) readValue(key string) secretValue {
 		return secretValue{}
 	case n.IsNull() && o.file.Annotated:
 		return secretValue{"", n, gapf(model.UnresolvedTemplate, placeholderText, key, dockerauth.Show(o.name))}
+	case (!isPlain || key == dockerKeys[o.secretType()]) && scanner.IsBase64Placeholder(n.Text()):
+		return secretValue{"", n, gapf(model.UnresolvedTemplate, placeholderText, key, dockerauth.Show(o.name))}
 	case isPlain:
 		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
 	}

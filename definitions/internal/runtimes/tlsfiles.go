@@ -264,6 +264,8 @@ func (a runtimeAuth) read() *readAuth {
 	switch {
 	case slices.ContainsFunc([]string{a.Username, a.Password.Reveal(), a.Auth.Reveal(), a.IdentityToken.Reveal()}, scanner.IsTemplate):
 		scanner.SetUnresolved(r, model.UnresolvedTemplate, "The credentials are a template or an expression.")
+	case a.Username == "" && a.IdentityToken == "" && scanner.IsBase64Placeholder(a.Auth.Reveal()):
+		scanner.SetUnresolved(r, model.UnresolvedTemplate, "auth is a placeholder.")
 	case a.Username != "" && a.Password == "":
 		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
 	case a.Username != "":

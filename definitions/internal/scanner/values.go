@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/inspect"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 	"github.com/regwarden/regwarden/regcheck"
@@ -17,7 +18,8 @@ import (
 
 const maxPEM = 256 << 10
 
-var variablePattern = lazyregexp.New(`^\$[A-Za-z_][A-Za-z0-9_]*$|%[sdvq]`)
+// variablePattern also matches a variable that is the scheme, the host or the port of an address, but none in its user and password.
+var variablePattern = lazyregexp.New(`^\$[A-Za-z_]\w*($|://)|://[\w.:-]*\$[A-Za-z_][\w.:$-]*(/|$)|%[sdvq]`)
 
 // IsTemplate reports whether another program puts in the value before the file is used.
 func IsTemplate(text string) bool {
@@ -26,8 +28,12 @@ func IsTemplate(text string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(text, "ref+") || strings.ContainsAny(text, "$%") && variablePattern.Get().MatchString(text)
+	return strings.HasPrefix(text, "ref+") || strings.ContainsAny(text, "$%") && variablePattern.Get().MatchString(text) ||
+		inspect.IsMarked(text)
 }
+
+// IsBase64Placeholder reports whether a text is a placeholder where base64 must be.
+func IsBase64Placeholder(text string) bool { return inspect.IsBase64Placeholder(text) }
 
 // HasVariable reports whether a text has a part such as ${NAME}, which another program replaces.
 func HasVariable(text string) bool {

@@ -5,6 +5,9 @@ import "testing"
 func TestIsTemplate(t *testing.T) {
 	for text, want := range map[string]bool{
 		"{{ .Values.a }}": true, "a{%b": true, "<%= a": true, "a ${B}": true, "$(B)": true, "$B_1": true, "ref+vault://a": true,
+		"$A://$B": true, "https://$B/a": true, "https://a.$B:5000": true, "https://a:$B/a": true, "https://a.((b))/c": true,
+		"%%A%%:5000": true, "https://u$B:p@a": false, "https://u:$B@a": false, "https://a/$B": false,
+		`{"https://a":{"username":"robot$b","password":"/"}}`: false,
 		"": false, "$": false, "$1": false, "$B-a": false, "a$B": false, "$B\n": false, "a ref+b": false, "{ {": false, "a%b<c$d(": false,
 	} {
 		if got := IsTemplate(text); got != want {
