@@ -42,6 +42,7 @@ func (s *Scanner) ChartReference(at model.Source, format model.Format, consumer 
 		return
 	}
 	noteHost(&r)
+	notePlainHTTP(&r)
 	key := r.Definition.Endpoint + "/" + r.Definition.BaseContentPath + " " + string(r.Consumer)
 	if i, known := s.references[key]; known {
 		s.result.References[i].Sources = append(s.result.References[i].Sources, at)

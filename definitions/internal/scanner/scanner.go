@@ -116,6 +116,7 @@ func (s *Scanner) complete(r *model.Registry) {
 		s.noteCredentials(r)
 	}
 	noteHost(r)
+	notePlainHTTP(r)
 	if !s.Options.Explain {
 		r.Steps = nil // hostile files have many
 	}

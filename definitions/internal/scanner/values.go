@@ -58,7 +58,7 @@ func BasicAuth(username, password string) *regcheck.Auth {
 func ConnectionNotices(endpoint string, tls regcheck.TLS) (notices []model.Notice) {
 	if strings.HasPrefix(strings.ToLower(endpoint), "http://") {
 		notices = append(notices, model.Notice{Code: model.NoticePlainHTTP,
-			Message: "The connection is without TLS: everyone on the network can read the credentials and change the content."})
+			Message: "The connection is without TLS: " + riskOfPlainHTTP})
 	}
 	if tls.Enabled && tls.InsecureSkipVerify {
 		notices = append(notices, model.Notice{Code: model.NoticeInsecureSkipVerify,
@@ -70,8 +70,21 @@ func ConnectionNotices(endpoint string, tls regcheck.TLS) (notices []model.Notic
 // SetPlainHTTP makes the definition one without TLS.
 func SetPlainHTTP(r *model.Registry, consumer string) {
 	r.Definition.Endpoint = "http://" + strings.TrimPrefix(r.Definition.Endpoint, "https://")
-	AddNotice(r, model.NoticePlainHTTP, "%s connects without TLS: everyone on the network can read the credentials and change the content.",
-		consumer)
+	AddNotice(r, model.NoticePlainHTTP, "%s connects without TLS: %s", consumer, riskOfPlainHTTP)
+}
+
+const (
+	riskOfPlainHTTP        = "everyone on the network can read the credentials and change the content."
+	riskWithoutCredentials = "everyone on the network can read and change the content."
+)
+
+// notePlainHTTP corrects the notice of a definition that has no credentials, which is known when it is complete.
+func notePlainHTTP(r *model.Registry) {
+	at := slices.IndexFunc(r.Notices, func(n model.Notice) bool { return n.Code == model.NoticePlainHTTP })
+	if at >= 0 && r.Reason == "" && r.Definition.Auth.Type == regcheck.NoAuth {
+		r.Notices = slices.Clone(r.Notices)
+		r.Notices[at].Message = strings.Replace(r.Notices[at].Message, riskOfPlainHTTP, riskWithoutCredentials, 1)
+	}
 }
 
 // Pem returns the certificates and private keys of a file that f names. Nothing else of the file is used, since f may name any file.
