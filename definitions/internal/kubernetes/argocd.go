@@ -179,7 +179,7 @@ func resolveArgoUnreadable(c *Cluster, o *object) {
 		c.Skip(o.at(nil), model.SkipEncrypted, "The SealedSecret with a repository of Argo CD is encrypted. %s", readInstead)
 	default:
 		c.Skip(o.at(nil), model.SkipTemplate,
-			"The ExternalSecret is a template for a repository of Argo CD, whose values are in another store. %s", readInstead)
+			"The %s is a template for a repository of Argo CD, whose values are in another store. %s", o.kind, readInstead)
 	}
 }
 

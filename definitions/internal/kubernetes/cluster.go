@@ -189,10 +189,14 @@ func (o *object) registry(n *node.Node, consumer model.Consumer, host, path stri
 
 // groupKind returns group/Kind, and only Kind in the core group.
 func (o *object) groupKind() string {
-	if group, version := path.Split(o.apiVersion); version != o.apiVersion {
-		return group + o.kind
+	group, version := path.Split(o.apiVersion)
+	switch {
+	case version == o.apiVersion:
+		return o.kind
+	case externalSecrets[group+o.kind]:
+		return externalSecret
 	}
-	return o.kind
+	return group + o.kind
 }
 
 // add stores an object if something resolves its kind.
@@ -274,9 +278,7 @@ func (c *Cluster) near(o *object, kind, namespace, name string) (found *object, 
 // producedName returns the name of the Secret that an ExternalSecret creates, and the name of all other objects.
 func (o *object) producedName() string {
 	if o.groupKind() == externalSecret {
-		if name := o.node.Get("spec", "target", "name").Text(); name != "" {
-			return name
-		}
+		return cmp.Or(o.node.Get("spec", "target", "name").Text(), o.node.Get("spec", "destination", "name").Text(), o.name)
 	}
 	return o.name
 }
@@ -316,8 +318,8 @@ func (c *Cluster) secret(o *object, name string) (*object, *gap) {
 		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
 	}
 	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
-		return nil, gapf(model.UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead,
-			dockerauth.Show(name))
+		return nil, gapf(model.UnresolvedReferenceMissing, "The %s %q creates the Secret %q from another store. "+readInstead,
+			external.kind, dockerauth.Show(external.name), dockerauth.Show(name))
 	}
 	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
 		return nil, gapf(model.UnresolvedReferenceMissing,

@@ -25,6 +25,10 @@ const (
 // dockerKeys has the key of each type of Secret that kubelet uses.
 var dockerKeys = map[string]string{dockerConfigSecret: ".dockerconfigjson", dockercfgSecret: ".dockercfg"}
 
+// externalSecrets are kinds of other programs that are used as ExternalSecrets are: their objects create a Secret from another store.
+var externalSecrets = map[string]bool{"onepassword.com/OnePasswordItem": true, "secrets.hashicorp.com/VaultStaticSecret": true,
+	"secrets.hashicorp.com/VaultDynamicSecret": true}
+
 // coreKinds has what resolves the objects of Kubernetes itself, and of controllers that create Secrets.
 var coreKinds = map[string]resolver{
 	"Secret":       resolveSecret,
