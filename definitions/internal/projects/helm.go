@@ -3,6 +3,7 @@ package projects
 import (
 	"bytes"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 
@@ -89,9 +90,25 @@ func readHelmChart(f *scanner.File) {
 	if f.Root() == nil {
 		f.Unrecognized()
 	}
-	for _, n := range f.Root().Get("dependencies").Items() {
+	dependencies := f.Root().Get("dependencies")
+	if len(dependencies.Items()) > 0 && isSubchart(f) {
+		f.Scanner.Skip(f.At(dependencies.Line, "dependencies"), model.SkipLocal,
+			"The chart is in the charts directory of another chart: Helm uses it as it is, and does not download its dependencies.")
+		return
+	}
+	for _, n := range dependencies.Items() {
 		helmDependency(f, n)
 	}
+}
+
+// isSubchart reports whether the chart is in the charts directory of another one.
+func isSubchart(f *scanner.File) bool {
+	charts := path.Dir(path.Dir(f.Path))
+	if path.Base(charts) != "charts" {
+		return false
+	}
+	_, err := f.Referenced(path.Join(path.Dir(charts), "Chart.yaml"))
+	return err == nil
 }
 
 // helmDependency adds a dependency of a chart. Helm takes credentials from the configuration of the user who runs it. A chart in a public
