@@ -23,9 +23,12 @@ func TestRulesOfTheTable(t *testing.T) {
 		regctl    = ".regctl/config.json"
 		image     = ",reference https://registry-1.docker.io plugins/docker,notice secretInRepository"
 		concourse = "resources: [{name: a, type: registry-image, source: {username: u, password: p, repository: "
+		nomad     = "job \"a\" {\n group \"a\" {\n task \"a\" {\n config {\n image = \"one.test/app\"\n" +
+			"auth {\n username = \"u\"\n password = \"p\"\n}\n}\n}\n}\n}\n"
 		anonymous = "resources: [{name: a, type: registry-image, source: {repository: one.test/app, "
 	)
 	for _, rule := range []formatRule{
+		{name: "a job of Nomad", file: "nomad.job", text: nomad, want: "https://one.test app u p,notice secretInRepository"},
 		{name: "a registry of one word", file: ".drone.yml", text: droneStep("registry: 'registry:5000', repo: 'registry:5000/team/app'"),
 			want: "https://registry:5000 u p" + image},
 		{name: "a registry on the machine itself", file: ".drone.yml", text: droneStep("registry: 'localhost:5000'"),

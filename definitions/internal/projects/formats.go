@@ -38,7 +38,7 @@ func fileFormats() []fileFormat {
 			{at: "manifests.helm.releases[]", address: "repo remoteChart", chart: "remoteChart", version: "version", ociOnly: true}}},
 
 		// Orchestrators and clouds.
-		{name: model.Nomad, consumer: model.Docker, files: "*.nomad *.nomad.hcl", root: "job", entries: []fileEntry{
+		{name: model.Nomad, consumer: model.Docker, files: "*.nomad *.job *.nomad.hcl", root: "job", entries: []fileEntry{
 			{at: "job{}.group{}.task{}.config", address: "image", username: basicUser, password: basicPass, image: true}}},
 		{name: model.ECSTask, consumer: model.Docker, files: anyJSON, root: "containerDefinitions", entries: []fileEntry{
 			{at: "containerDefinitions[]", address: "image", store: "repositoryCredentials.credentialsParameter", image: true}}},

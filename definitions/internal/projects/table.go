@@ -77,7 +77,7 @@ func (t fileFormat) parse(f *scanner.File) []*node.Node {
 	switch f.Extension() {
 	case ".toml", ".conf":
 		return []*node.Node{f.Toml()}
-	case ".nomad", ".hcl":
+	case ".nomad", ".job", ".hcl":
 		root, _ := node.HCL(f.Data)
 		return []*node.Node{root}
 	}
