@@ -272,7 +272,8 @@ func (r hostsReader) directoryHost(t runtimeconf.HostTable, add func(*model.Regi
 		t.SkipVerify = &skip
 	}
 	t.OverridePath = false
-	if found := r.address(u.String(), 0, t); found != nil {
+	line := min(len(r.Data), 1) // of the whole file, which does not have the host
+	if found := r.address(u.String(), line, t); found != nil {
 		add(found)
 		r.Scanner.Found(*found)
 	}
