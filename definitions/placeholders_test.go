@@ -19,6 +19,7 @@ func TestPlaceholders(t *testing.T) {
 				want: "skipped template"},
 			{name: "an auth of k3s", file: k3s, text: k3sOf("", `"one.test": {"auth": {"auth": "%s"}}`),
 				want: "https://one.test,unresolved template"},
+			{name: "an auth of Talos", file: "a.yaml", text: talosAuth("auth: '%s'"), want: "https://one.test,unresolved template"},
 			{name: "a host of containerd", file: "hosts.toml", text: "[host.'https://%s']\n", want: "skipped noHost,skipped template"},
 			{name: "a repository of Flux", file: "a.yaml", text: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\n" +
 				"metadata: {name: a}\nspec: {url: 'https://a.%s/b'}\n", want: "skipped template"},
@@ -39,6 +40,7 @@ func TestPlaceholders(t *testing.T) {
 			{name: "an auth", file: "config.json", text: `{"auths": {"one.test": {"auth": "%s"}}}`, want: "problem placeholder"},
 			{name: "an auth of k3s", file: k3s, text: k3sOf("", `"one.test": {"auth": {"auth": "%s"}}`),
 				want: "https://one.test,unresolved template"},
+			{name: "an auth of Talos", file: "a.yaml", text: talosAuth("auth: '%s'"), want: "https://one.test,unresolved template"},
 		} {
 			rule.name += " " + word
 			rule.text = fmt.Sprintf(rule.text, word)

@@ -60,7 +60,8 @@ func (e fileEntry) setCredentials(f *scanner.File, member node.Pair, entry *scan
 	if auth.Username != "" || auth.Password != "" {
 		return true
 	}
-	if auth.Token = secret.String(get(member.Value, e.token).Text()); auth.Token != "" || login == "" || hidden(login) {
+	auth.Token = secret.String(get(member.Value, e.token).Text())
+	if auth.Token != "" || login == "" || hidden(login) || scanner.IsBase64Placeholder(login) {
 		return true
 	}
 	decoded, err := base64.StdEncoding.DecodeString(login)

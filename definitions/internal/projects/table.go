@@ -321,7 +321,7 @@ func (e fileEntry) resolve(member node.Pair, store *node.Node, entry *scanner.En
 		entry.Reason, entry.Detail = model.UnresolvedReferenceMissing, "The credentials are in a store of secrets, which is not read."
 	case slices.ContainsFunc(values, func(n *node.Node) bool { return isSOPS(n.Text()) }):
 		entry.Reason, entry.Detail = model.UnresolvedEncrypted, "The file is encrypted with SOPS. Scan what sops --decrypt writes."
-	case slices.ContainsFunc(values, isComputed):
+	case slices.ContainsFunc(values, isComputed), scanner.IsBase64Placeholder(get(member.Value, e.login).Text()):
 		entry.Reason, entry.Detail = model.UnresolvedTemplate, "The credentials are a template. Scan what is rendered from it."
 	case (username != nil || password != nil) && (username.Text() == "" || password.Text() == ""):
 		entry.Reason, entry.Detail = model.UnresolvedIncomplete, "The username or the password is missing."
