@@ -201,7 +201,7 @@ func (o *object) groupKind() string {
 
 // add stores an object if something resolves its kind.
 func (c *Cluster) add(o *object) {
-	if len(kinds()[o.groupKind()]) == 0 || c.full {
+	if len(kinds()[o.groupKind()]) == 0 || o.isFluxPatch() || c.full {
 		return
 	}
 	if c.last != o.file {
@@ -253,7 +253,7 @@ func sameDefinition(a, b *object) bool {
 
 // referred are the kinds of objects that others refer to.
 var referred = map[string]bool{"Secret": true, bitnamiSecret: true, externalSecret: true, "ServiceAccount": true, helmRepository: true,
-	"source.toolkit.fluxcd.io/OCIRepository": true, "image.toolkit.fluxcd.io/ImageRepository": true}
+	ociRepository: true, imageRepository: true}
 
 // anyNamespace is the scope of names in all files and namespaces.
 const anyNamespace = "*"

@@ -10,15 +10,28 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-const helmRepository = "source.toolkit.fluxcd.io/HelmRepository"
+const (
+	helmRepository  = "source.toolkit.fluxcd.io/HelmRepository"
+	ociRepository   = "source.toolkit.fluxcd.io/OCIRepository"
+	imageRepository = "image.toolkit.fluxcd.io/ImageRepository"
+)
 
 // fluxKinds has what resolves the objects of Flux.
 var fluxKinds = map[string]resolver{
-	helmRepository:                            resolveHelmRepository,
-	"source.toolkit.fluxcd.io/HelmChart":      resolveHelmChart,
-	"helm.toolkit.fluxcd.io/HelmRelease":      resolveHelmRelease,
-	"source.toolkit.fluxcd.io/OCIRepository":  resolveOCIRepository,
-	"image.toolkit.fluxcd.io/ImageRepository": resolveImageRepository,
+	helmRepository:                       resolveHelmRepository,
+	"source.toolkit.fluxcd.io/HelmChart": resolveHelmChart,
+	"helm.toolkit.fluxcd.io/HelmRelease": resolveHelmRelease,
+	ociRepository:                        resolveOCIRepository,
+	imageRepository:                      resolveImageRepository,
+}
+
+// fluxAddresses are the fields without which an object of Flux names no registry.
+var fluxAddresses = map[string]string{helmRepository: "url", ociRepository: "url", imageRepository: "image"}
+
+// isFluxPatch reports whether the object has no address: kustomize patches another object with it, or patches it.
+func (o *object) isFluxPatch() bool {
+	field := fluxAddresses[o.groupKind()]
+	return field != "" && o.node.Get("spec", field) == nil
 }
 
 // fluxSource is an object of Flux that names a registry.

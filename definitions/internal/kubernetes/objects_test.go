@@ -177,3 +177,33 @@ func TestPlaceholdersAndEncryption(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchesOfFluxSources: an object without an address is a patch of kustomize, or patched. It does not count as an object of its name.
+func TestPatchesOfFluxSources(t *testing.T) {
+	const (
+		source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: %s\nmetadata: {name: app}\nspec: {%s}\n"
+		image  = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {%s}\n"
+		login  = "secretRef: {name: login}"
+		chart  = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: c}\n" +
+			"spec: {chart: web, sourceRef: {kind: HelmRepository, name: app}}\n"
+	)
+	patch := fmt.Sprintf(source, "HelmRepository", login)
+	for _, tt := range []struct {
+		text  string
+		found int
+		wrong bool
+	}{
+		{fmt.Sprintf(source, "OCIRepository", "ref: {tag: 2.0.0}"), 0, false},
+		{fmt.Sprintf(source, "OCIRepository", "url: ''"), 0, true},
+		{patch, 0, false},
+		{fmt.Sprintf(source, "HelmRepository", "type: oci"), 0, false},
+		{fmt.Sprintf(source, "HelmRepository", "url: ''"), 0, true},
+		{fmt.Sprintf(image, login), 0, false},
+		{fmt.Sprintf(image, "image: ''"), 0, true},
+		{fmt.Sprintf(source, "HelmRepository", "url: 'https://one.test'") + "---\n" + patch + chart, 2, false},
+	} {
+		if r := scanOf(t, tt.text); r.Summary.Found != tt.found || len(r.Problems) > 0 != tt.wrong || len(r.Skipped) > 0 {
+			t.Errorf("%s: %d found, problems %v, skipped %v", tt.text, r.Summary.Found, r.Problems, r.Skipped)
+		}
+	}
+}
