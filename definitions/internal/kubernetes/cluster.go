@@ -223,16 +223,15 @@ func (c *Cluster) index(o *object) {
 	if !referred[o.groupKind()] {
 		return
 	}
-	for _, within := range append(o.scopes(), anyNamespace) {
-		key := objectName{o.groupKind(), o.namespace, o.producedName(), within}
-		if within == anyNamespace {
-			key.namespace = ""
+	for _, within := range o.scopes() {
+		for _, namespace := range []string{o.namespace, anyNamespace} {
+			key := objectName{o.groupKind(), namespace, o.producedName(), within}
+			known := c.named[key]
+			if known.count > 0 && sameDefinition(known.last, o) {
+				continue
+			}
+			c.named[key] = objects{o, known.count + 1}
 		}
-		known := c.named[key]
-		if known.count > 0 && sameDefinition(known.last, o) {
-			continue
-		}
-		c.named[key] = objects{o, known.count + 1}
 	}
 }
 
@@ -240,7 +239,7 @@ func (c *Cluster) index(o *object) {
 // different ones.
 func sameDefinition(a, b *object) bool {
 	spec := a.node.Get("spec")
-	if a.file != b.file && (spec.Get("secretRef") != nil || spec.Get("certSecretRef") != nil) {
+	if (a.file != b.file || a.namespace != b.namespace) && (spec.Get("secretRef") != nil || spec.Get("certSecretRef") != nil) {
 		return false
 	}
 	for _, field := range []string{"type", "spec", "data", "stringData", "secrets", "imagePullSecrets"} {
@@ -255,7 +254,7 @@ func sameDefinition(a, b *object) bool {
 var referred = map[string]bool{"Secret": true, bitnamiSecret: true, externalSecret: true, "ServiceAccount": true, helmRepository: true,
 	ociRepository: true, imageRepository: true}
 
-// anyNamespace is the scope of names in all files and namespaces.
+// anyNamespace is the namespace of names in all namespaces.
 const anyNamespace = "*"
 
 // scopes returns what near searches, in this order: the object's file, its directory, all files.
@@ -270,6 +269,21 @@ func (c *Cluster) near(o *object, kind, namespace, name string) (found *object, 
 	for _, within := range o.scopes() {
 		if all := c.named[objectName{kind, namespace, name, within}]; all.count > 0 {
 			return all.last, all.count > 1
+		}
+	}
+	return nil, false
+}
+
+// nearUnnamed is near for objects of which one names no namespace, where kubectl, kustomize or another program may set that of the other.
+// Other objects of the name make it ambiguous, in whatever namespace they are.
+func (c *Cluster) nearUnnamed(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
+	other := ""
+	if namespace == "" {
+		other = anyNamespace
+	}
+	for _, within := range o.scopes() {
+		if all := c.named[objectName{kind, other, name, within}]; all.count > 0 {
+			return all.last, c.named[objectName{kind, anyNamespace, name, within}].count > 1
 		}
 	}
 	return nil, false
@@ -302,31 +316,53 @@ func lacks(r *model.Registry, g *gap) {
 
 const readInstead = "Scan the Secret that it becomes, such as the output of kubectl get secret -o yaml."
 
-// secret returns the Secret in the namespace of o that o refers to.
+// findSecret returns the Secret that o refers to, or what creates it.
+func (c *Cluster) findSecret(o *object, name string) (found *object, ambiguous bool) {
+	kinds := []string{"Secret", bitnamiSecret, externalSecret}
+	for _, kind := range kinds {
+		if found, ambiguous = c.near(o, kind, o.namespace, name); found != nil {
+			return found, ambiguous && kind == "Secret" // what others encrypt or store is not known in any case
+		}
+	}
+	for _, kind := range kinds {
+		other, several := c.nearUnnamed(o, kind, o.namespace, name)
+		ambiguous = ambiguous || several || found != nil && other != nil
+		found = cmp.Or(found, other)
+	}
+	return found, ambiguous
+}
+
+// secret returns the Secret that o refers to. It is in the same namespace, unless one of them names none.
 func (c *Cluster) secret(o *object, name string) (*object, *gap) {
-	found, ambiguous := c.near(o, "Secret", o.namespace, name)
+	found, ambiguous := c.findSecret(o, name)
+	shown := dockerauth.Show(name)
 	switch {
+	case found == nil:
+		return nil, c.missingSecret(o, name)
+	case ambiguous && found.namespace == o.namespace:
+		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.", shown)
 	case ambiguous:
-		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.",
-			dockerauth.Show(name))
-	case found != nil && found.isEncrypted():
-		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. "+readInstead, dockerauth.Show(name))
-	case found != nil:
-		return found, nil
+		return nil, gapf(model.UnresolvedAmbiguous,
+			"The files have several Secrets %q, and not all objects name their namespace. Scan one environment at a time.", shown)
+	case found.kind == "SealedSecret":
+		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, shown)
+	case found.groupKind() == externalSecret:
+		return nil, gapf(model.UnresolvedReferenceMissing, "The %s %q creates the Secret %q from another store. "+readInstead, found.kind,
+			dockerauth.Show(found.name), shown)
+	case found.isEncrypted():
+		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. "+readInstead, shown)
 	}
-	if encrypted, _ := c.near(o, bitnamiSecret, o.namespace, name); encrypted != nil {
-		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
-	}
-	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
-		return nil, gapf(model.UnresolvedReferenceMissing, "The %s %q creates the Secret %q from another store. "+readInstead,
-			external.kind, dockerauth.Show(external.name), dockerauth.Show(name))
-	}
-	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
-		return nil, gapf(model.UnresolvedReferenceMissing,
+	return found, nil
+}
+
+// missingSecret returns why no Secret is the one that o refers to.
+func (c *Cluster) missingSecret(o *object, name string) *gap {
+	if other := c.named[objectName{"Secret", anyNamespace, name, ""}].last; other != nil {
+		return gapf(model.UnresolvedReferenceMissing,
 			"The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name),
 			dockerauth.Show(other.namespace), o.kind)
 	}
-	return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was not read.%s", dockerauth.Show(name), c.similarSecret(o.namespace,
+	return gapf(model.UnresolvedReferenceMissing, "The Secret %q was not read.%s", dockerauth.Show(name), c.similarSecret(o.namespace,
 		name))
 }
 

@@ -207,3 +207,47 @@ func TestPatchesOfFluxSources(t *testing.T) {
 		}
 	}
 }
+
+const (
+	deploymentIn = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web%s}\nspec: {template: {spec: " +
+		"{imagePullSecrets: [{name: pull}], containers: [{image: one.test/web}]}}}\n"
+	encryptedIn = "---\napiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: pull%s}\n"
+)
+
+// pullSecretIn returns a Secret with the rest of its metadata.
+func pullSecretIn(namespace, username string) string {
+	return fmt.Sprintf(pullSecret, "pull"+namespace, username, "p", "")
+}
+
+// TestSecretsOfUnknownNamespaces: kubectl, kustomize and others set a namespace that an object does not name.
+func TestSecretsOfUnknownNamespaces(t *testing.T) {
+	const apps, dev, several = ", namespace: apps", ", namespace: dev", "ambiguous: The files have several Secrets"
+	for _, tt := range []struct{ deployment, secrets, want string }{
+		{"", pullSecretIn("", "ada"), "ada"},
+		{"", pullSecretIn(apps, "ada"), "ada"},
+		{apps, pullSecretIn("", "ada"), "ada"},
+		{apps, pullSecretIn(dev, "bob") + pullSecretIn(apps, "ada"), "ada"},
+		{apps, pullSecretIn("", "bob") + pullSecretIn(apps, "ada"), "ada"},
+		{"", pullSecretIn(apps, "ada") + pullSecretIn(dev, "ada"), "ada"},
+		{"", pullSecretIn(apps, "ada") + pullSecretIn(dev, "bob"), several},
+		{apps, pullSecretIn("", "ada") + pullSecretIn(dev, "bob"), several},
+		{"", pullSecretIn(apps, "ada") + fmt.Sprintf(encryptedIn, dev), several},
+		{apps, pullSecretIn("", "ada") + fmt.Sprintf(encryptedIn, apps), "encrypted: The Secret"},
+		{apps, fmt.Sprintf(encryptedIn, ""), "encrypted: The Secret"},
+		{apps, pullSecretIn(dev, "ada"), `referenceMissing: The Secret "pull" was read in the namespace "dev", not in`},
+	} {
+		text, got := fmt.Sprintf(deploymentIn, tt.deployment)+tt.secrets, "nothing"
+		for _, r := range scanOf(t, text).Registries {
+			switch {
+			case !slices.ContainsFunc(r.Sources, func(at model.Source) bool { return strings.HasPrefix(at.Object, "Deployment") }):
+			case r.Reason == "":
+				got = r.Definition.Auth.Username
+			default:
+				got = string(r.Reason) + ": " + string(r.Detail)
+			}
+		}
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %s, want %s", text, got, tt.want)
+		}
+	}
+}
