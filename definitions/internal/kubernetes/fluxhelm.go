@@ -109,12 +109,15 @@ func addChart(c *Cluster, o *object, spec *node.Node) {
 		namespace = o.namespace
 	}
 	repository, ambiguous := c.near(o, helmRepository, namespace, name)
+	if repository == nil { // Flux and kustomize set namespaces that objects do not name
+		repository, ambiguous = c.nearUnnamed(o, helmRepository, namespace, name)
+	}
 	switch {
 	case repository == nil:
-		c.Skip(o.at(reference), model.SkipNoHost, "The HelmRepository %q was not read.", dockerauth.Show(name))
+		c.Skip(o.at(reference), model.SkipAlias, "The HelmRepository %q was not read.", dockerauth.Show(name))
 		return
 	case ambiguous:
-		c.Skip(o.at(reference), model.SkipNoHost, "Several files have the HelmRepository %q. Scan one environment at a time.",
+		c.Skip(o.at(reference), model.SkipAlias, "The files have several HelmRepositories %q. Scan one environment at a time.",
 			dockerauth.Show(name))
 		return
 	case scanner.IsTemplate(chart.Text()):

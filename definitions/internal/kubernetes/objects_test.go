@@ -251,3 +251,40 @@ func TestSecretsOfUnknownNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestChartsOfUnknownNamespaces: Flux sets the namespaces of a directory by targetNamespace.
+func TestChartsOfUnknownNamespaces(t *testing.T) {
+	const (
+		source = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: web%s}\n" +
+			"spec: {url: 'https://%s.test'}\n"
+		release = "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r%s}\n" +
+			"spec: {chart: {spec: {chart: app, sourceRef: {kind: HelmRepository, name: web%s}}}}\n"
+		web, other = ", namespace: web", ", namespace: other"
+		several    = `alias The files have several HelmRepositories "web".`
+	)
+	of := func(namespace, host string) string { return fmt.Sprintf(source, namespace, host) }
+	for _, tt := range []struct{ repositories, release, reference, want string }{
+		{of("", "one"), "", web, "https://one.test"},
+		{of(web, "one"), "", "", "https://one.test"},
+		{of("", "one"), web, "", "https://one.test"},
+		{of("", "two") + of(web, "one"), "", web, "https://one.test"},
+		{of(other, "one"), "", web, `alias The HelmRepository "web" was not read.`},
+		{of(other, "two") + of("", "one"), "", web, several},
+		{of(other, "two") + of(web, "one"), "", "", several},
+	} {
+		text := tt.repositories + fmt.Sprintf(release, tt.release, tt.reference)
+		var got string
+		r := scanOf(t, text)
+		for _, found := range r.Registries {
+			if found.Definition.BaseContentPath == "app" {
+				got = found.Definition.Endpoint
+			}
+		}
+		for _, skipped := range r.Skipped {
+			got += string(skipped.Reason) + " " + skipped.Message
+		}
+		if got == "" || !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %s, want %s", text, got, tt.want)
+		}
+	}
+}
