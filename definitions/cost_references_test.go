@@ -34,6 +34,11 @@ func TestCostOfReferencesAndScripts(t *testing.T) {
 		{name: "ResourceSet", file: "a.yaml", generate: many(
 			"apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nspec:\n  resources:\n",
 			"  - {apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, spec: {url: oci://one.test/a#}}\n", "")},
+		{name: "texts of ResourceSets", file: "a.yaml", generate: many("", "---\n"+
+			"apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\n"+
+			"spec: {resourcesTemplate: '"+
+			"{apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, spec: {url: oci://one.test/a#}}'}\n",
+			"")},
 		{name: "Secrets and mounts", file: "a.yaml", generate: halves(
 			"", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a#}\nstringData: {.dockerconfigjson: '{}'}\n",
 			"---\napiVersion: v1\nkind: Pod\nspec:\n  volumes:\n", "  - secret: {secretName: a#}\n", "")},

@@ -73,6 +73,7 @@ func (c *Cluster) readObject(f *scanner.File, n *node.Node, apiVersion, kind str
 				c.readObject(f, resource, apiVersionOf(resource), resource.Get("kind").Text(), lists+1)
 			}
 		}
+		f.Embedded("resources.yaml", n.Get("spec", "resourcesTemplate"), "")
 	}
 	items := n.Get("items")
 	if !items.IsArray() || !strings.HasSuffix(kind, "List") {
@@ -106,7 +107,7 @@ type Cluster struct {
 	objects        []*object
 	kustomizations []*kustomization
 	named          map[objectName]objects
-	last           *scanner.File // of the objects
+	last           string // name of the file of the objects, also of those in a text of it
 	values, bytes  int
 	full           bool
 	secretNames    map[string][]string     // by namespace; nil until they are needed
@@ -204,8 +205,8 @@ func (c *Cluster) add(o *object) {
 	if len(kinds()[o.groupKind()]) == 0 || o.isFluxPatch() || c.full {
 		return
 	}
-	if c.last != o.file {
-		c.last = o.file
+	if c.last != o.file.Name {
+		c.last = o.file.Name
 		c.bytes += len(o.file.Data)
 	}
 	if c.values += o.node.Size(); c.values > maxClusterValues || c.bytes > maxClusterBytes {

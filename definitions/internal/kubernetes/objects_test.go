@@ -288,3 +288,26 @@ func TestChartsOfUnknownNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplatesOfResourceSets: their text has objects, with values that Flux puts in.
+func TestTemplatesOfResourceSets(t *testing.T) {
+	const set = "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: a}\nspec:\n  resourcesTemplate: |\n"
+	const source = "    ---\n    apiVersion: source.toolkit.fluxcd.io/v1\n    kind: OCIRepository\n    metadata: {name: a}\n    spec:\n%s"
+	for _, tt := range []struct{ spec, want string }{
+		{"      url: oci://one.test/app\n", "https://one.test/app at 11"},
+		{"      url: oci://<< inputs.host >>/app\n", "skipped template at 11"},
+		{"      <<- if inputs.tag >>\n      ref: {tag: << inputs.tag >>}\n      <<- end >>\n      url: oci://one.test/app\n",
+			"skipped template at 12"},
+	} {
+		r, got := scanOf(t, set+fmt.Sprintf(source, tt.spec)), ""
+		for _, found := range r.Registries {
+			got += fmt.Sprintf("%s/%s at %d", found.Definition.Endpoint, found.Definition.BaseContentPath, found.Sources[0].Line)
+		}
+		for _, skipped := range r.Skipped {
+			got += fmt.Sprintf("skipped %s at %d", skipped.Reason, skipped.Source.Line)
+		}
+		if got != tt.want || len(r.Problems) > 0 {
+			t.Errorf("%s: %s and %v, want %s", tt.spec, got, r.Problems, tt.want)
+		}
+	}
+}

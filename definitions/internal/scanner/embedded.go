@@ -29,8 +29,10 @@ func (f *File) EmbeddedText(path string, text []byte, before int) {
 	if f.embedded || path == "" || IsTemplate(path) {
 		return
 	}
-	f.Scanner.read(&File{Scanner: f.Scanner, Name: f.Name, Path: strings.TrimPrefix(path, "/"), found: true, embedded: true,
-		before: before, Data: text})
+	of := &File{Scanner: f.Scanner, Name: f.Name, Path: strings.TrimPrefix(path, "/"), found: true, embedded: true, before: before,
+		Data: text}
+	of.Scanner.read(of)
+	of.forget()
 }
 
 // Limits of embedded files that are compressed: of one, and of all together.

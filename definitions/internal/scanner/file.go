@@ -188,12 +188,12 @@ func (f *File) List(directory string) []fs.DirEntry {
 	return entries
 }
 
-// buildVariable matches a value that a build replaces, and with which a file is no YAML.
-var buildVariable = lazyregexp.New(`(?m):[ \t]+(%[A-Z][A-Z0-9_]*%|@[A-Z][A-Z0-9_]*@)[ \t\r]*$`)
+// templatePart matches what makes a file no YAML: a value that a build replaces, and a line of Flux's templates.
+var templatePart = lazyregexp.New(`(?m):[ \t]+(%[A-Z][A-Z0-9_]*%|@[A-Z][A-Z0-9_]*@)[ \t\r]*$|^[ \t]*<<.*>>[ \t\r]*$`)
 
 // LooksLikeTemplate reports whether a file that cannot be read is a template of Go, Jinja or similar.
 func (f *File) LooksLikeTemplate() bool {
-	return bytes.Contains(f.Data, []byte("{{")) || bytes.Contains(f.Data, []byte("{%")) || buildVariable.Get().Match(f.Data)
+	return bytes.Contains(f.Data, []byte("{{")) || bytes.Contains(f.Data, []byte("{%")) || templatePart.Get().Match(f.Data)
 }
 
 // TomlProblem adds the problem of a file that cannot be decoded. Its message ends with what the consumer does then.
@@ -229,9 +229,12 @@ type Reader struct {
 	Read func(f *File)
 }
 
-// add reads one file. Objects that are resolved later refer to the file, but not to its content.
+// forget frees the content. Objects that are resolved later refer to the file, but not to its content.
+func (f *File) forget() { f.Data, f.documents, f.tomlRoot = nil, nil, nil }
+
+// add reads one file.
 func (s *Scanner) add(f *File) {
-	defer func() { f.Data, f.documents, f.tomlRoot = nil, nil, nil }()
+	defer f.forget()
 	if len(f.Data) > maxFile {
 		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB, and was not read. Give less of it, such as: "+
 			"kubectl get secrets -A --field-selector type!=helm.sh/release.v1 -o yaml", maxFile>>20)
