@@ -44,6 +44,18 @@ func TestNamespacesOfKustomize(t *testing.T) {
 	}
 }
 
+// TestGeneratedSecretsThatPodsMount: variables of a file that is missing may be anything, and are no docker config until they are known.
+func TestGeneratedSecretsThatPodsMount(t *testing.T) {
+	tree := fstest.MapFS{
+		"kustomization.yaml": {Data: []byte("resources: [pod.yaml]\nsecretGenerator: [{name: app, envs: [app.env]}]\n")},
+		"pod.yaml":           {Data: []byte("apiVersion: v1\nkind: Pod\nspec: {volumes: [{secret: {secretName: app}}]}\n")},
+	}
+	result, err := Read(context.Background(), tree, model.Options{})
+	if got := entries(result); err != nil || got != "" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // TestLongChangesOfImages: a change of images that is longer than any image can be is not applied.
 func TestLongChangesOfImages(t *testing.T) {
 	for length, want := range map[int]string{1012: strings.Repeat("1", 1012), 1013: "old"} {

@@ -111,7 +111,7 @@ type Cluster struct {
 	values, bytes  int
 	full           bool
 	secretNames    map[string][]string     // by namespace; nil until they are needed
-	mounted        map[objectName]bool     // Secrets, by namespace and name; nil until they are needed
+	readers        map[objectName]string   // of Secrets, by namespace and name, as readerOf returns them; nil until they are needed
 	compared       int                     // of them, with names that do not exist
 	charts         map[*object]*fluxSource // of HelmRepositories
 	argo           *argoSecrets            // nil until the first object of Argo CD is resolved
@@ -145,7 +145,7 @@ type resolver func(*Cluster, *object)
 
 // kinds has what resolves the objects of each kind; the key is group/Kind, or only Kind in the core group. Other kinds are not stored.
 var kinds = sync.OnceValue(func() map[string][]resolver {
-	return joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds, fieldKinds(), chartKinds())
+	return joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds, fieldKinds(), chartKinds(), installerKinds())
 })
 
 func joinKinds(lists ...map[string]resolver) map[string][]resolver {

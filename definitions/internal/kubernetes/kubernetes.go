@@ -69,10 +69,10 @@ func addTektonLogin(c *Cluster, o *object) {
 	}
 }
 
-// reportWrongType reports a Secret that has a key of a pull Secret, but another type. It is decoded only if a pod mounts it: then it is the
-// docker config of a program such as kaniko.
+// reportWrongType reports a Secret that has a key of a pull Secret, but another type. It is decoded only if something else than kubelet
+// reads it, such as a pod that mounts it as the docker config of kaniko.
 func reportWrongType(c *Cluster, o *object) {
-	if c.mounts(o) && addMounted(c, o) {
+	if reader := c.readerOf(o); reader != "" && addOtherConfig(c, o, reader) {
 		return
 	}
 	for secretType, key := range dockerKeys {
@@ -139,27 +139,6 @@ func reportGap(c *Cluster, at model.Source, key string, g *gap) {
 		c.Problem(at, model.ProblemInvalidBase64,
 			"Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
 	}
-}
-
-// addMounted adds the docker config of a Secret that a pod mounts, and reports whether it has one.
-func addMounted(c *Cluster, o *object) bool {
-	for _, key := range []string{".dockerconfigjson", "config.json"} {
-		v := o.secretValue(key)
-		if v.at == nil || v.gap != nil {
-			continue
-		}
-		at := func(int, string) model.Source { return o.at(v.at) }
-		file, err := docker.NewCredentialFile(c.Scanner, []byte(v.text), model.DockerConfig, at)
-		if err != nil {
-			continue
-		}
-		file.Reader, file.Cluster = model.Kubernetes, true
-		file.Notices = append(o.plainNotices(c), model.Notice{Code: model.NoticeNotUsedByConsumer,
-			Message: "kubelet pulls no image with this Secret, because of its type. The pods that mount it use it."})
-		file.Add(c.Scanner)
-		return true
-	}
-	return false
 }
 
 // shapeHint returns what is wrong with a value that has the entries of the other type.

@@ -311,3 +311,45 @@ func TestTemplatesOfResourceSets(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsOfOtherReaders: a Secret of another type is right where something else than kubelet reads it, and its content is checked.
+func TestSecretsOfOtherReaders(t *testing.T) {
+	const (
+		secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: apps}\n%s\n---\n"
+		config = `stringData: {.dockerconfigjson: '{"auths": {"one.test": {"auth": "YWRhOmh1bnRlcjI="}}}'}`
+		hosted = "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: a, namespace: apps}\n" +
+			"spec: {pullSecret: {name: pull}}\n"
+		other = "apiVersion: hive.openshift.io/v1\nkind: ClusterDeployment\nspec: {pullSecretRef: {name: other}}\n"
+		infra = "apiVersion: agent-install.openshift.io/v1beta1\nkind: InfraEnv\nspec: {pullSecretRef: {name: pull}}\n"
+		site  = "apiVersion: ran.openshift.io/v1\nkind: SiteConfig\nmetadata: {namespace: b}\nspec: {pullSecretRef: {name: pull}}\n"
+		pod   = "apiVersion: v1\nkind: Pod\nmetadata: {name: a%s}\nspec: {volumes: [{secret: {secretName: pull}}]}\n"
+	)
+	for _, tt := range []struct{ data, reader, want string }{
+		{config, "", "wrongShape"},
+		{config, other, "wrongShape"},
+		{config, hosted, "ada"},
+		{config, infra, "ada"},
+		{config, site, "ada"},
+		{config, fmt.Sprintf(pod, ", namespace: apps"), "ada"},
+		{config, fmt.Sprintf(pod, ", namespace: dev"), "wrongShape"},
+		{config, fmt.Sprintf(pod, ""), "ada"},
+		{"data: {.dockerconfigjson: <value>}", hosted, "template"},
+		{"stringData: {.dockerconfigjson: '{}'}", hosted, ""},
+		{"stringData: {.dockerconfigjson: '{'}", hosted, "notJSON"},
+		{"stringData: {config.json: '{', .dockercfg: '{}'}", hosted, "wrongShape"},
+	} {
+		r, got := scanOf(t, fmt.Sprintf(secret, tt.data)+tt.reader), ""
+		for _, found := range r.Registries {
+			got += found.Definition.Auth.Username
+		}
+		for _, problem := range r.Problems {
+			got += string(problem.Reason)
+		}
+		for _, skipped := range r.Skipped {
+			got += string(skipped.Reason)
+		}
+		if got != tt.want {
+			t.Errorf("%s of %s: %s, want %s", tt.data, tt.reader, got, tt.want)
+		}
+	}
+}

@@ -135,21 +135,6 @@ func resolveServiceAccount(c *Cluster, o *object) {
 	}
 }
 
-// mounts reports whether a pod mounts the Secret.
-func (c *Cluster) mounts(secret *object) bool {
-	if c.mounted == nil {
-		c.mounted = map[objectName]bool{}
-		for _, o := range c.objects {
-			for _, volume := range o.node.Get(podSpecs[o.groupKind()]...).Get("volumes").Items() {
-				if name := volume.Get("secret", "secretName").Text(); name != "" {
-					c.mounted[objectName{namespace: o.namespace, name: name}] = true
-				}
-			}
-		}
-	}
-	return c.mounted[objectName{namespace: secret.namespace, name: secret.name}]
-}
-
 // resolveWorkload adds the images of an object that has pull Secrets. Images of others are references.
 func resolveWorkload(c *Cluster, o *object) {
 	spec := o.node.Get(podSpecs[o.groupKind()]...)
