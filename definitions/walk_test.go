@@ -129,6 +129,18 @@ func TestTemplatesOfADirectoryAreOneEntry(t *testing.T) {
 	}
 }
 
+// Objects whose address a kustomization sets are one entry of their directory, too.
+func TestSourcesOfADirectoryAreOneEntry(t *testing.T) {
+	const application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: {path: a}}\n---\n"
+	tree := fstest.MapFS{"many/a.yaml": {Data: []byte(application + application)}, "many/b.yaml": {Data: []byte(application)},
+		"one/a.yaml": {Data: []byte(application + application)}}
+	result, err := Read(context.Background(), tree, model.Options{})
+	if err != nil || len(result.Skipped) != 2 || !strings.Contains(result.Skipped[0].Message, "2 files are templates, such as a.yaml") ||
+		!strings.HasPrefix(result.Skipped[1].Message, "The source has no repoURL") || result.Skipped[1].Source.Line != 3 {
+		t.Error(err, result.Skipped)
+	}
+}
+
 // Directories of test data, documentation and vendored code are left out, which is said. What is given is read.
 func TestDirectoriesThatAreLeftOut(t *testing.T) {
 	for _, tt := range []struct {

@@ -344,7 +344,7 @@ func addArgoSource(c *Cluster, o *object, project string, source *node.Node) {
 		c.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
 		return
 	case address == "":
-		c.Skip(at, model.SkipNoHost, "The source has no repoURL.")
+		o.file.Template(source.Line, "The source has no repoURL, which a kustomization may set. Scan what is rendered from the file.")
 		return
 	case strings.HasPrefix(address, "oci://") && chart != "":
 		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField,

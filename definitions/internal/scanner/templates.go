@@ -11,6 +11,7 @@ import (
 type templates struct {
 	first   model.Source
 	message string // for the first alone
+	last    string // name of the file, which may have several objects
 	count   int
 }
 
@@ -31,7 +32,10 @@ func (f *File) Template(line int, message string) {
 		s.templates[directory] = known
 		s.templateDirectories = append(s.templateDirectories, directory)
 	}
-	known.count++
+	if known.last != f.Name {
+		known.last = f.Name
+		known.count++
+	}
 }
 
 // addTemplates adds an entry for each directory with templates.
@@ -43,7 +47,7 @@ func (s *Scanner) addTemplates() {
 			continue
 		}
 		s.Skip(model.Source{File: directory + "/"}, model.SkipTemplate, "%s", fmt.Sprintf(
-			"%d files are templates, such as %s. Scan what is rendered from them, such as the output of helm template.",
+			"%d files are templates, such as %s. Scan what is rendered from them, such as the output of helm template or kustomize build.",
 			known.count, Short(path.Base(known.first.File))))
 	}
 	s.templates, s.templateDirectories = nil, nil
