@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlaceholders: what another program fills in is skipped in each format, and is neither a problem nor a definition. Only a docker config
-// that names a registry is what docker reads, and rejects.
+// TestPlaceholders: what another program fills in is skipped in each format, and is neither a problem nor a definition. Only a docker
+// config that names a registry is what docker reads, and rejects.
 func TestPlaceholders(t *testing.T) {
 	const k3s, secret = "k3s/registries.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\n"
 	for _, marked := range []string{"%%A%%", "@@A@@", "__A__", "#{A}#", "((a))", "(@= data.values.a @)", "${A}", "{{ a }}"} {
