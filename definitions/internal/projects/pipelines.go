@@ -129,7 +129,11 @@ func readNamedScripts(f *scanner.File, n *node.Node, object string) {
 var recipe = lazyregexp.New(`(?m)^\t[@+-]+`)
 
 // jenkinsShell matches the beginning of a script in a Jenkinsfile.
-var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ \t]*)?(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]*)'|"([^"\n]*)")`)
+var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ \t]*)?(?:` +
+	`'''((?:[^\\]|\\.)*?)'''|"""((?:[^\\]|\\.)*?)"""|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")(\s*\+)?`)
+
+// groovyEscape matches what Groovy quotes within single quotes, where it expands nothing.
+var groovyEscape = lazyregexp.New(`\\[\\'"$]`)
 
 func isScript(f *scanner.File) bool {
 	return hasCommands(f.Data) && (f.HasName(scriptFiles...) || f.Extension() == "" && shebang.Get().Match(f.Data))
@@ -149,12 +153,23 @@ func readScriptFile(f *scanner.File) {
 	}
 	line, counted := 1, 0 // bytes whose lines are counted: counting from the beginning for each script would take long
 	for _, at := range jenkinsShell.Get().FindAllSubmatchIndex(f.Data, -1) {
-		for group := 2; group < len(at); group += 2 {
+		for group := 2; group < 10; group += 2 {
 			if at[group] >= 0 {
 				line, counted = line+bytes.Count(f.Data[counted:at[group]], []byte("\n")), at[group]
-				text := strings.ReplaceAll(string(f.Data[at[group]:at[group+1]]), `\$`, "$") // of Groovy
+				text := groovyText(string(f.Data[at[group]:at[group+1]]), f.Data[at[group+1]] == '"')
+				if at[10] >= 0 { // another string follows
+					text += computedText
+				}
 				readScriptText(f, model.Script, text, line, "", maskedVariable)
 			}
 		}
 	}
+}
+
+// groovyText returns the value of a string of Groovy.
+func groovyText(text string, isDouble bool) string {
+	if isDouble {
+		return compute(text, groovyExpression)
+	}
+	return compute(text, groovyEscape)
 }

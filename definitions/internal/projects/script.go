@@ -37,7 +37,7 @@ func readScriptText(f *scanner.File, format model.Format, text string, line int,
 	if !hasCommands([]byte(text)) {
 		return
 	}
-	for command := range shell.Commands(text) {
+	for command := range shell.Commands(compute(text, expressionOf(f))) {
 		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = format
 		switch {
@@ -204,9 +204,11 @@ func setLogin(e *scanner.Entry, username, password *shell.Word, instead string) 
 	var user, secret shell.Word
 	if username != nil {
 		user = *username
+		user.Literal = user.Literal && !scanner.IsTemplate(user.Text)
 	}
 	if password != nil {
 		secret = *password
+		secret.Literal = secret.Literal && !scanner.IsTemplate(secret.Text)
 	}
 	e.Definition.Auth = scanner.BasicAuth("", "")
 	if user.Literal {
