@@ -1,13 +1,18 @@
 package projects
 
 import (
+	"bytes"
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/internal/shell"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // GitHubFormats reads GitHub workflows and composite actions.
@@ -33,15 +38,56 @@ func readWorkflow(f *scanner.File) {
 }
 
 func workflow(f *scanner.File, root *node.Node) {
-	workflowSteps(f, root.Get("runs"), "action")
+	ofFile := scripts{File: f, format: model.GitHubWorkflow, set: map[string]bool{},
+		instead: "Use a secret of the repository (${{ secrets.NAME }}) with --password-stdin."}
+	if bytes.Contains(f.Data, []byte("GITHUB_ENV")) {
+		for _, found := range assignment.Get().FindAllSubmatch(f.Data, -1) {
+			ofFile.set[string(found[1])] = true
+		}
+	}
+	ofFile = ofFile.with(root.Get("env"))
+	ofFile.steps(root.Get("runs"), "action")
 	for _, job := range root.Get("jobs").Pairs() {
 		object := "job " + dockerauth.Show(job.Key)
-		workflowSteps(f, job.Value, object)
+		ofFile.with(job.Value.Get("env")).steps(job.Value, object)
 		containerCredentials(f, job.Value.Get("container"), object+" container")
 		for _, service := range job.Value.Get("services").Pairs() {
 			containerCredentials(f, service.Value, object+" service "+dockerauth.Show(service.Key))
 		}
 	}
+}
+
+// assignment matches what steps may append to GITHUB_ENV, which sets a variable for later steps.
+var assignment = lazyregexp.New(`([A-Za-z_]\w*)(?:=|<<)`)
+
+// with returns the scripts within a workflow, a job or a step that sets variables.
+func (s scripts) with(env *node.Node) scripts {
+	pairs := env.Pairs()
+	if len(pairs) == 0 {
+		return s
+	}
+	s.Scanner.CheckLimits()
+	all := shell.Variables{}
+	if len(pairs) <= maxVariables {
+		maps.Copy(all, s.variables)
+	}
+	for _, p := range pairs[:min(len(pairs), maxVariables)] {
+		if delete(all, p.Key); shell.IsValue(p.Value.Text()) && !s.set[p.Key] {
+			all[p.Key] = p.Value.Text()
+		}
+	}
+	s.variables = all
+	return s
+}
+
+// maxVariables limits the variables of a workflow, a job or a step.
+const maxVariables = 50
+
+// text returns a value with the values of the variables in it.
+func (s scripts) text(n *node.Node) string {
+	return pipelineExpression.Get().ReplaceAllStringFunc(n.Text(), func(found string) string {
+		return cmp.Or(variableIn(found, s.variables), found)
+	})
 }
 
 // isExpression reports whether a value is computed when the workflow runs.
@@ -88,19 +134,19 @@ func containerCredentials(f *scanner.File, container *node.Node, object string) 
 	e.Add(f.Scanner)
 }
 
-// workflowSteps reads the steps of a job or composite action in their order: a region that one step sets is used by later ones.
-func workflowSteps(f *scanner.File, job *node.Node, object string) {
-	region := ""
+// steps reads the steps of a job or composite action in their order: a region that one step sets is used by later ones.
+func (s scripts) steps(job *node.Node, object string) {
+	f, region := s.File, ""
 	for _, step := range job.Get("steps").Items() {
 		uses := step.Get("uses")
 		action, _, _ := strings.Cut(uses.Text(), "@")
 		action = strings.ToLower(action)
 		if read := loginActions[action]; read != nil {
-			loginStep(f, step, object, read)
+			s.loginStep(step, object, read)
 		}
 		switch {
 		case action == "aws-actions/configure-aws-credentials":
-			if region = step.Get("with", "aws-region").Text(); len(region) > maxRegion {
+			if region = s.text(step.Get("with", "aws-region")); len(region) > maxRegion {
 				region = ""
 			}
 		case action == "aws-actions/amazon-ecr-login":
@@ -110,7 +156,7 @@ func workflowSteps(f *scanner.File, job *node.Node, object string) {
 				"The action %.80q is in the repository, and is read where its own file is.", uses.Text())
 		}
 		if run := step.Get("run"); run != nil {
-			readScript(f, model.GitHubWorkflow, run, object, "Use a secret of the repository (${{ secrets.NAME }}) with --password-stdin.")
+			s.with(step.Get("env")).read(run, object)
 		}
 	}
 }
@@ -128,41 +174,42 @@ var loginActions = map[string]*loginInputs{
 }
 
 // loginStep reads a step that logs in: at one registry, or at those that registry-auth lists as YAML.
-func loginStep(f *scanner.File, step *node.Node, object string, inputs *loginInputs) {
+func (s scripts) loginStep(step *node.Node, object string, inputs *loginInputs) {
+	f, s := s.File, s.with(step.Get("env"))
 	with := step.Get("with")
 	list := with.Get("registry-auth")
 	if list == nil {
-		login(f, with, f.At(step.Get("uses").Line, object), inputs, step.Get("env", "DOCKERHUB_OIDC_CONNECTIONID") != nil)
+		s.login(with, f.At(step.Get("uses").Line, object), inputs, step.Get("env", "DOCKERHUB_OIDC_CONNECTIONID") != nil)
 		return
 	}
 	documents, _ := node.YAML([]byte(list.Text()))
 	for _, document := range documents {
 		for _, item := range document.Items() {
-			login(f, item, f.At(list.TextLine()+item.Line-1, object), inputs, false)
+			s.login(item, f.At(list.TextLine()+item.Line-1, object), inputs, false)
 		}
 	}
 }
 
 // login reads what logs in at one registry, without a name at Docker Hub. byIdentity is whether the action gets the password for the
 // identity of the job.
-func login(f *scanner.File, with *node.Node, at model.Source, inputs *loginInputs, byIdentity bool) {
-	e := scanner.Entry{At: at, Address: with.Get(inputs.registry).Text(), Path: scanner.PathIgnored}
+func (s scripts) login(with *node.Node, at model.Source, inputs *loginInputs, byIdentity bool) {
+	e := scanner.Entry{At: at, Address: s.text(with.Get(inputs.registry)), Path: scanner.PathIgnored}
 	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
 	switch {
 	case isExpression(e.Address):
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		s.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
 		return
 	case e.Address == "":
 		e.Address = scanner.DockerHub
 	}
-	workflowAuth(&e, with.Get(inputs.username).Text(), with.Get(inputs.password).Text())
+	workflowAuth(&e, s.text(with.Get(inputs.username)), s.text(with.Get(inputs.password)))
 	switch {
 	case byIdentity && e.Definition.Auth.Password == "":
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Docker Hub gives the password to the identity of the job (OpenID Connect)."
 	case e.Reason == "" && e.Definition.Auth.Password == "":
 		e.Reason, e.Detail = model.UnresolvedIncomplete, "The step has no username and no password."
 	}
-	e.Add(f.Scanner)
+	e.Add(s.Scanner)
 }
 
 // ecrLoginStep reads a login at AWS, with the identity of the workflow. The address has an account and a region.

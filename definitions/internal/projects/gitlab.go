@@ -47,8 +47,9 @@ func readGitLabCI(f *scanner.File) {
 
 // gitlabJob reads a job, or the defaults of all jobs. It returns the credentials for images, which the job may have from the defaults.
 func gitlabJob(f *scanner.File, job *node.Node, object string, config *docker.CredentialFile) *docker.CredentialFile {
+	own := scripts{File: f, format: model.GitLabCI, instead: "Use a masked variable of the project with --password-stdin."}
 	for _, key := range scriptKeys {
-		readScript(f, model.GitLabCI, job.Get(key), object, "Use a masked variable of the project with --password-stdin.")
+		own.read(job.Get(key), object)
 	}
 	variable := job.Get("variables", "DOCKER_AUTH_CONFIG")
 	if value := variable.Get("value"); value != nil {

@@ -94,6 +94,10 @@ func readPipeline(f *scanner.File) {
 	}
 }
 
+func pipelineScripts(f *scanner.File) scripts {
+	return scripts{File: f, format: model.Pipeline, instead: maskedVariable}
+}
+
 // readScripts reads the scripts below a value. object is the name of the job or step that has them.
 func readScripts(f *scanner.File, n *node.Node, keys []string, object string) {
 	for _, name := range []string{"name", "displayName", "job", "label"} {
@@ -108,7 +112,7 @@ func readScripts(f *scanner.File, n *node.Node, keys []string, object string) {
 		case p.Value.IsObject(): // the scripts of package.json, and those with names of their own
 			readNamedScripts(f, p.Value, object)
 		default:
-			readScript(f, model.Pipeline, p.Value, object, maskedVariable)
+			pipelineScripts(f).read(p.Value, object)
 		}
 	}
 	for _, item := range n.Items() {
@@ -121,7 +125,7 @@ func readNamedScripts(f *scanner.File, n *node.Node, object string) {
 		object = dockerauth.Show(name)
 	}
 	for _, member := range n.Pairs() {
-		readScript(f, model.Pipeline, member.Value, cmp.Or(object, dockerauth.Show(member.Key)), maskedVariable)
+		pipelineScripts(f).read(member.Value, cmp.Or(object, dockerauth.Show(member.Key)))
 	}
 }
 
@@ -143,12 +147,16 @@ func isScript(f *scanner.File) bool {
 var shebang = lazyregexp.New(`^#![^\n]*[/ ](?:ba|da|k|z)?sh\b`)
 
 func readScriptFile(f *scanner.File) {
+	file := scripts{File: f, format: model.Script, instead: maskedVariable}
 	if !strings.Contains(strings.ToLower(f.Path), "jenkinsfile") {
 		text := f.Data
 		if !f.HasName("*.sh", "*.bash") {
 			text = recipe.Get().ReplaceAll(text, []byte("\t"))
 		}
-		readScriptText(f, model.Script, string(text), 1, "", maskedVariable)
+		if f.HasName(makefiles...) {
+			file.variables = makeVariables(string(text))
+		}
+		file.readText(string(text), 1, "")
 		return
 	}
 	line, counted := 1, 0 // bytes whose lines are counted: counting from the beginning for each script would take long
@@ -160,7 +168,7 @@ func readScriptFile(f *scanner.File) {
 				if at[10] >= 0 { // another string follows
 					text += computedText
 				}
-				readScriptText(f, model.Script, text, line, "", maskedVariable)
+				file.readText(text, line, "")
 			}
 		}
 	}
@@ -169,7 +177,7 @@ func readScriptFile(f *scanner.File) {
 // groovyText returns the value of a string of Groovy.
 func groovyText(text string, isDouble bool) string {
 	if isDouble {
-		return compute(text, groovyExpression)
+		return compute(text, groovyExpression, nil)
 	}
-	return compute(text, groovyEscape)
+	return compute(text, groovyEscape, nil)
 }

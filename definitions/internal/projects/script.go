@@ -22,24 +22,38 @@ var loginCommands = []struct {
 	{"helm registry login", model.Helm}, {"oras login", ""}, {"crane auth login", ""}, {"regctl registry login", ""}, {"cosign login", ""},
 }
 
-// readScript adds the logins of a script, which is a text or a list of texts. instead is what to use instead of a literal password.
-func readScript(f *scanner.File, format model.Format, script *node.Node, object, instead string) {
+// computedAddress is for an address with an expression that is not replaced here.
+const computedAddress = "The address is an expression, which a scan does not evaluate."
+
+// scripts are those of a file, or of a part of it.
+type scripts struct {
+	*scanner.File
+	format    model.Format
+	instead   string          // what to use instead of a literal password
+	variables shell.Variables // that the file sets before them
+	set       map[string]bool // variables that other scripts of the file may set
+}
+
+// read adds the logins of a script, which is a text or a list of texts.
+func (s scripts) read(script *node.Node, object string) {
 	for _, line := range script.Items() {
-		readScript(f, format, line, object, instead)
+		s.read(line, object)
 	}
 	if script.IsText() {
-		readScriptText(f, format, script.Text(), script.TextLine(), object, instead)
+		s.readText(script.Text(), script.TextLine(), object)
 	}
 }
 
-// readScriptText is readScript for a text that begins in a line.
-func readScriptText(f *scanner.File, format model.Format, text string, line int, object, instead string) {
+// readText is read for a text that begins in a line.
+func (s scripts) readText(text string, line int, object string) {
 	if !hasCommands([]byte(text)) {
 		return
 	}
-	for command := range shell.Commands(compute(text, expressionOf(f))) {
+	f, instead := s.File, s.instead
+	text, variables := s.compute(text[:min(len(text), shell.MaxScript)])
+	for command := range shell.Commands(text, variables) {
 		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
-		e.Format = format
+		e.Format = s.format
 		switch {
 		case command.Is("az acr login"):
 			azureLogin(f, e, command)
@@ -71,7 +85,7 @@ func addedRepository(f *scanner.File, e scanner.Entry, command shell.Command, in
 	}
 	e.Consumer, e.Address = model.Helm, arguments[1].Text
 	if !arguments[1].Literal {
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
 		return
 	}
 	e.Definition.Auth = &regcheck.Auth{}
@@ -102,7 +116,7 @@ func azureLogin(f *scanner.File, e scanner.Entry, command shell.Command) {
 	e.Consumer, e.Address = model.Docker, strings.TrimSuffix(name.Text, ".azurecr.io")+".azurecr.io"
 	e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The script gets the password with its identity at Azure."
 	if !name.Literal {
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
 		return
 	}
 	e.Add(f.Scanner)
@@ -115,7 +129,7 @@ func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words
 	if len(arguments) > 0 {
 		e.Address = arguments[0].Text
 		if !arguments[0].Literal {
-			f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+			f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
 			return
 		}
 	}

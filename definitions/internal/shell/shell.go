@@ -9,9 +9,12 @@ import (
 	"strings"
 )
 
+// Limits of what is read.
 const (
-	maxScript = 1 << 20 // bytes of a script that are read
+	MaxScript = 1 << 20 // bytes of a script that are read
 	maxWords  = 200     // of a command that can be recognized
+	maxName   = 100     // bytes of the name of a variable
+	maxText   = 1 << 12 // bytes of a word with the value of a variable
 )
 
 // Word is a word of a command. Text is what is literal of it.
@@ -83,10 +86,10 @@ func (c *Command) Parse(skip int, flags []string) (arguments []Word, options Opt
 var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "command", "env", "{"}
 
 // Commands returns the simple commands of a script, in their order. One with more than 200 words has the first ones, and is none that is
-// known.
-func Commands(script string) iter.Seq[Command] {
+// known. Expansions of the variables have their values.
+func Commands(script string, variables Variables) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
-		p := parser{text: script[:min(len(script), maxScript)], yield: yield}
+		p := parser{text: script[:min(len(script), MaxScript)], variables: variables, yield: yield}
 		for p.text != "" {
 			p.next()
 		}
@@ -100,6 +103,8 @@ type parser struct {
 	line    int
 	yield   func(Command) bool
 	stopped bool // by yield
+
+	variables Variables
 
 	command    Command
 	word       []byte
@@ -172,10 +177,12 @@ func (p *parser) endWord() {
 // isPrefix reports whether the word is before the command: a word of the shell, an assignment, or an option of sudo.
 func isPrefix(word string) bool {
 	name, _, assigned := strings.Cut(word, "=")
-	isName := name != "" && strings.IndexFunc(name, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-	}) < 0
+	isName := name != "" && strings.IndexFunc(name, func(c rune) bool { return !isNameCharacter(c) }) < 0
 	return assigned && isName || slices.Contains(prefixes, word) || strings.HasPrefix(word, "-")
+}
+
+func isNameCharacter(c rune) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // endCommand ends a command; piped is whether the next one reads its output.
@@ -304,7 +311,10 @@ func (p *parser) add(text string, literal bool) {
 
 // character reads a character, an escaped one or an expansion, within double quotes or outside of quotes.
 func (p *parser) character() {
-	switch {
+	switch value, length := p.expansion(); {
+	case length > 0:
+		p.advance(length)
+		p.add(value, true)
 	case p.accept("\\\n"):
 	case p.text[0] == '\\' && len(p.text) > 1:
 		p.advance(1)
@@ -324,6 +334,14 @@ func (p *parser) character() {
 	default:
 		p.add(p.advance(1), true)
 	}
+}
+
+// expansion returns the value of the variable that is expanded next, and the length of the expansion.
+func (p *parser) expansion() (value string, length int) {
+	if len(p.variables) == 0 || len(p.word) > maxText || len(p.text) < 2 || p.text[0] != '$' {
+		return "", 0
+	}
+	return p.variables.variable(p.text)
 }
 
 // skip moves behind the next end.
