@@ -94,6 +94,11 @@ func TestRulesOfTheTable(t *testing.T) {
 				"  tags: {v1: [{parallel: {steps: [" + bitbucketStep("c") + "]}}]}\n" +
 				"  pull-requests: {'**': [{stage: {steps: [" + bitbucketStep("d") + "]}}]}\n",
 			want: "https://one.test a u p,https://one.test d u p,https://one.test c u p,https://one.test b u p,notice secretInRepository"},
+		{name: "the repository that vendir cuts from a name", file: "vendir.yml", text: "kind: Config\ndirectories: [{path: a, contents: " +
+			"[{path: b, helmChart: {name: stable/redis, repository: {url: 'https://one.test'}}}]}]\n",
+			want: "https://one.test redis,notice noMatchingCredentials"},
+		{name: "a path with a repository", file: "fleet.yaml", text: "helm: {repo: 'https://one.test', chart: ./chart}\n",
+			want: "problem wrongShape"},
 	} {
 		rule.check(t)
 	}

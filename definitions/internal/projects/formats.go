@@ -32,7 +32,7 @@ func fileFormats() []fileFormat {
 		{name: model.Vendir, files: "vendir.yml vendir.yaml", root: "directories", entries: []fileEntry{
 			{at: "directories[].contents[]", address: "imgpkgBundle.image"}, {at: "directories[].contents[]", address: "image.url"},
 			{at: "directories[].contents[]", address: "helmChart.repository.url", chart: "helmChart.name", version: "helmChart.version",
-				appends: true, store: "helmChart.repository.secretRef", ociOnly: true}}},
+				cuts: "stable/", appends: true, store: "helmChart.repository.secretRef", ociOnly: true}}},
 		{name: model.Skaffold, consumer: model.Helm, files: "skaffold*.yaml skaffold*.yml", root: "apiVersion", entries: []fileEntry{
 			{at: "deploy.helm.releases[]", address: "repo remoteChart", chart: "remoteChart", version: "version", ociOnly: true},
 			{at: "manifests.helm.releases[]", address: "repo remoteChart", chart: "remoteChart", version: "version", ociOnly: true}}},

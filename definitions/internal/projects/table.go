@@ -40,6 +40,7 @@ type fileEntry struct {
 	config             string // the entry is a docker config after this prefix
 	configFile         string // names a docker config on the machine
 	chart, version     string // of an entry that is a chart repository if its address begins with https:// or http://
+	cuts               string // what the program cuts from the begin of the name of a chart in a chart repository
 	appends            bool   // whether the program appends chart to an address that begins with oci://
 	skipVerify         string
 	tlsMode            string // names how TLS is used, as regclient does: enabled, insecure or disabled
@@ -178,13 +179,17 @@ func (t fileFormat) addCharts(f *scanner.File, e fileEntry, member node.Pair, ad
 	if e.chart == "" || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return false
 	}
-	chart := get(member.Value, e.chart).Text()
-	if chart == address {
+	chart := strings.TrimPrefix(get(member.Value, e.chart).Text(), e.cuts)
+	switch {
+	case chart == address:
 		f.Scanner.Skip(at, model.SkipNotOCI, "Helm downloads the chart from its URL.")
 		return true
-	}
-	if scanner.IsTemplate(address + chart) {
+	case scanner.IsTemplate(address + chart):
 		f.Scanner.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return true
+	case strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/"):
+		f.Scanner.Problem(at, model.ProblemWrongShape,
+			"With %s, %s must be the name of a chart in that repository, and not a path.", strings.Fields(e.address)[0], e.chart)
 		return true
 	}
 	entry := scanner.Entry{At: at, Address: address}
