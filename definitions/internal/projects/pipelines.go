@@ -27,7 +27,8 @@ var pipelines = []struct{ files, scripts string }{
 	{".cirrus.yml", "script install_script build_script test_script deploy_script"},
 	{".semaphore/*.yml", "commands"},
 	{"cloudbuild.yaml cloudbuild.yml", "script"},
-	{"Taskfile.yml Taskfile.yaml taskfile.yml", "cmds cmd"},
+	{"Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml taskfile.dist.yml taskfile.dist.yaml",
+		"tasks cmds cmd defer"},
 	{gitHooks, "run entry"},
 	{packageJSON, "scripts"},
 }
@@ -110,9 +111,10 @@ func readScripts(f *scanner.File, n *node.Node, keys []string, object string) {
 		case !slices.Contains(keys, p.Key):
 			readScripts(f, p.Value, keys, object)
 		case p.Value.IsObject(): // the scripts of package.json, and those with names of their own
-			readNamedScripts(f, p.Value, object)
+			readNamedScripts(f, p.Value, keys, object)
 		default:
 			pipelineScripts(f).read(p.Value, object)
+			readScripts(f, p.Value, keys, object) // commands of a list that have options
 		}
 	}
 	for _, item := range n.Items() {
@@ -120,12 +122,14 @@ func readScripts(f *scanner.File, n *node.Node, keys []string, object string) {
 	}
 }
 
-func readNamedScripts(f *scanner.File, n *node.Node, object string) {
+func readNamedScripts(f *scanner.File, n *node.Node, keys []string, object string) {
 	if name := n.Get("name").Text(); name != "" {
 		object = dockerauth.Show(name)
 	}
 	for _, member := range n.Pairs() {
-		pipelineScripts(f).read(member.Value, cmp.Or(object, dockerauth.Show(member.Key)))
+		name := cmp.Or(object, dockerauth.Show(member.Key))
+		pipelineScripts(f).read(member.Value, name)
+		readScripts(f, member.Value, keys, name)
 	}
 }
 
