@@ -27,6 +27,22 @@ var HelmFormats = []scanner.Reader{
 	{Name: model.Helmfile, Names: helmfileNames, Files: helmfileNames, Is: isHelmfile,
 		Keys: []string{"releases chart name", "repositories url name"},
 		Read: readHelmfile},
+	{Name: model.Helmfile, Is: isHelmfileState, Keys: stateKeys, Read: readHelmfile},
+}
+
+// stateKeys are what a state of helmfile has that is known by its content. Others have helmfile in their names.
+var stateKeys = []string{"releases chart name repositories", "releases chart name bases", "releases chart name helmDefaults",
+	"releases chart name environments"}
+
+// isHelmfileState recognizes a state that another helmfile names, by its content alone.
+func isHelmfileState(f *scanner.File) bool {
+	documents, _ := f.Nodes()
+	has := func(key string) bool {
+		return slices.ContainsFunc(documents, func(n *node.Node) bool { return n.Get(key) != nil })
+	}
+	return !f.HasName("helmwave*") && !has("kind") && !has("apiVersion") && !has("jobs") &&
+		(has("repositories") || has("bases") || has("helmDefaults") || has("environments")) &&
+		slices.ContainsFunc(documents, func(n *node.Node) bool { return hasItemWith(n.Get("releases"), "chart") })
 }
 
 func isHelmRepositories(f *scanner.File) bool {
