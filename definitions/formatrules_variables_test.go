@@ -7,7 +7,7 @@ func TestVariablesInScripts(t *testing.T) {
 	const (
 		workflow = ".github/workflows/a.yml"
 		found    = "https://one.test u p,notice secretInRepository"
-		unknown  = "skipped template"
+		unknown  = "u p,notice secretInRepository,unresolved template"
 		action   = "steps: [{uses: docker/login-action@v3, with: {registry: '${{ env.REG }}', username: u, password: p}}]"
 		shell    = "docker login $REG -u u -p p\n"
 	)

@@ -1,9 +1,12 @@
 package projects
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
 	"github.com/regwarden/regwarden/definitions/internal/shell"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
@@ -76,4 +79,18 @@ func makeVariables(text string) shell.Variables {
 		}
 	}
 	return known
+}
+
+// computedAddress is for an address with an expression that is not replaced here.
+const computedAddress = "The address is an expression, which a scan does not evaluate."
+
+// addComputed adds a registry whose address is an expression if its password is in the file, which everyone can use who can read it and
+// finds the registry. Another one is skipped.
+func addComputed(f *scanner.File, e scanner.Entry, detail model.Detail) {
+	if !slices.ContainsFunc(e.Notices, func(n model.Notice) bool { return n.Code == model.NoticeSecretInRepository }) {
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", detail)
+		return
+	}
+	e.Reason, e.Detail, e.Sources = model.UnresolvedTemplate, detail, []model.Source{e.At}
+	f.Scanner.Found(e.Registry)
 }

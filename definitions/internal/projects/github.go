@@ -125,7 +125,8 @@ func containerCredentials(f *scanner.File, container *node.Node, object string) 
 	e := scanner.Entry{At: f.At(credentials.Line, object)}
 	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
 	if isExpression(image) {
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		workflowAuth(&e, credentials.Get("username").Text(), credentials.Get("password").Text())
+		addComputed(f, e, computedAddress)
 		return
 	}
 	host, path := scanner.SplitReference(strings.TrimPrefix(image, "docker://"))
@@ -195,15 +196,14 @@ func (s scripts) loginStep(step *node.Node, object string, inputs *loginInputs) 
 func (s scripts) login(with *node.Node, at model.Source, inputs *loginInputs, byIdentity bool) {
 	e := scanner.Entry{At: at, Address: s.text(with.Get(inputs.registry)), Path: scanner.PathIgnored}
 	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
-	switch {
-	case isExpression(e.Address):
-		s.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
-		return
-	case e.Address == "":
+	if e.Address == "" {
 		e.Address = scanner.DockerHub
 	}
 	workflowAuth(&e, s.text(with.Get(inputs.username)), s.text(with.Get(inputs.password)))
 	switch {
+	case isExpression(e.Address):
+		addComputed(s.File, e, computedAddress)
+		return
 	case byIdentity && e.Definition.Auth.Password == "":
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Docker Hub gives the password to the identity of the job (OpenID Connect)."
 	case e.Reason == "" && e.Definition.Auth.Password == "":
@@ -268,7 +268,7 @@ func dependabotRegistry(f *scanner.File, registry node.Pair) {
 		f.Scanner.Skip(e.At, model.SkipNotARegistry, "The type %.40q is not an OCI registry.", kind)
 		return
 	case isExpression(e.Address):
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
 		return
 	case e.Address == "" && kind == "docker-registry":
 		e.Address = scanner.DockerHub

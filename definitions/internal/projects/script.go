@@ -22,9 +22,6 @@ var loginCommands = []struct {
 	{"helm registry login", model.Helm}, {"oras login", ""}, {"crane auth login", ""}, {"regctl registry login", ""}, {"cosign login", ""},
 }
 
-// computedAddress is for an address with an expression that is not replaced here.
-const computedAddress = "The address is an expression, which a scan does not evaluate."
-
 // scripts are those of a file, or of a part of it.
 type scripts struct {
 	*scanner.File
@@ -84,13 +81,13 @@ func addedRepository(f *scanner.File, e scanner.Entry, command shell.Command, in
 		return
 	}
 	e.Consumer, e.Address = model.Helm, arguments[1].Text
-	if !arguments[1].Literal {
-		f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
-		return
-	}
 	e.Definition.Auth = &regcheck.Auth{}
 	if username, password := options.Get("--username"), options.Get("--password"); username != nil || password != nil {
 		setLogin(&e, username, password, instead)
+	}
+	if !arguments[1].Literal {
+		addComputed(f, e, computedAddress)
+		return
 	}
 	if isOn(command, "--insecure-skip-tls-verify") {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
@@ -126,18 +123,19 @@ func azureLogin(f *scanner.File, e scanner.Entry, command shell.Command) {
 func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words int, instead string) {
 	e.Address = scanner.DockerHub
 	arguments, options := command.Parse(words, loginFlags)
+	isComputed := len(arguments) > 0 && !arguments[0].Literal
 	if len(arguments) > 0 {
 		e.Address = arguments[0].Text
-		if !arguments[0].Literal {
-			f.Scanner.Skip(e.At, model.SkipTemplate, computedAddress)
-			return
-		}
 	}
 	username, password := options.Get("-u", "--username"), options.Get("-p", "--password")
 	if password == nil && options.Get("--password-stdin") != nil {
 		password = standardInput(&e, command)
 	}
 	setLogin(&e, username, password, instead)
+	if isComputed {
+		addComputed(f, e, computedAddress)
+		return
+	}
 	if verify := options.Get("--tls-verify"); isOn(command, "--insecure") || verify != nil && verify.Text == "false" {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}

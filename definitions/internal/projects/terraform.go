@@ -311,11 +311,14 @@ func (v tfValues) missing(names ...string) (model.UnresolvedReason, model.Detail
 
 // entry adds what all kinds have: the address in one attribute, the values that must be known, and a notice for a literal secret.
 func (v tfValues) entry(f *scanner.File, e scanner.Entry, address string, needed ...string) {
+	e.Format = model.Terraform
+	if auth := e.Definition.Auth; v.literal != nil && auth != nil && auth.Password+auth.Token != "" {
+		e.Notices = append(e.Notices, *v.literal)
+	}
 	if _, detail := v.missing(address); detail != "" {
-		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", detail)
+		addComputed(f, e, detail)
 		return
 	}
-	e.Format = model.Terraform
 	if e.Address == "" {
 		e.Address = v.text(address)
 	}
@@ -324,9 +327,6 @@ func (v tfValues) entry(f *scanner.File, e scanner.Entry, address string, needed
 	}
 	if e.Reason == model.UnresolvedTemplate && scanner.IsECR(e.Address) {
 		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Terraform gets the password from AWS when it runs."
-	}
-	if auth := e.Definition.Auth; v.literal != nil && auth != nil && auth.Password+auth.Token != "" {
-		e.Notices = append(e.Notices, *v.literal)
 	}
 	e.Add(f.Scanner)
 }
