@@ -29,6 +29,7 @@ type scripts struct {
 	instead   string          // what to use instead of a literal password
 	variables shell.Variables // that the file sets before them
 	set       map[string]bool // variables that other scripts of the file may set
+	depth     int             // of scripts in scripts
 }
 
 // read adds the logins of a script, which is a text or a list of texts.
@@ -51,6 +52,8 @@ func (s scripts) readText(text string, line int, object string) {
 	for command := range shell.Commands(text, variables) {
 		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = s.format
+		s.readInner(command, line+command.Line, object)
+		command.CutOptions("login", "registry", "repo", "auth")
 		switch {
 		case command.Is("az acr login"):
 			azureLogin(f, e, command)
@@ -65,6 +68,19 @@ func (s scripts) readText(text string, line int, object string) {
 				loginCommand(f, e, command, len(strings.Fields(known.words)), instead)
 			}
 		}
+	}
+}
+
+// maxDepth limits scripts in scripts, each of which is read again.
+const maxDepth = 2
+
+// readInner reads the scripts that a command runs.
+func (s scripts) readInner(command shell.Command, line int, object string) {
+	if s.depth++; s.depth > maxDepth {
+		return
+	}
+	for text, lines := range command.Scripts() {
+		s.readText(text, line+lines, object)
 	}
 }
 

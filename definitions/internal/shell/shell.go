@@ -31,18 +31,62 @@ type Command struct {
 	HereString *Word    // text that it reads, of a here-string or a here-document, nil if there is none
 }
 
-// Is reports whether the command begins with these words.
+// Is reports whether the command begins with these words. The program may have a path.
 func (c *Command) Is(words string) bool {
 	fields := strings.Fields(words)
 	if c == nil || len(c.Words) < len(fields) || len(c.Words) > maxWords {
 		return false
 	}
 	for i, field := range fields {
-		if !c.Words[i].Literal || c.Words[i].Text != field {
+		text := c.Words[i].Text
+		if i == 0 {
+			text = text[strings.LastIndexByte(text, '/')+1:]
+		}
+		if !c.Words[i].Literal || text != field {
 			return false
 		}
 	}
 	return true
+}
+
+// CutOptions removes the options between the program and its subcommand, which is one of a list. One of them may have a value.
+func (c *Command) CutOptions(subcommands ...string) {
+	if len(c.Words) > maxWords {
+		return
+	}
+	at := slices.IndexFunc(c.Words, func(w Word) bool { return w.Literal && slices.Contains(subcommands, w.Text) })
+	for i := 1; i < at; i++ {
+		isValue := i > 1 && strings.HasPrefix(c.Words[i-1].Text, "-") && !strings.Contains(c.Words[i-1].Text, "=")
+		if !strings.HasPrefix(c.Words[i].Text, "-") && !isValue {
+			return
+		}
+	}
+	if at > 1 {
+		c.Words = slices.Delete(slices.Clone(c.Words), 1, at)
+	}
+}
+
+// Scripts returns the texts that the command runs as scripts of a shell, and the number of lines before each of them.
+func (c *Command) Scripts() iter.Seq2[string, int] {
+	isShell := c.Is("bash") || c.Is("sh") || c.Is("ssh")
+	return func(yield func(string, int) bool) {
+		if !isShell {
+			return
+		}
+		if last := c.Words[len(c.Words)-1]; last.Literal && (c.Is("ssh") || hasScript(c.Words)) && !yield(last.Text, 0) {
+			return
+		}
+		if c.HereString != nil && c.HereString.Literal {
+			yield(c.HereString.Text, 1)
+		} else if c.HereString != nil {
+			yield(strings.ReplaceAll(c.HereString.Text, `\$`, "$"), 1) // expanded before or after, it is no literal
+		}
+	}
+}
+
+// hasScript reports whether the last word of a shell's command is a script.
+func hasScript(words []Word) bool {
+	return len(words) > 2 && strings.HasPrefix(words[len(words)-2].Text, "-") && strings.HasSuffix(words[len(words)-2].Text, "c")
 }
 
 // Options are the options of a command by their names, such as -u and --username. One without a value is empty.
@@ -83,7 +127,8 @@ func (c *Command) Parse(skip int, flags []string) (arguments []Word, options Opt
 }
 
 // prefixes are words that may be before a command.
-var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "command", "env", "{"}
+var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "command", "env", "{",
+	"timeout", "retry", "nice", "nohup"}
 
 // Commands returns the simple commands of a script, in their order. One with more than 200 words has the first ones, and is none that is
 // known. Expansions of the variables have their values.
@@ -110,6 +155,7 @@ type parser struct {
 	word       []byte
 	literal    bool // whether all of the word so far is in it
 	inWord     bool
+	ignored    bool // whether the next word is the value of an option before the command
 	redirected bool // whether the next word is the target of a redirection
 	hereString bool // whether the next word is the standard input
 	heredocs   []heredoc
@@ -166,7 +212,10 @@ func (p *parser) endWord() {
 	case p.hereString:
 		p.command.HereString = &word
 	case p.redirected:
+	case len(p.command.Words) == 0 && p.ignored:
+		p.ignored = false
 	case len(p.command.Words) == 0 && isPrefix(word.Text):
+		p.ignored = word.Text == "-u" || word.Text == "-g" // of sudo and env
 	case len(p.command.Words) > maxWords:
 	default:
 		p.command.Words = append(p.command.Words, word)
@@ -174,8 +223,12 @@ func (p *parser) endWord() {
 	p.hereString, p.redirected = false, false
 }
 
-// isPrefix reports whether the word is before the command: a word of the shell, an assignment, or an option of sudo.
+// isPrefix reports whether the word is before the command: a word of the shell, an assignment, an option of sudo, or a time or number of
+// timeout and retry.
 func isPrefix(word string) bool {
+	if word != "" && strings.Trim(strings.TrimRight(word, "smhd"), "0123456789.") == "" && strings.ContainsAny(word, "0123456789") {
+		return true
+	}
 	name, _, assigned := strings.Cut(word, "=")
 	isName := name != "" && strings.IndexFunc(name, func(c rune) bool { return !isNameCharacter(c) }) < 0
 	return assigned && isName || slices.Contains(prefixes, word) || strings.HasPrefix(word, "-")
@@ -198,7 +251,7 @@ func (p *parser) endCommand(piped bool) {
 			next.Input = &command
 		}
 	}
-	p.command, p.hereString, p.redirected = next, false, false
+	p.command, p.hereString, p.redirected, p.ignored = next, false, false, false
 }
 
 // next reads one part of the script.
