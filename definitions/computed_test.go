@@ -18,7 +18,8 @@ func TestPasswordsOfComputedAddresses(t *testing.T) {
 			password + "'}}}}\n"
 	}
 	docker := func(password string) string {
-		return "provider \"docker\" {\n  registry_auth {\n    address = var.a\n    username = \"u\"\n    password = " + password + "\n  }\n}\n"
+		return "provider \"docker\" {\n  registry_auth {\n    address = var.a\n    username = \"u\"\n    password = " + password +
+			"\n  }\n}\n"
 	}
 	helm := func(password string) string {
 		return "provider \"helm\" {\n  registry {\n    url = var.a\n    username = \"u\"\n    password = " + password + "\n  }\n}\n"

@@ -50,7 +50,8 @@ func TestCostOfReferencesAndScripts(t *testing.T) {
 			"- {name: a#, type: kubernetes.io/dockerconfigjson, literals: ['.dockerconfigjson={}']}\n", "")},
 		{name: "scripts in scripts", file: "a.sh", generate: many("", "bash <<A#\ndocker login r#.test\n", "")},
 		{name: "variables of a script", file: "a.sh", generate: many("", "A#=a\ndocker login $A#\n", "")},
-		{name: "variables of a workflow", file: "action.yml", generate: many("runs: {using: composite}\non: push\nenv: {a: b, c: d}\njobs:\n",
+		{name: "variables of a workflow", file: "action.yml", generate: many(
+			"runs: {using: composite}\non: push\nenv: {a: b, c: d}\njobs:\n",
 			"  a#: {env: {e: f}, steps: [{env: {g: h}, run: \"docker login $a -u $e -p ${{ env.g }}\"}]}\n", "")},
 		{name: "logins of a script", file: "a.sh", generate: many("", "docker login a# -u b -p c\n", "")},
 		{name: "logins of a Jenkinsfile", file: "Jenkinsfile", generate: many("", "sh 'docker login a# -u b -p c'\n", "")},

@@ -55,7 +55,8 @@ func checkFuzzed(t *testing.T, data []byte, result model.Result) {
 	}
 	for _, r := range result.Registries {
 		auth := r.Definition.Auth
-		if r.Definition.Endpoint == "" && r.Reason != model.UnresolvedTemplate || len(r.Sources) == 0 || (r.Resolution == model.Unresolved) != (r.Reason != "") {
+		isAddressMissing := r.Definition.Endpoint == "" && r.Reason != model.UnresolvedTemplate
+		if isAddressMissing || len(r.Sources) == 0 || (r.Resolution == model.Unresolved) != (r.Reason != "") {
 			t.Errorf("incomplete: %s", text)
 		}
 		for _, hidden := range []string{auth.Password.Reveal(), auth.Token.Reveal(), auth.TLS.Key.Reveal()} {

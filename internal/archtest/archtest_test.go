@@ -87,7 +87,7 @@ var mayImport = map[string][]string{
 	"definitions/internal/inspect":     {"internal/lazyregexp"},
 	"definitions/internal/node":        {"internal/lazyregexp"},
 	"definitions/internal/runtimeconf": {"definitions/internal/dockerauth", "definitions/internal/node", "internal/lazyregexp"},
-	"definitions/internal/shell":       {},
+	"definitions/internal/shell":       {"internal/lazyregexp"},
 	"api":                              {"regcheck", "secret"},
 	"client":                           {"api", "definitions/model", "internal/lazyregexp", "regcheck", "secret"},
 	"internal/fault":                   {},

@@ -79,7 +79,7 @@ func (c *Command) Scripts() iter.Seq2[string, int] {
 		if c.HereString != nil && c.HereString.Literal {
 			yield(c.HereString.Text, 1)
 		} else if c.HereString != nil {
-			yield(strings.ReplaceAll(c.HereString.Text, `\$`, "$"), 1) // expanded before or after, it is no literal
+			yield(strings.ReplaceAll(c.HereString.Text, `\$`, "$"), 1) // a word with one is not literal in either shell
 		}
 	}
 }
