@@ -138,7 +138,7 @@ func (p *printer) registry(r model.Registry, address, consumer int) {
 
 // address is what is shown of a definition: its address and, on request, the user.
 func (p *printer) address(r model.Registry) string {
-	text := cmp.Or(Clean(model.Address(r.Definition)), "(no address)")
+	text := cmp.Or(Clean(model.Address(r.Definition)), scanreport.NoAddress)
 	if user := r.Definition.Auth.Username; p.Users && user != "" {
 		text += " as " + Clean(user)
 	}

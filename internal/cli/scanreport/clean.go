@@ -167,6 +167,9 @@ func withoutUserInfo(s string) string {
 	})
 }
 
+// NoAddress stands for the address of a registry that is not in the files.
+const NoAddress = "(no address)"
+
 // address returns where a definition's registry is, without user information.
 func address(d regcheck.Definition) string {
 	if base := strings.TrimSuffix(d.Registry(), "/"); base != "" {
@@ -178,7 +181,7 @@ func address(d regcheck.Definition) string {
 	text := printable(d.Endpoint) // which cannot be used
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
-		return short(text[strings.LastIndex(text, "@")+1:])
+		return cmp.Or(short(text[strings.LastIndex(text, "@")+1:]), NoAddress)
 	}
 	return short(scheme + "://" + rest[strings.LastIndex(rest, "@")+1:])
 }

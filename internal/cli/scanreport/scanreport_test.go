@@ -139,6 +139,7 @@ func TestAddressesOfCharts(t *testing.T) {
 		"https://charts.example.com":     "https://charts.example.com/a:1.0.0",
 		"https://charts.example.com/":    "https://charts.example.com/a:1.0.0",
 		"https://charts.example.com/v2/": "https://charts.example.com/v2/a:1.0.0",
+		"":                               "(no address)/a:1.0.0",
 	} {
 		report, _ := write(t, "github", model.Result{Registries: []model.Registry{{
 			Consumer: model.Helm, Resolution: model.Unresolved, Reason: model.UnresolvedTemplate,
