@@ -26,10 +26,15 @@ demo: build ## Run the service with healthy and failing registries, an alert and
 # The module in test/ runs on Linux only.
 linux := $(filter Linux,$(shell uname))
 
-check: lint ## Check format, vet, lint and pass the tests that need no Debian package and no root; the first time takes minutes
-	$(GO) test -short -vet=off ./...
-	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w -count=1 ./script)
-	$(if $(linux),cd test && $(GO) test -vet=off -ldflags=-w -count=1 -run 'Links|Index' ./docs)
+check: ## Check format, vet, lint and pass the tests that need no Debian package and no root; the first time takes minutes
+	@$(MAKE) --no-print-directory -j2 lint check-product check-system
+
+check-product:
+	$(go_test) -short ./...
+
+check-system:
+	$(if $(linux),cd test && $(go_test) -short -count=1 ./script)
+	$(if $(linux),cd test && $(go_test) -count=1 -run 'Links|Index' ./docs)
 
 # -w leaves out what only a debugger reads, which saves linking time.
 go_test = $(GO) test -timeout 20m -vet=off -ldflags=-w
