@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,18 @@ func Run(version string, args []string) int {
 	root.SetArgs(args)
 	root.SetIn(command.StdinUntil(ctx))
 	err := root.ExecuteContext(ctx)
-	return exitCode(err)
+	return exitCode(orSignal(ctx, err))
+}
+
+// orSignal returns the signal that ended a command in place of what failed because of it. A printed report, and an error that names the
+// signal, stay.
+func orSignal(ctx context.Context, err error) error {
+	_, named := errors.AsType[command.Interrupted](err)
+	cause, ended := errors.AsType[command.Interrupted](context.Cause(ctx))
+	if err == nil || named || !ended || errors.Is(err, command.ErrNotValid) || errors.Is(err, command.ErrWarned) {
+		return err
+	}
+	return cause
 }
 
 // exitCode returns the exit code for an error. It prints the error unless its report was printed.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -83,6 +84,7 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 	}{
 		{syscall.SIGINT, nil, 130, "├─ – tls", "regwarden: check interrupted; no result\n"},
 		{syscall.SIGTERM, nil, 143, "├─ – tls", "regwarden: check terminated; no result\n"},
+		{syscall.SIGHUP, nil, 129, "├─ – tls", "regwarden: check terminated; no result\n"},
 		{syscall.SIGINT, []string{"--output", "json"}, 130, "", "regwarden: check interrupted; no result\n"},
 	} {
 		endpoint, asked := silent(t)
@@ -136,6 +138,42 @@ func TestTwoSignalsEndACheck(t *testing.T) {
 	_ = check.Wait()
 	status := check.ProcessState.Sys().(syscall.WaitStatus)
 	if code := status.ExitStatus(); code != 130 && !(status.Signaled() && status.Signal() == syscall.SIGINT) {
+		t.Errorf("%v\n%s", check.ProcessState, check.errs.String())
+	}
+}
+
+// A signal is the error of what it interrupted, also of commands on a local store.
+func TestSignalEndsACommandOfTheStore(t *testing.T) {
+	for _, args := range [][]string{{"audit", "verify"}, {"serve"}, {"key", "rotate"}} {
+		t.Run(args[0], func(t *testing.T) {
+			database, asked := silent(t)
+			url := "postgres://regwarden@" + strings.TrimPrefix(database, "http://") + "/regwarden?sslmode=disable"
+			command := start(t, nil, append(args, "--data-dir", t.TempDir(), "--database-url", url)...)
+			<-asked
+			command.signal(t, syscall.SIGTERM)
+			_ = command.Wait()
+			if command.ProcessState.ExitCode() != 143 || !strings.HasSuffix(command.errs.String(), "regwarden: terminated\n") {
+				t.Errorf("%v\n%s%s", command.ProcessState, command.out.String(), command.errs.String())
+			}
+		})
+	}
+}
+
+// Below nohup, a closed terminal ends nothing.
+func TestIgnoredHangup(t *testing.T) {
+	endpoint, asked := silent(t)
+	check := prepare(t, nil, "check", "--endpoint", endpoint)
+	check.Args = append([]string{"sh", "-c", `trap '' HUP; exec "$@"`, "sh", check.Path}, check.Args[1:]...)
+	check.Path = "/bin/sh"
+	if err := check.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	check.signal(t, syscall.SIGHUP)
+	time.Sleep(100 * time.Millisecond) // a signal that is not ignored would have ended it
+	check.signal(t, syscall.SIGTERM)
+	_ = check.Wait()
+	if check.ProcessState.ExitCode() != 143 {
 		t.Errorf("%v\n%s", check.ProcessState, check.errs.String())
 	}
 }

@@ -11,12 +11,15 @@ import (
 // EnvPrefix is the prefix of the environment variables of settings: --login-wait is REGWARDEN_LOGIN_WAIT.
 const EnvPrefix = "REGWARDEN_"
 
-// UntilSignal returns a context that the first SIGINT or SIGTERM cancels, with the cause Interrupted. A second signal
-// ends the process.
+// UntilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, with the cause Interrupted. A second signal
+// ends the process. SIGHUP stays ignored below nohup.
 func UntilSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		defer signal.Stop(signals)
 		select {
@@ -35,7 +38,7 @@ func (i Interrupted) Error() string {
 	if i.Signal == syscall.SIGINT {
 		return "interrupted"
 	}
-	return i.String() // "terminated"
+	return "terminated"
 }
 
 // Stdin is standard input whose reads end with a context. A read of the file itself does not end when a signal arrives.

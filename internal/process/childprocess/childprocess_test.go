@@ -191,7 +191,7 @@ func TestStopSignalsDoNotEndTheProcess(t *testing.T) {
 	p, _ := newTestProcess(t)
 	wantUpper(t, p)
 	before := p.child
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if err := before.cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ type (
 // end of in and out, and returns when in ends, which also happens when that process is killed. It ignores the signals that stop a
 // service, since the service needs the child for its last requests.
 func Serve[Q, R any](in io.Reader, out io.Writer, limits Limits, handle func(Q) R) {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM)
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	lowerPriority()
 	time.Sleep(time.Nanosecond) // the runtime opens files for its first timer, which it cannot do later
 	limits.apply()
