@@ -41,7 +41,7 @@ func OneArg(cmd *cobra.Command, args []string) error { return exactly(1, cmd, ar
 func TwoArgs(cmd *cobra.Command, args []string) error { return exactly(2, cmd, args) }
 
 func exactly(n int, cmd *cobra.Command, args []string) error {
-	names := strings.Join(strings.Fields(cmd.Use)[1:n+1], " and ")
+	names := strings.Trim(strings.Join(strings.Fields(cmd.Use)[1:n+1], " and "), "[].")
 	switch {
 	case len(args) < n:
 		return Usage(cmd, fmt.Errorf("%s requires %s", ShortPath(cmd), names))
@@ -49,6 +49,14 @@ func exactly(n int, cmd *cobra.Command, args []string) error {
 		return Usage(cmd, fmt.Errorf("%s takes one %s, not %d; quote one that has spaces", ShortPath(cmd), names, len(args)))
 	case len(args) > n:
 		return Usage(cmd, fmt.Errorf("%s takes %s, not %d arguments; quote one that has spaces", ShortPath(cmd), names, len(args)))
+	}
+	return nil
+}
+
+// SomeArgs requires at least one of the arguments that the command's Use names.
+func SomeArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return exactly(1, cmd, args)
 	}
 	return nil
 }

@@ -29,20 +29,34 @@ func (s *selection) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.all, "all", false, "all registries, or all that the other flags choose, up to 1,000")
 }
 
-// of returns the request for many registries, nil if the command names one.
-func (s *selection) of(c *manage.Call, args []string) (*api.RegistryBulk, error) {
-	filtered := s.filter != (client.RegistryFilter{})
-	if err := command.NotEmpty(c.Cmd, "name", "health", "expiry", "label", "project"); err != nil {
-		return nil, err
+// oneArg allows the name of one registry, or flags that choose many.
+func (s *selection) oneArg(cmd *cobra.Command, args []string) error {
+	if err := command.AtMostOneArg(cmd, args); err != nil {
+		return err
 	}
+	return s.check(cmd, args)
+}
+
+// check requires names, or flags that choose registries.
+func (s *selection) check(cmd *cobra.Command, names []string) error {
+	if err := command.NotEmpty(cmd, "name", "health", "expiry", "label", "project"); err != nil {
+		return err
+	}
+	chosen := s.all || s.filter != (client.RegistryFilter{})
 	switch {
-	case len(args) > 0 && (s.all || filtered):
-		return nil, command.Usage(c.Cmd, errors.New("give a name, or flags that choose registries, not both"))
-	case len(args) > 0:
-		return nil, nil
-	case !s.all && !filtered:
-		return nil, command.Usage(c.Cmd,
+	case len(names) > 0 && chosen:
+		return command.Usage(cmd, errors.New("give a name, or flags that choose registries, not both"))
+	case len(names) == 0 && !chosen:
+		return command.Usage(cmd,
 			errors.New("give a name, or --all, --label, --project, --name, --health or --expiry for many registries"))
+	}
+	return nil
+}
+
+// of returns the request for many registries, nil if names are given.
+func (s *selection) of(c *manage.Call, names []string) (*api.RegistryBulk, error) {
+	if err := s.check(c.Cmd, names); err != nil || len(names) > 0 {
+		return nil, err
 	}
 	f, err := withProject(c, s.filter)
 	return &api.RegistryBulk{Filter: &api.RegistryBulkFilter{Name: f.Name, Health: f.Health, Expiry: f.Expiry, Label: f.Label,
@@ -140,7 +154,7 @@ func bulkDelete(c *manage.Call, sent *api.RegistryBulk, err error) error {
 func (p Commands) registryLabel() *cobra.Command {
 	var chosen selection
 	var names []string
-	cmd := p.Command("label KEY=VALUE...", "Set labels of stored registries, or remove them", cobra.MinimumNArgs(1),
+	cmd := p.Command("label KEY=VALUE...", "Set labels of stored registries, or remove them", command.SomeArgs,
 		func(c *manage.Call, args []string) error {
 			labels, err := labelchange.Parse(args)
 			if err != nil {

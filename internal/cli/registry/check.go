@@ -33,7 +33,7 @@ const (
 func (p Commands) registryCheck() *cobra.Command {
 	f := registryCheck{timeout: maxCheckWait}
 	var chosen selection
-	cmd := p.Command("check [NAME]", "Have a server check stored registries now", cobra.MaximumNArgs(1), func(c *manage.Call,
+	cmd := p.Command("check [NAME]", "Have a server check stored registries now", chosen.oneArg, func(c *manage.Call,
 		args []string) error {
 		if many, err := chosen.of(c, args); many != nil || err != nil {
 			return c.Unchecked(bulk(c, many, "check", "Requested checks of %s.", err))

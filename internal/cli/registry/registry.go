@@ -20,7 +20,7 @@ type Commands struct{ manage.Program }
 // Registry returns the commands for stored registry definitions.
 func (p Commands) Registry() *cobra.Command {
 	var chosen selection
-	remove := p.Command("delete [NAME]", "Delete stored registries with their history and content", cobra.MaximumNArgs(1),
+	remove := p.Command("delete [NAME]", "Delete stored registries with their history and content", chosen.oneArg,
 		func(c *manage.Call, args []string) error {
 			if many, err := chosen.of(c, args); many != nil || err != nil {
 				return bulkDelete(c, many, err)
