@@ -35,7 +35,12 @@ func Run(version string, args []string) int {
 	root := newRoot(args...)
 	root.SetArgs(args)
 	root.SetIn(command.StdinUntil(ctx))
+	stdout := &command.Stdout{}
+	root.SetOut(stdout)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = stdout.Err()
+	}
 	return exitCode(orSignal(ctx, err))
 }
 

@@ -38,7 +38,7 @@ func ActivityOn(stream io.Writer) *Activity {
 	if !IsTerminal(stream) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	columns, _, err := term.GetSize(int(stream.(*os.File).Fd()))
+	columns, _, err := term.GetSize(int(stream.(terminal).Fd()))
 	if err != nil || columns <= 0 {
 		columns = 80
 	}

@@ -25,7 +25,7 @@ func PrinterTo(w io.Writer, noColor bool) *reporttext.Printer {
 	if !IsTerminal(w) {
 		return printer
 	}
-	if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil {
+	if width, _, err := term.GetSize(int(w.(terminal).Fd())); err == nil {
 		printer.Width = width
 	}
 	printer.Color = !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -37,12 +37,15 @@ func Height(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 0
 	}
-	_, height, _ := term.GetSize(int(w.(*os.File).Fd())) // 0 if it has no size
+	_, height, _ := term.GetSize(int(w.(terminal).Fd())) // 0 if it has no size
 	return height
 }
 
+// terminal is what may be one.
+type terminal interface{ Fd() uintptr }
+
 func IsTerminal(stream any) bool {
-	file, ok := stream.(interface{ Fd() uintptr })
+	file, ok := stream.(terminal)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
