@@ -113,8 +113,8 @@ func (f *DefinitionFlags) Change(stdin io.Reader, file string, registry *api.OCI
 }
 
 func (f *DefinitionFlags) read(stdin io.Reader, file string, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
-	if n := f.OnStdin(); n > 1 || file == "-" && n > 0 {
-		return nil, UsageError{errors.New("standard input can be only one of: the definition, the password, the token, another secret")}
+	if file == "-" && f.OnStdin() > 0 {
+		return nil, errStdinTwice
 	}
 	if file != "" {
 		if wrong, err = readFile(file, stdin, registry); err != nil {
@@ -219,8 +219,21 @@ func readDefinition(name string, stdin io.Reader) ([]byte, error) {
 	return data, AsUsage(err)
 }
 
+var (
+	errStdinTwice = UsageError{errors.New("standard input can be only one of: the definition, the password, the token, another secret")}
+
+	errStdinAndFile = UsageError{errors.New("a secret on standard input cannot be combined with --password-file, --token-file or " +
+		"--credential-helper; give one of them")}
+)
+
 // Overlay replaces fields of the definition by the flags and the environment.
 func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error {
+	switch n := f.OnStdin(); {
+	case n > 1:
+		return errStdinTwice
+	case n > 0 && f.renewed != (renewed{}):
+		return errStdinAndFile
+	}
 	if d.Auth == nil {
 		d.Auth = &regcheck.Auth{}
 	}
