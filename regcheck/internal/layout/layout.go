@@ -77,6 +77,8 @@ func breakAt(word []rune, width int) int {
 // Duration returns a duration in milliseconds or seconds.
 func Duration(d time.Duration) string {
 	switch {
+	case d == 0: // of a report that was read, which has whole milliseconds
+		return "<1 ms"
 	case d < 100*time.Microsecond:
 		return "<0.1 ms"
 	case d < 10*time.Millisecond:
