@@ -81,10 +81,7 @@ func exitCode(err error) int {
 
 // describe returns the text of an error, of which a server or a registry may have written a part.
 func describe(err error) string {
-	if refused, ok := errors.AsType[*api.Error](err); ok {
-		return output.Shown(refused.Message)
-	}
-	lines := strings.Split(messageOf(err), "\n")
+	lines := strings.Split(strings.Replace(messageOf(err), "Retry after the time in Retry-After.", "Try again later.", 1), "\n")
 	for i := range lines {
 		lines[i] = output.Shown(lines[i])
 	}
@@ -93,6 +90,9 @@ func describe(err error) string {
 
 // messageOf returns the message of an error. For a fault, the problem of each field follows on a separate line.
 func messageOf(err error) string {
+	if refused, ok := errors.AsType[*api.Error](err); ok {
+		return strings.ReplaceAll(refused.Message, "\n", " ") // of a server: one line
+	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err.Error()

@@ -23,3 +23,13 @@ func TestTextOfServersInErrors(t *testing.T) {
 		}
 	}
 }
+
+// The command line has no headers: it does not name the one with the time to wait.
+func TestLimitsNameNoHeader(t *testing.T) {
+	const limited = "Too many tests. Retry after the time in Retry-After."
+	for _, err := range []error{&api.Error{Message: limited}, &fault.Error{Message: limited}} {
+		if got := describe(err); got != "Too many tests. Try again later." {
+			t.Errorf("%T: %q", err, got)
+		}
+	}
+}
