@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,9 +60,9 @@ func (s *Settings) Load(getenv func(string) string) error {
 	})
 	fromFile, err := readFile(s.File, s.Flags)
 	problems = append(problems, err)
-	for name, value := range fromFile {
+	for _, name := range slices.Sorted(maps.Keys(fromFile)) {
 		if s.source[name] == "default" {
-			set(s.Flags.Lookup(name), "file", value)
+			set(s.Flags.Lookup(name), "file", fromFile[name])
 		}
 	}
 	problems = append(problems, s.fileProblem())
@@ -122,7 +123,8 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 		return nil, fmt.Errorf("config: %s is not YAML of the form 'name: value': %w", path, err)
 	}
 	values, problems := map[string]string{}, []error(nil)
-	for name, value := range content {
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		value := content[name]
 		if known.Lookup(name) == nil || name == "config" {
 			problems = append(problems, fmt.Errorf("config: %s: %q is not a setting%s", path, name, didYouMean(name, known)))
 			continue

@@ -73,6 +73,21 @@ func TestAllProblemsOfTheSettingsAreReported(t *testing.T) {
 	}
 }
 
+// The problems of a file come in the order of their names, and not in another one at each start.
+func TestProblemsOfTheFileAreSorted(t *testing.T) {
+	for range 20 {
+		_, err := loaded(t, nil, nil, "d: 1\nb: 1\na: 1\nc: 1\nlogin-wait: x\nlisten: 1\nlogin-queue: x\n")
+		last := -1
+		for _, want := range []string{`"a"`, `"b"`, `"c"`, `"d"`, "login-queue", "login-wait"} {
+			at := strings.Index(err.Error(), want)
+			if at < last {
+				t.Fatalf("%s is not after those before it: %v", want, err)
+			}
+			last = at
+		}
+	}
+}
+
 // A key without a value is refused, and does not become a text.
 func TestKeysWithoutValueAreRefused(t *testing.T) {
 	for file, names := range map[string][]string{"data-dir:\nlog-level: ~\n": {"data-dir", "log-level"},
