@@ -24,8 +24,6 @@ import (
 
 // Variables and files by which a platform passes a token.
 const (
-	envIDToken     = command.EnvPrefix + "ID_TOKEN"
-	envIDTokenFile = command.EnvPrefix + "ID_TOKEN_FILE"
 	defaultIDToken = "/var/run/secrets/regwarden/token" // #nosec G101 -- a path, not a credential
 	envRequestURL  = "ACTIONS_ID_TOKEN_REQUEST_URL"
 	envRequestKey  = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
@@ -43,9 +41,9 @@ type workload struct {
 func (w *workload) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&w.file, "oidc-token", "", "file with a token of an issuer that the organization trusts; - is standard input")
 	flags.BoolVar(&w.github, "github", false, "log in as a job of GitHub Actions, which needs the permission id-token: write")
-	flags.BoolVar(&w.gitlab, "gitlab", false, "log in as a job of GitLab, with the ID token in "+envIDToken)
+	flags.BoolVar(&w.gitlab, "gitlab", false, "log in as a job of GitLab, with the ID token in "+logins.EnvIDToken)
 	flags.BoolVar(&w.kubernetes, "kubernetes", false, "log in as a pod, with the projected token in "+defaultIDToken+" or the file in "+
-		envIDTokenFile)
+		logins.EnvIDTokenFile)
 	flags.StringVar(&w.audience, "audience", "", "audience of the token that --github requests (default: URL)")
 	flags.StringVar(&w.rule, "rule", "", "name of the trust rule, where several accept the token")
 }
@@ -99,14 +97,14 @@ func (w *workload) token(ctx context.Context, stdin io.Reader, server string) (s
 	case w.github:
 		return requestToken(ctx, cmp.Or(w.audience, server))
 	case w.gitlab:
-		token := strings.TrimSpace(os.Getenv(envIDToken))
+		token := strings.TrimSpace(os.Getenv(logins.EnvIDToken))
 		if token == "" {
-			return "", command.AsUsage(fmt.Errorf("--gitlab: %s is empty; add to the job: id_tokens: {%s: {aud: %s}}", envIDToken,
-				envIDToken, server))
+			return "", command.AsUsage(fmt.Errorf("--gitlab: %s is empty; add to the job: id_tokens: {%s: {aud: %s}}", logins.EnvIDToken,
+				logins.EnvIDToken, server))
 		}
 		return secret.String(token), nil
 	case w.kubernetes:
-		return readToken("--kubernetes", cmp.Or(os.Getenv(envIDTokenFile), defaultIDToken))
+		return readToken("--kubernetes", cmp.Or(os.Getenv(logins.EnvIDTokenFile), defaultIDToken))
 	case w.file == "-":
 		return command.ReadSecret(stdin, "Token: ")
 	}

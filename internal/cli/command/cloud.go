@@ -14,9 +14,9 @@ import (
 
 // Secrets with which credentials are obtained, as those of registries not in arguments.
 const (
-	envAWSSecretKey      = EnvPrefix + "REGISTRY_AWS_SECRET_KEY"
-	envAWSSessionToken   = EnvPrefix + "REGISTRY_AWS_SESSION_TOKEN"
-	envAzureClientSecret = EnvPrefix + "REGISTRY_AZURE_CLIENT_SECRET"
+	EnvAWSSecretKey      = EnvPrefix + "REGISTRY_AWS_SECRET_KEY"
+	EnvAWSSessionToken   = EnvPrefix + "REGISTRY_AWS_SESSION_TOKEN"
+	EnvAzureClientSecret = EnvPrefix + "REGISTRY_AZURE_CLIENT_SECRET"
 )
 
 // SectionKey is the annotation of a flag with the heading of its section in help. CloudSection is that of cloudFlags.
@@ -38,13 +38,13 @@ type cloudFlags struct {
 // texts returns the flags with a value, by their names.
 func (f *cloudFlags) texts() []cloudText {
 	return []cloudText{
-		{"aws-access-key", regcheck.ECR, &f.accessKey, "id of the access key for ECR; its secret is in " + envAWSSecretKey +
-			", a session token in " + envAWSSessionToken},
+		{"aws-access-key", regcheck.ECR, &f.accessKey, "id of the access key for ECR; its secret is in " + EnvAWSSecretKey +
+			", a session token in " + EnvAWSSessionToken},
 		{"aws-role", regcheck.ECR, &f.role, "ARN of the role to assume"},
 		{"aws-external-id", regcheck.ECR, &f.externalID, "external id that the trust policy of the role requires"},
 		{"gcp-service-account", regcheck.GCP, &f.serviceAccount, "file of the service account's key (JSON)"},
 		{"azure-tenant", regcheck.Azure, &f.tenant, "id of the tenant of Entra ID"},
-		{"azure-client", regcheck.Azure, &f.client, "id of the application; its secret is in " + envAzureClientSecret},
+		{"azure-client", regcheck.Azure, &f.client, "id of the application; its secret is in " + EnvAzureClientSecret},
 		{"github-app", regcheck.GitHub, &f.app, "id of the GitHub App"},
 		{"github-installation", regcheck.GitHub, &f.installation, "id of its installation in the organization"},
 		{"github-private-key", regcheck.GitHub, &f.privateKey, "file of the app's private key (PEM)"},
@@ -114,7 +114,7 @@ func (f *cloudFlags) overlay(a *regcheck.Auth) error {
 		to := orNew(&a.Azure)
 		Set(&to.TenantID, f.tenant)
 		Set(&to.ClientID, f.client)
-		Set(&to.ClientSecret, secret.String(os.Getenv(envAzureClientSecret)))
+		Set(&to.ClientSecret, secret.String(os.Getenv(EnvAzureClientSecret)))
 	case regcheck.GitHub:
 		to := orNew(&a.GitHub)
 		Set(&to.AppID, f.app)
@@ -134,8 +134,8 @@ func (f *cloudFlags) overlayAWS(to *regcheck.AWSKey) {
 	Set(&to.AccessKey, f.accessKey)
 	Set(&to.RoleARN, f.role)
 	Set(&to.ExternalID, f.externalID)
-	Set(&to.SecretKey, secret.String(os.Getenv(envAWSSecretKey)))
-	Set(&to.SessionToken, secret.String(os.Getenv(envAWSSessionToken)))
+	Set(&to.SecretKey, secret.String(os.Getenv(EnvAWSSecretKey)))
+	Set(&to.SessionToken, secret.String(os.Getenv(EnvAWSSessionToken)))
 }
 
 // orNew returns what a field points to, which is created if there is nothing.
@@ -250,8 +250,8 @@ func (f *DefinitionFlags) askSecret(kind regcheck.AuthType) {
 	}{
 		{kind == regcheck.Basic, EnvRegistryPassword, &f.PasswordStdin},
 		{kind == regcheck.Token, EnvRegistryToken, &f.TokenStdin},
-		{kind == regcheck.ECR && f.cloud.accessKey != "", envAWSSecretKey, &f.cloud.secretKeyStdin},
-		{kind == regcheck.Azure, envAzureClientSecret, &f.cloud.clientSecretStdin},
+		{kind == regcheck.ECR && f.cloud.accessKey != "", EnvAWSSecretKey, &f.cloud.secretKeyStdin},
+		{kind == regcheck.Azure, EnvAzureClientSecret, &f.cloud.clientSecretStdin},
 	} {
 		*s.flag = *s.flag || s.needed && os.Getenv(s.variable) == ""
 	}

@@ -308,7 +308,7 @@ var definitionFlags = map[string]string{
 
 	"auth.aws": "a flag of AWS", "auth.gcp": "a flag of Google", "auth.azure": "a flag of Azure", "auth.github": "a flag of GitHub",
 	"auth.aws.accessKey": "--aws-access-key", "auth.aws.secretKey": "--aws-secret-key-stdin",
-	"auth.aws.ambient": "--aws-ambient", "auth.aws.sessionToken": envAWSSessionToken,
+	"auth.aws.ambient": "--aws-ambient", "auth.aws.sessionToken": EnvAWSSessionToken,
 	"auth.aws.roleArn": "--aws-role", "auth.aws.externalId": "--aws-external-id",
 	"auth.gcp.serviceAccount": "--gcp-service-account",
 	"auth.azure.tenantId":     "--azure-tenant", "auth.azure.clientId": "--azure-client",
@@ -334,9 +334,9 @@ func credentialProblem(p fault.Field) string {
 	case required && p.Field == "auth.token":
 		return "give the token with --token-stdin or " + EnvRegistryToken
 	case required && p.Field == "auth.aws.secretKey":
-		return "give the secret of the access key with --aws-secret-key-stdin or " + envAWSSecretKey
+		return "give the secret of the access key with --aws-secret-key-stdin or " + EnvAWSSecretKey
 	case required && p.Field == "auth.azure.clientSecret":
-		return "give the secret of the application with --azure-client-secret-stdin or " + envAzureClientSecret
+		return "give the secret of the application with --azure-client-secret-stdin or " + EnvAzureClientSecret
 	}
 	return ""
 }

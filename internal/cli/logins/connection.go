@@ -23,6 +23,9 @@ const (
 	EnvAPIKey = command.EnvPrefix + "API_KEY"
 	EnvCA     = command.EnvPrefix + "CA"
 
+	EnvIDToken     = command.EnvPrefix + "ID_TOKEN" // of a platform, for a login
+	EnvIDTokenFile = command.EnvPrefix + "ID_TOKEN_FILE"
+
 	EnvContexts = command.EnvPrefix + "CONTEXTS" // file of contexts
 
 	EnvInsecureHTTP = command.EnvPrefix + "INSECURE_HTTP" // a setting of the server, too

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -19,20 +20,30 @@ var otherVariables = []string{
 	settings.EnvMasterKey, settings.EnvNextMasterKey,
 	settings.EnvBootstrapOrg, settings.EnvBootstrapEmail, settings.EnvBootstrapPasswordFile,
 	command.EnvRegistryPassword, command.EnvRegistryToken,
-	logins.EnvServer, logins.EnvAPIKey, logins.EnvCA, logins.EnvContexts, alert.EnvURL,
+	command.EnvAWSSecretKey, command.EnvAWSSessionToken, command.EnvAzureClientSecret,
+	logins.EnvServer, logins.EnvAPIKey, logins.EnvCA, logins.EnvContexts, logins.EnvIDToken, logins.EnvIDTokenFile, alert.EnvURL,
 }
 
-// warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,
-// since a platform may set variables with this prefix. Their values are not logged.
+// warnUnknownVariables logs unknown variables. They are not refused, since a platform may set variables with this prefix.
 func warnUnknownVariables(log *slog.Logger, environ []string) {
+	for name, nearest := range UnknownVariables(environ) {
+		log.Warn("unknown environment variable ignored", "variable", name, "nearest", nearest)
+	}
+}
+
+// UnknownVariables returns the names of environment variables with our prefix that no command reads, such as misspelled ones, each with the
+// nearest one that is read, if any. Values may be secret.
+func UnknownVariables(environ []string) iter.Seq2[string, string] {
 	known := slices.Clone(otherVariables)
 	settings.New().Flags.VisitAll(func(f *pflag.Flag) { known = append(known, settings.EnvName(f.Name)) })
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if value == "" || !strings.HasPrefix(name, command.EnvPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
-			continue
+	return func(yield func(name, nearest string) bool) {
+		for _, entry := range environ {
+			name, value, _ := strings.Cut(entry, "=")
+			ours := strings.HasPrefix(name, command.EnvPrefix) && !slices.Contains(known, name) && !ofKubernetes(name, environ)
+			if value != "" && ours && !yield(name, flagvalue.Nearest(name, known, command.MaxTypos)) {
+				return
+			}
 		}
-		log.Warn("unknown environment variable ignored", "variable", name, "nearest", flagvalue.Nearest(name, known, command.MaxTypos))
 	}
 }
 
