@@ -47,6 +47,7 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 		"--org", instance.Org)
 	server.Admin(t, "", "registry", "create", "ghcr.io/acme/platform/controllers/charts/runner-scale-set-controller", "--endpoint",
 		"https://ghcr.example.com", "--org", instance.Org)
+	server.Admin(t, "", "apikey", "create", "nightly build of charts", "--email", instance.Email, "--org", instance.Org)
 	in := []string{"--data-dir", server.DataDir, "--org", instance.Org}
 	for _, tt := range []struct {
 		columns int
@@ -55,6 +56,7 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 	}{
 		{80, append([]string{"registry", "list"}, in...), "harbor of the platform team"},
 		{80, append([]string{"registry", "list"}, in...), "…ner-scale-set-controller  helm  unknown  -      -"},
+		{80, append([]string{"apikey", "list"}, in...), "nightly build of charts"},
 		{100, append([]string{"registry", "list", "--output", "wide"}, in...), "CERTIFICATE NOT AFTER"},
 		{60, append([]string{"registry", "show", "harbor of the platform team"}, in...), "harbor.platform"},
 		{80, []string{"serve", "--help"}, "Egress policy:"},

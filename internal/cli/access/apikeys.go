@@ -122,7 +122,7 @@ func (p Commands) listAPIKeys() *cobra.Command {
 			rows[i] = []any{k.Metadata.UID, k.Metadata.Name, k.Spec.Prefix, k.Spec.User.EmailID, keyState(k, time.Now()), k.Spec.Scope,
 				k.Spec.ProjectUID, k.Spec.Expiry, k.Status.LastUsed}
 		}
-		return c.List(err, output.Columns("uid+", "name", "prefix", "email", "state", "scope", "project+", "expires", "lastUsed"), rows)
+		return c.List(err, output.Columns("uid+", "name*", "prefix", "email", "state", "scope", "project+", "expires", "lastUsed"), rows)
 	}, manage.Lists)
 }
 

@@ -27,7 +27,7 @@ func (p Commands) Org() *cobra.Command {
 		for i, o := range orgs {
 			rows[i] = []any{o.Metadata.UID, o.Metadata.Name, o.Metadata.CreationTimestamp}
 		}
-		return c.List(err, output.Columns("uid+", "name", "created"), rows)
+		return c.List(err, output.Columns("uid+", "name*", "created"), rows)
 	}, manage.Lists, manage.AboutOrgs)
 	return command.Group("org", "Manage organizations", create, list, p.renameOrg(), p.deleteOrg(), p.passwordPolicy())
 }

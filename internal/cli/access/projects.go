@@ -25,7 +25,7 @@ func (p Commands) Project() *cobra.Command {
 		for i, o := range projects {
 			rows[i] = []any{o.Metadata.UID, o.Metadata.Name, o.Metadata.CreationTimestamp}
 		}
-		return c.List(err, output.Columns("uid+", "name", "created"), rows)
+		return c.List(err, output.Columns("uid+", "name*", "created"), rows)
 	}, manage.Lists)
 	rename := p.Command("rename NAME NEW-NAME", "Rename a project", command.TwoArgs, func(c *manage.Call, args []string) error {
 		project, err := c.Client.Projects.Find(c.Ctx, args[0])

@@ -23,7 +23,7 @@ func (p Commands) Role() *cobra.Command {
 		for i, r := range roles {
 			rows[i] = []any{r.Metadata.Name, r.Spec.Scope, strings.Join(r.Spec.Permissions, ", "), r.Metadata.UID}
 		}
-		return c.List(err, output.Columns("name", "scope", "permissions+", "uid+"), rows)
+		return c.List(err, output.Columns("name*", "scope", "permissions+", "uid+"), rows)
 	}, manage.Lists, manage.InAnyOrg)
 	show := p.Command("show NAME", "Show a role with what it permits", command.OneArg, func(c *manage.Call, args []string) error {
 		role, err := findRole(c, args[0])

@@ -26,7 +26,7 @@ func (p Commands) Team() *cobra.Command {
 		for i, t := range teams {
 			rows[i] = []any{t.Metadata.Name, named(t.Spec.Roles), len(t.Spec.Users), t.Metadata.UID}
 		}
-		return c.List(err, output.Columns("name", "roles", "users", "uid+"), rows)
+		return c.List(err, output.Columns("name*", "roles", "users", "uid+"), rows)
 	}, manage.Lists)
 	show := p.Command("show NAME", "Show a team with its users and projects", command.OneArg, showTeam, manage.Lists)
 	remove := p.Command("delete NAME", "Delete a team", command.OneArg, func(c *manage.Call, args []string) error {

@@ -24,7 +24,7 @@ func (p Commands) Trust() *cobra.Command {
 			role := roleOf(named(strings.Fields(r.Spec.Role)))
 			rows[i] = []any{r.Metadata.Name, r.Spec.Issuer, claims(r), role, r.Status.LastUsed, r.Metadata.UID}
 		}
-		return c.List(err, output.Columns("name", "issuer", "claims", "role", "lastUsed", "uid+"), rows)
+		return c.List(err, output.Columns("name*", "issuer", "claims", "role", "lastUsed", "uid+"), rows)
 	}, manage.Lists)
 	show := p.Command("show NAME", "Show a trust rule", command.OneArg, func(c *manage.Call, args []string) error {
 		uid, err := findTrust(c, args[0])

@@ -24,7 +24,7 @@ func (p Commands) Context() *cobra.Command {
 			}
 			rows[i] = []any{o.Name, o.Name == saved.Current, o.Org, o.Email, o.Server, credentials}
 		}
-		return c.List(err, output.Columns("name", "current", "org", "email", "server+", "credentials+"), rows)
+		return c.List(err, output.Columns("name*", "current", "org", "email", "server+", "credentials+"), rows)
 	}, manage.Lists)
 	use := contextCommand("use CONTEXT", "Choose the server that commands talk to", command.OneArg,
 		func(c *manage.Call, args []string) error {
