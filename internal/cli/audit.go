@@ -104,21 +104,29 @@ func verificationOf(r auditchain.Result, org string) verification {
 }
 
 func printVerification(out io.Writer, r auditchain.Result, org string) {
-	fmt.Fprintf(out, "%d audit records fit the chain: %d organizations, %d batches.\n", r.Records, r.Orgs, r.Batches)
+	fmt.Fprintf(out, "%s the chain: %s, %s.\n", counted(r.Records, "audit record fits", "audit records fit"),
+		counted(int64(r.Orgs), "organization", "organizations"), counted(r.Batches, "batch", "batches"))
 	if r.Unlinked > 0 {
-		fmt.Fprintf(out, "%d records are not linked yet.\n", r.Unlinked)
+		fmt.Fprintf(out, "%s not linked yet.\n", counted(r.Unlinked, "record is", "records are"))
 	}
 	if r.Before > 0 {
-		fmt.Fprintf(out, "%d records are from before the chain, which begins at %s: changes of them are not found.\n",
-			r.Before, r.BeganAt.Format(time.RFC3339))
+		fmt.Fprintf(out, "%s from before the chain, which begins at %s: changes of them are not found.\n",
+			counted(r.Before, "record is", "records are"), r.BeganAt.Format(time.RFC3339))
 	}
 	if r.Problems > 0 {
-		fmt.Fprintf(out, "%d problems. The first: %s\n", r.Problems, describeProblem(r.First, org))
+		fmt.Fprintf(out, "%s. The first: %s\n", counted(r.Problems, "problem", "problems"), describeProblem(r.First, org))
 	}
 	if r.Newest.Number > 0 {
 		fmt.Fprintf(out, "Newest hash: %s (batch %d, %s)\n",
 			auditchain.Hex(r.Newest.Hash), r.Newest.Number, r.Newest.LinkedAt.Format(time.RFC3339))
 	}
+}
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func describeProblem(p auditchain.Problem, org string) string {

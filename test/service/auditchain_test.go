@@ -50,7 +50,7 @@ func TestAuditVerify(t *testing.T) {
 	if err := db.QueryRow(query).Scan(&changed); err != nil {
 		t.Fatal(err)
 	}
-	wantRefused(t, after, 1, "1 problems. The first: the record "+changed+" of the organization ")
+	wantRefused(t, after, 1, "1 problem. The first: the record "+changed+" of the organization ")
 	out := wantRefused(t, after, 1, `"kind": "recordChanged"`, "--output", "json")
 	var problem verification
 	if err := json.Unmarshal([]byte(out), &problem); err != nil || problem.Valid || problem.First.UID != changed ||

@@ -113,6 +113,7 @@ func Verify(ctx context.Context, db *store.DB, noted []byte) (Result, error) {
 	if err == nil {
 		err = v.settle(ctx)
 	}
+	delete(v.orgs, "") // the batches of no organization
 	if v.Orgs = len(v.orgs); noted != nil && !v.found {
 		v.problem(Problem{Kind: HashNotFound, At: v.Newest.LinkedAt, Batch: v.Newest.Number})
 	}

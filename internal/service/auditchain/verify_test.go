@@ -35,7 +35,7 @@ func TestVerifyNamesWhatWasChanged(t *testing.T) {
 		waits, running := login("org-a", start.Add(time.Hour)), login("org-a", start.Add(time.Hour))
 		running.Outcome = audit.Started
 		mustWrite(t, f.DB, waits, running)
-		if r := wantRecords(t, f.DB, 6, 2); r.Orgs != 3 || r.Batches < 4 || r.Before != 0 {
+		if r := wantRecords(t, f.DB, 6, 2); r.Orgs != 2 || r.Batches < 4 || r.Before != 0 {
 			t.Errorf("%+v", r)
 		}
 		for _, table := range chainTables {
