@@ -66,3 +66,16 @@ func TestChannelHasOneDestination(t *testing.T) {
 		}
 	}
 }
+
+// A command on a local store does not know the settings of the server.
+func TestWarningOfALocalStore(t *testing.T) {
+	const warning = "Nothing will be sent: the address is not allowed, since it is private. Allow it."
+	if got := warningOf(warning, false); got != warning {
+		t.Errorf("at a server: %q", got)
+	}
+	const local = "By the settings of this command, the address is not allowed, since it is private. Allow it. " +
+		"The server of the store may have others."
+	if got := warningOf(warning, true); got != local {
+		t.Errorf("of a local store: %q", got)
+	}
+}

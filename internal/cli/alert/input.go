@@ -85,13 +85,23 @@ func (p Commands) createAlert() *cobra.Command {
 			c.Note("Signing secret, which is shown only here: %s", created.SigningSecret)
 		}
 		if created.Warning != "" {
-			fmt.Fprintln(c.Cmd.ErrOrStderr(), "warning: "+output.Shown(created.Warning))
+			fmt.Fprintln(c.Cmd.ErrOrStderr(), "warning: "+output.Shown(warningOf(created.Warning, c.Login == nil)))
 		}
 		return c.Created(nil, created.UID, "Created a channel for %s in the project %s.", f.component, f.project)
 	}, manage.Changes)
 	f.addTo(cmd)
 	f.alertPlace.addTo(cmd, defaultComponent)
 	return cmd
+}
+
+// warningOf returns the warning about the URL of a channel. On a local store it depends on the settings of this command: the server, which
+// sends the alerts, may have others.
+func warningOf(warning string, local bool) string {
+	if local {
+		warning = strings.Replace(warning, "Nothing will be sent: the", "By the settings of this command, the", 1) +
+			" The server of the store may have others."
+	}
+	return warning
 }
 
 func (p Commands) updateAlert() *cobra.Command {
