@@ -79,9 +79,13 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
+// ofCommands replaces what the API says to its clients by what it means here.
+var ofCommands = strings.NewReplacer("Retry after the time in Retry-After.", "Try again later.",
+	"on the server, with the command line of regwarden.", "on the machine of the server, with --data-dir.")
+
 // describe returns the text of an error, of which a server or a registry may have written a part.
 func describe(err error) string {
-	lines := strings.Split(strings.Replace(messageOf(err), "Retry after the time in Retry-After.", "Try again later.", 1), "\n")
+	lines := strings.Split(ofCommands.Replace(messageOf(err)), "\n")
 	for i := range lines {
 		lines[i] = output.Shown(lines[i])
 	}

@@ -24,12 +24,17 @@ func TestTextOfServersInErrors(t *testing.T) {
 	}
 }
 
-// The command line has no headers: it does not name the one with the time to wait.
-func TestLimitsNameNoHeader(t *testing.T) {
-	const limited = "Too many tests. Retry after the time in Retry-After."
-	for _, err := range []error{&api.Error{Message: limited}, &fault.Error{Message: limited}} {
-		if got := describe(err); got != "Too many tests. Try again later." {
-			t.Errorf("%T: %q", err, got)
+// Messages of the API are for programs: they name a header, and no flag.
+func TestMessagesOfTheAPI(t *testing.T) {
+	for message, want := range map[string]string{
+		"Too many tests. Retry after the time in Retry-After.": "Too many tests. Try again later.",
+		"Only the operator may do it, on the server, with the command line of regwarden.": "Only the operator may do it, on the machine " +
+			"of the server, with --data-dir.",
+	} {
+		for _, err := range []error{&api.Error{Message: message}, &fault.Error{Message: message}} {
+			if got := describe(err); got != want {
+				t.Errorf("%T: %q, want %q", err, got, want)
+			}
 		}
 	}
 }
