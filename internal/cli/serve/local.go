@@ -90,7 +90,26 @@ func (l localService) connect(ctx context.Context, db *store.DB, org string, any
 	s.Invitations = newInvitations(s, invitationLinks(&l.Config, ""))
 	s.SSO, s.Devices = federation.NewSSO(s.Federation, l.PublicURL, 0), federation.NewDevices(s.Federation, l.PublicURL)
 	p, err := localPrincipal(ctx, db, org, anyOrg)
-	return s.Local(p), err
+	return explained{s.Local(p), db.Ready}, err
+}
+
+// explained is the API of a local store, whose user may know why the store cannot be used.
+type explained struct {
+	http.RoundTripper
+	ready func(context.Context) error
+}
+
+// RoundTrip returns the error of the store in place of a response that only says that it is unavailable.
+func (e explained) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := e.RoundTripper.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+		return resp, err
+	}
+	failed := e.ready(r.Context())
+	if reason, _ := sqldb.Reason(failed); reason == "" {
+		return resp, nil
+	}
+	return nil, errors.Join(failed, resp.Body.Close())
 }
 
 // localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.

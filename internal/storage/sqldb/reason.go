@@ -41,6 +41,9 @@ func reasonOf(err error) (text string, connecting bool) {
 	if x, ok := errors.AsType[*sqlite.Error](err); ok {
 		return sqliteReasons[x.Code()&0xff], false
 	}
+	if errors.Is(err, syscall.ENOSPC) { // of the probe of a full disk
+		return sqliteReasons[sqlite3.SQLITE_FULL], false
+	}
 	if codeOf(err) == codeDiskFull {
 		return "The disk of the database server is full. Free space there.", false
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,5 +87,13 @@ func limitPages(t *testing.T, db *DB, pages int) {
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The probe of a full disk writes a file of its own, whose error is the same for people.
+func TestReasonOfAProbe(t *testing.T) {
+	err := unavailable(fmt.Errorf("write in the data directory: %w", syscall.ENOSPC))
+	if reason, connecting := Reason(err); connecting || !strings.HasPrefix(reason, "The disk of the data directory is full.") {
+		t.Errorf("%q, %v", reason, connecting)
 	}
 }
