@@ -38,7 +38,11 @@ func LookUp(name string, config []byte, reference string, o model.Options) (mode
 		r.Sources = []model.Source{c.At(choice.Entries[0].Line, choice.Entries[0].Key)}
 	}
 	s.Found(r)
-	return s.Result().Registries[0], choice.Steps, nil
+	result := s.Result()
+	if len(result.Registries) == 0 { // its host is a placeholder
+		return model.Registry{}, nil, fmt.Errorf("the reference %s has no host of a registry", dockerauth.Show(reference))
+	}
+	return result.Registries[0], choice.Steps, nil
 }
 
 // splitWritten splits a reference as users write it: also with the scheme that Helm and skopeo need, and a host alone.
