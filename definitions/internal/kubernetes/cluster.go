@@ -276,7 +276,8 @@ func (c *Cluster) near(o *object, kind, namespace, name string) (found *object, 
 }
 
 // nearUnnamed is near for objects of which one names no namespace, where kubectl, kustomize or another program may set that of the other.
-// Other objects of the name make it ambiguous, in whatever namespace they are.
+// Other objects of the name make it ambiguous, in whatever namespace they are, and so does a directory that does not have that of the other
+// in it: it may be of another environment.
 func (c *Cluster) nearUnnamed(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
 	other := ""
 	if namespace == "" {
@@ -284,10 +285,21 @@ func (c *Cluster) nearUnnamed(o *object, kind, namespace, name string) (found *o
 	}
 	for _, within := range o.scopes() {
 		if all := c.named[objectName{kind, other, name, within}]; all.count > 0 {
-			return all.last, c.named[objectName{kind, anyNamespace, name, within}].count > 1
+			several := c.named[objectName{kind, anyNamespace, name, within}].count > 1
+			return all.last, several || !isWithin(o.file.Name, all.last.file.Name) && !isWithin(all.last.file.Name, o.file.Name)
 		}
 	}
 	return nil, false
+}
+
+// mayBeAnother is for what nearUnnamed finds.
+const mayBeAnother = "Not all objects name their namespace, so that the %s %q that was read may be another one. " +
+	"Scan one environment at a time."
+
+// isWithin reports whether a file is in the directory of another one, or below it.
+func isWithin(file, of string) bool {
+	dir := path.Dir(of)
+	return dir == "." || strings.HasPrefix(file, dir+"/")
 }
 
 // producedName returns the name of the Secret that an ExternalSecret creates, and the name of all other objects.
@@ -343,8 +355,7 @@ func (c *Cluster) secret(o *object, name string) (*object, *gap) {
 	case ambiguous && found.namespace == o.namespace:
 		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.", shown)
 	case ambiguous:
-		return nil, gapf(model.UnresolvedAmbiguous,
-			"The files have several Secrets %q, and not all objects name their namespace. Scan one environment at a time.", shown)
+		return nil, gapf(model.UnresolvedAmbiguous, mayBeAnother, "Secret", shown)
 	case found.kind == "SealedSecret":
 		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, shown)
 	case found.groupKind() == externalSecret:

@@ -116,6 +116,9 @@ func addChart(c *Cluster, o *object, spec *node.Node) {
 	case repository == nil:
 		c.Skip(o.at(reference), model.SkipAlias, "The HelmRepository %q was not read.", dockerauth.Show(name))
 		return
+	case ambiguous && repository.namespace != namespace:
+		c.Skip(o.at(reference), model.SkipAlias, mayBeAnother, repository.kind, dockerauth.Show(name))
+		return
 	case ambiguous:
 		c.Skip(o.at(reference), model.SkipAlias, "The files have several HelmRepositories %q. Scan one environment at a time.",
 			dockerauth.Show(name))

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,7 +222,7 @@ func pullSecretIn(namespace, username string) string {
 
 // TestSecretsOfUnknownNamespaces: kubectl, kustomize and others set a namespace that an object does not name.
 func TestSecretsOfUnknownNamespaces(t *testing.T) {
-	const apps, dev, several = ", namespace: apps", ", namespace: dev", "ambiguous: The files have several Secrets"
+	const apps, dev, several = ", namespace: apps", ", namespace: dev", "ambiguous: Not all objects name their namespace"
 	for _, tt := range []struct{ deployment, secrets, want string }{
 		{"", pullSecretIn("", "ada"), "ada"},
 		{"", pullSecretIn(apps, "ada"), "ada"},
@@ -252,6 +253,29 @@ func TestSecretsOfUnknownNamespaces(t *testing.T) {
 	}
 }
 
+// TestSecretsOfOtherDirectories: a Secret may be of another environment where neither directory contains the other.
+func TestSecretsOfOtherDirectories(t *testing.T) {
+	for file, want := range map[string]string{"prod/s.yaml": "ada", "s.yaml": "ada", "prod/a/s.yaml": "ada", "dev/s.yaml": "ambiguous",
+		"prod2/s.yaml": "ambiguous"} {
+		s := newScan(model.Options{})
+		deployment := fmt.Sprintf(deploymentIn, ", namespace: apps")
+		for name, text := range map[string]string{"prod/d.yaml": deployment, file: pullSecretIn("", "ada")} {
+			if err := s.AddReader(name, strings.NewReader(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, r := range s.result().Registries {
+			if strings.HasPrefix(r.Sources[0].Object, "Deployment") {
+				got = append(got, cmp.Or(string(r.Reason), r.Definition.Auth.Username))
+			}
+		}
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %q, want %s", file, got, want)
+		}
+	}
+}
+
 // TestChartsOfUnknownNamespaces: Flux sets the namespaces of a directory by targetNamespace.
 func TestChartsOfUnknownNamespaces(t *testing.T) {
 	const (
@@ -260,7 +284,7 @@ func TestChartsOfUnknownNamespaces(t *testing.T) {
 		release = "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r%s}\n" +
 			"spec: {chart: {spec: {chart: app, sourceRef: {kind: HelmRepository, name: web%s}}}}\n"
 		web, other = ", namespace: web", ", namespace: other"
-		several    = `alias The files have several HelmRepositories "web".`
+		several    = "alias Not all objects name their namespace, so that the HelmRepository"
 	)
 	of := func(namespace, host string) string { return fmt.Sprintf(source, namespace, host) }
 	for _, tt := range []struct{ repositories, release, reference, want string }{
