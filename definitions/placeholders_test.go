@@ -51,7 +51,8 @@ func TestPlaceholders(t *testing.T) {
 
 // TestNoPlaceholders: passwords may have any of the characters that placeholders have.
 func TestNoPlaceholders(t *testing.T) {
-	for _, password := range []string{"((a", "a))", "((1))", "100%%", "@@a", "__a__b", "#{", "(@a", "pa$$word", "a$B", "$a:b"} {
+	for _, password := range []string{"((a", "a))", "((1))", "100%%", "@@a", "__a__b", "a__B__c",
+		"x%%a%%y", "#{", "(@a", "pa$$word", "a$B", "$a:b"} {
 		formatRule{name: password, file: "k3s/registries.yaml",
 			text: k3sOf("", `"one.test": {"auth": {"username": "robot$ci", "password": "`+password+`"}}`),
 			want: "https://one.test robot$ci " + password}.check(t)

@@ -13,7 +13,7 @@ var (
 	template = lazyregexp.New(`\$\{[^}]*\}|\{\{.*\}\}|\$\([^)]*\)|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$`)
 	// marked has a name between marks that hardly any other value has, as Concourse, ytt, sed and deployment tools replace it.
 	marked = lazyregexp.New(`\(\(/?[A-Za-z][\w./:-]*\)\)|\(@=?[ -].*@\)|#\{[A-Za-z][\w.-]*\}#|` +
-		`%%[A-Za-z][\w.-]*%%|@@[A-Za-z][\w.-]*@@|__[A-Z][A-Z0-9_]*__`)
+		`(?:^|\W)(?:%%[A-Za-z][\w.-]*%%|@@[A-Za-z][\w.-]*@@|__[A-Z][A-Z0-9_]*__)(?:\W|$)`)
 	// bracketed is a value such as <password> or [token].
 	bracketed = lazyregexp.New(`^(<[^<>]+>|\[[^\[\]]+\])$`)
 	// repeated is a value such as xxxx or ****.
