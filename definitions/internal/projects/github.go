@@ -10,7 +10,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/scanner"
-	"github.com/regwarden/regwarden/definitions/internal/shell"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
@@ -44,7 +43,11 @@ func workflow(f *scanner.File, root *node.Node) {
 		for _, found := range assignment.Get().FindAllSubmatch(f.Data, -1) {
 			ofFile.set[string(found[1])] = true
 		}
+		for line := range bytes.Lines(f.Data) {
+			ofFile.unknown = ofFile.unknown || bytes.Contains(line, []byte("GITHUB_ENV")) && !written.Get().Match(line)
+		}
 	}
+	ofFile.unknown = ofFile.unknown || bytes.Contains(f.Data, []byte("exportVariable"))
 	ofFile = ofFile.with(root.Get("env"))
 	ofFile.steps(root.Get("runs"), "action")
 	for _, job := range root.Get("jobs").Pairs() {
@@ -60,6 +63,9 @@ func workflow(f *scanner.File, root *node.Node) {
 // assignment matches what steps may append to GITHUB_ENV, which sets a variable for later steps.
 var assignment = lazyregexp.New(`([A-Za-z_]\w*)(?:=|<<)`)
 
+// written matches a line that appends a variable with a name to GITHUB_ENV.
+var written = lazyregexp.New(`["'\s][A-Za-z_]\w*(?:=|<<).*GITHUB_ENV`)
+
 // with returns the scripts within a workflow, a job or a step that sets variables.
 func (s scripts) with(env *node.Node) scripts {
 	pairs := env.Pairs()
@@ -67,12 +73,12 @@ func (s scripts) with(env *node.Node) scripts {
 		return s
 	}
 	s.Scanner.CheckLimits()
-	all := shell.Variables{}
+	all := map[string]string{}
 	if len(pairs) <= maxVariables {
 		maps.Copy(all, s.variables)
 	}
 	for _, p := range pairs[:min(len(pairs), maxVariables)] {
-		if delete(all, p.Key); shell.IsValue(p.Value.Text()) && !s.set[p.Key] {
+		if delete(all, p.Key); plain.Get().MatchString(p.Value.Text()) && !s.set[p.Key] && !s.unknown {
 			all[p.Key] = p.Value.Text()
 		}
 	}

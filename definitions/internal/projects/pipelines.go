@@ -141,7 +141,7 @@ var jenkinsShell = lazyregexp.New(`(?s)\b(?:sh|bat)\b[ \t]*\(?[ \t]*(?:script:[ 
 	`'''((?:[^\\]|\\.)*?)'''|"""((?:[^\\]|\\.)*?)"""|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")(\s*\+)?`)
 
 // groovyEscape matches what Groovy quotes within single quotes, where it expands nothing.
-var groovyEscape = lazyregexp.New(`\\[\\'"$]`)
+var groovyEscape = lazyregexp.New(`\\[\\'"$bfnrstu]`)
 
 func isScript(f *scanner.File) bool {
 	return hasCommands(f.Data) && (f.HasName(scriptFiles...) || f.Extension() == "" && shebang.Get().Match(f.Data))
@@ -156,9 +156,6 @@ func readScriptFile(f *scanner.File) {
 		text := f.Data
 		if !f.HasName("*.sh", "*.bash") {
 			text = recipe.Get().ReplaceAll(text, []byte("\t"))
-		}
-		if f.HasName(makefiles...) {
-			file.variables = makeVariables(string(text))
 		}
 		file.readText(string(text), 1, "")
 		return

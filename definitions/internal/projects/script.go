@@ -26,10 +26,11 @@ var loginCommands = []struct {
 type scripts struct {
 	*scanner.File
 	format    model.Format
-	instead   string          // what to use instead of a literal password
-	variables shell.Variables // that the file sets before them
-	set       map[string]bool // variables that other scripts of the file may set
-	depth     int             // of scripts in scripts
+	instead   string            // what to use instead of a literal password
+	variables map[string]string // that a workflow sets
+	unknown   bool              // whether other scripts of the file may set any
+	set       map[string]bool   // variables that other scripts of the file may set
+	depth     int               // of scripts in scripts
 }
 
 // read adds the logins of a script, which is a text or a list of texts.
@@ -48,8 +49,7 @@ func (s scripts) readText(text string, line int, object string) {
 		return
 	}
 	f, instead := s.File, s.instead
-	text, variables := s.compute(text[:min(len(text), shell.MaxScript)])
-	for command := range shell.Commands(text, variables) {
+	for command := range shell.Commands(s.compute(text[:min(len(text), shell.MaxScript)])) {
 		e := scanner.Entry{At: f.At(line+command.Line, object), Path: scanner.PathIgnored}
 		e.Format = s.format
 		s.readInner(command, line+command.Line, object)

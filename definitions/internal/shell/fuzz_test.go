@@ -12,7 +12,7 @@ func FuzzCommands(f *testing.F) {
 		"2>&1\nj\nE\n# k")
 	f.Fuzz(func(t *testing.T, script string) {
 		words := 0
-		for command := range shell.Commands(script, nil) {
+		for command := range shell.Commands(script) {
 			words += len(command.Words)
 			command.Parse(1, []string{"-x"})
 			for _, w := range command.Words {

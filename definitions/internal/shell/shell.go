@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/internal/lazyregexp"
 )
 
 // Limits of what is read.
@@ -14,7 +16,6 @@ const (
 	MaxScript = 1 << 20 // bytes of a script that are read
 	maxWords  = 200     // of a command that can be recognized
 	maxName   = 100     // bytes of the name of a variable
-	maxText   = 1 << 12 // bytes of a word with the value of a variable
 )
 
 // Word is a word of a command. Text is what is literal of it.
@@ -55,6 +56,9 @@ func (c *Command) CutOptions(subcommands ...string) {
 		return
 	}
 	at := slices.IndexFunc(c.Words, func(w Word) bool { return w.Literal && slices.Contains(subcommands, w.Text) })
+	if at > 1 && at+1 < len(c.Words) && c.Words[at+1] == c.Words[at] { // the first one is the value of an option
+		at++
+	}
 	for i := 1; i < at; i++ {
 		isValue := i > 1 && strings.HasPrefix(c.Words[i-1].Text, "-") && !strings.Contains(c.Words[i-1].Text, "=")
 		if !strings.HasPrefix(c.Words[i].Text, "-") && !isValue {
@@ -79,9 +83,22 @@ func (c *Command) Scripts() iter.Seq2[string, int] {
 		if c.HereString != nil && c.HereString.Literal {
 			yield(c.HereString.Text, 1)
 		} else if c.HereString != nil {
-			yield(strings.ReplaceAll(c.HereString.Text, `\$`, "$"), 1) // a word with one is not literal in either shell
+			yield(expanded(c.HereString.Text), 1)
 		}
 	}
+}
+
+// expansion matches what the shell expands or quotes in a here-document, also between quotes.
+var expansion = lazyregexp.New("\\\\[\\\\$`]|\\$\\{[^{}\\n]*\\}|\\$\\([^()\\n]*\\)|`[^`\\n]*`|\\$\\w+|\\$\\S|`")
+
+// expanded returns the text of a here-document as a script: an expansion in it is in no literal word.
+func expanded(text string) string {
+	return expansion.Get().ReplaceAllStringFunc(text, func(found string) string {
+		if found[0] == '\\' {
+			return found[1:]
+		}
+		return "${{}}"
+	})
 }
 
 // hasScript reports whether the last word of a shell's command is a script.
@@ -131,10 +148,10 @@ var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", 
 	"timeout", "retry", "nice", "nohup"}
 
 // Commands returns the simple commands of a script, in their order. One with more than 200 words has the first ones, and is none that is
-// known. Expansions of the variables have their values.
-func Commands(script string, variables Variables) iter.Seq[Command] {
+// known.
+func Commands(script string) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
-		p := parser{text: script[:min(len(script), MaxScript)], variables: variables, yield: yield}
+		p := parser{text: script[:min(len(script), MaxScript)], yield: yield}
 		for p.text != "" {
 			p.next()
 		}
@@ -148,8 +165,6 @@ type parser struct {
 	line    int
 	yield   func(Command) bool
 	stopped bool // by yield
-
-	variables Variables
 
 	command    Command
 	word       []byte
@@ -364,10 +379,7 @@ func (p *parser) add(text string, literal bool) {
 
 // character reads a character, an escaped one or an expansion, within double quotes or outside of quotes.
 func (p *parser) character() {
-	switch value, length := p.expansion(); {
-	case length > 0:
-		p.advance(length)
-		p.add(value, true)
+	switch {
 	case p.accept("\\\n"):
 	case p.text[0] == '\\' && len(p.text) > 1:
 		p.advance(1)
@@ -387,14 +399,6 @@ func (p *parser) character() {
 	default:
 		p.add(p.advance(1), true)
 	}
-}
-
-// expansion returns the value of the variable that is expanded next, and the length of the expansion.
-func (p *parser) expansion() (value string, length int) {
-	if len(p.variables) == 0 || len(p.word) > maxText || len(p.text) < 2 || p.text[0] != '$' {
-		return "", 0
-	}
-	return p.variables.variable(p.text)
 }
 
 // skip moves behind the next end.

@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 			{"$X", true}, {"", false},
 			{"", false}, {"", false}, {"", false}, {"", false}}}},
 	} {
-		if diff := cmp.Diff(want, slices.Collect(shell.Commands(script, nil))); diff != "" {
+		if diff := cmp.Diff(want, slices.Collect(shell.Commands(script))); diff != "" {
 			t.Errorf("%q: (-want +got)\n%s", script, diff)
 		}
 	}
@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 		`docker login - -p`:                   {lit("-"), shell.Options{}},
 		`docker`:                              {nil, shell.Options{}},
 	} {
-		command := slices.Collect(shell.Commands(script, nil))[0]
+		command := slices.Collect(shell.Commands(script))[0]
 		arguments, options := command.Parse(2, []string{"-k"})
 		if diff := cmp.Diff(want.arguments, arguments) + cmp.Diff(want.options, options); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", script, diff)
@@ -77,16 +77,16 @@ func TestParse(t *testing.T) {
 }
 
 func TestIs(t *testing.T) {
-	command := slices.Collect(shell.Commands("docker login $X", nil))[0]
+	command := slices.Collect(shell.Commands("docker login $X"))[0]
 	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || command.Is("docker login x") ||
 		(*shell.Command)(nil).Is("a") || !command.Is("") {
 		t.Error("the command is not recognized")
 	}
-	if two := slices.Collect(shell.Commands("docker login", nil))[0]; !two.Is("docker login") {
+	if two := slices.Collect(shell.Commands("docker login"))[0]; !two.Is("docker login") {
 		t.Error("a command of two words is not recognized")
 	}
 	for words, known := range map[int]bool{199: true, 200: true, 201: false, 1000: false} {
-		command := slices.Collect(shell.Commands(strings.Repeat("a ", words), nil))[0]
+		command := slices.Collect(shell.Commands(strings.Repeat("a ", words)))[0]
 		if command.Is("a") != known || len(command.Words) > 201 {
 			t.Errorf("a command of %d words, of which %d are read: %t", words, len(command.Words), !known)
 		}
@@ -102,7 +102,7 @@ func TestAssignments(t *testing.T) {
 		}
 		isName := c == '_' || unicode.IsDigit(c) || unicode.IsLetter(c)
 		for _, assignment := range []string{string(c) + "=1", "X" + string(c) + "=1"} {
-			command := slices.Collect(shell.Commands(assignment+" a", nil))[0]
+			command := slices.Collect(shell.Commands(assignment + " a"))[0]
 			if command.Is("a") != isName && !(c == '=' && assignment[0] == 'X') {
 				t.Errorf("%s: %v", assignment, command.Words)
 			}
