@@ -15,6 +15,8 @@ var (
 	// None goes beyond the next one of its kind: looking for the end of each that has none would take quadratic time.
 	pipelineExpression = lazyregexp.New(`\$?\{\{(?:[^{\n]|\{[^{\n])*?\}\}|\$\[\[(?:[^\[\n]|\[[^\[\n])*?\]\]|%[A-Za-z_]\w*%|` +
 		`<<[ \t]*(?:parameters|pipeline|matrix)\.[^<>\n]*>>`)
+	// azureExpression matches a variable of Azure Pipelines.
+	azureExpression = lazyregexp.New(`\$\([A-Za-z_][\w.]*\)`)
 	// makeExpression matches those of a Makefile, with brackets within brackets, and the dollar sign itself.
 	makeExpression = lazyregexp.New(`\$\$|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$[^({\s]`)
 	// groovyExpression matches those within double quotes of Groovy, and what it quotes.
@@ -57,6 +59,8 @@ func (s scripts) compute(text string) string {
 	switch {
 	case s.depth > 0, s.HasName("*.sh", "*.bash"):
 		return text
+	case s.HasName(strings.Fields(azurePipelines)...):
+		text = compute(text, azureExpression, nil)
 	case s.HasName(makefiles...):
 		return compute(text, makeExpression, nil)
 	}

@@ -15,8 +15,7 @@ import (
 
 // pipelines are CI systems and task runners: the names of their files, and the keys whose values are scripts.
 var pipelines = []struct{ files, scripts string }{
-	{"azure-pipelines*.yml azure-pipelines*.yaml .azure-pipelines/*.yml .azure-pipelines/*.yaml .azure/*.yml",
-		"script bash pwsh powershell"},
+	{azurePipelines, "script bash pwsh powershell"},
 	{"bitbucket-pipelines.yml", "script after-script"},
 	{".circleci/*.yml .circleci/*.yaml", "run command"},
 	{".drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml .woodpecker/*.yml .woodpecker/*.yaml", "commands"},
@@ -32,6 +31,8 @@ var pipelines = []struct{ files, scripts string }{
 	{gitHooks, "run entry"},
 	{packageJSON, "scripts"},
 }
+
+const azurePipelines = "azure-pipelines*.yml azure-pipelines*.yaml .azure-pipelines/*.yml .azure-pipelines/*.yaml .azure/*.yml"
 
 // Broken ones of these are of no interest: few have logins.
 const (

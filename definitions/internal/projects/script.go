@@ -232,11 +232,9 @@ func setLogin(e *scanner.Entry, username, password *shell.Word, instead string) 
 	var user, secret shell.Word
 	if username != nil {
 		user = *username
-		user.Literal = user.Literal && !scanner.IsTemplate(user.Text)
 	}
 	if password != nil {
 		secret = *password
-		secret.Literal = secret.Literal && !scanner.IsTemplate(secret.Text)
 	}
 	e.Definition.Auth = scanner.BasicAuth("", "")
 	if user.Literal {
