@@ -130,6 +130,7 @@ function isSecret({ type, dataset }) {
 function sent(button) {
   const body = new URLSearchParams([...new FormData(form, button)].filter(([, value]) => typeof value === "string"));
   name = body.get("name") ?? name;
+  body.delete("name"); // its field may come and go, but its place stays the last: restore compares what is sent
   body.set("name", name);
   return body;
 }
