@@ -8,7 +8,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// TestScriptsInScripts: what an outer shell expands or quotes is none of the inner one's.
+// TestScriptsInScripts: an inner shell does not get what the outer one expands or quotes.
 func TestScriptsInScripts(t *testing.T) {
 	for _, rule := range []formatRule{
 		{name: "an option whose value is a subcommand", file: "a.sh", text: "docker --context login login one.test -u u -p p\n",
