@@ -69,7 +69,7 @@ Give the password in ` + command.EnvRegistryPassword + ` or with --password-stdi
 --token-stdin. They are not arguments, since every user of the machine can read those.
 
 Exit codes: 0 valid, 1 what --fail-on names, 2 the definition or the command line cannot be used, 3 the definition could not be
-checked, 130 interrupted, 143 terminated.`,
+checked, 130 interrupted, 143 terminated, 129 the terminal was closed.`,
 		Example: `  regwarden check ghcr.io/stefanprodan/charts/podinfo:6.7.1
   regwarden check localhost:5000 ghcr.io docker.io/library/alpine:3.20 --depth full
   regwarden check registry.json --output json

@@ -47,7 +47,7 @@ Each definition is valid, not valid, or unresolved: its credentials exist, but n
 files are used, and each is sent only to the host that the file gives it to. With --list no registry is contacted.
 
 Exit codes: 0 nothing that --fail-on names, 1 at least one, 2 the command line or a path cannot be used, 3 a definition could not be
-checked, 130 interrupted, 143 terminated.`,
+checked, 130 interrupted, 143 terminated, 129 the terminal was closed.`,
 		Example: `  regwarden scan ./manifests
   kubectl get secrets,helmrepositories,ocirepositories -A -o yaml | regwarden scan -
   regwarden scan ~/.docker/config.json --as kubelet

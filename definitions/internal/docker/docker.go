@@ -195,9 +195,6 @@ func (l *lister) add(e *dockerauth.Entry) {
 	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer}
 	r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(key.Host), BaseContentPath: strings.Trim(key.Path, "/")}
 	switch {
-	case scanner.IsTemplate(e.Key):
-		l.scanner.Skip(at, model.SkipTemplate, "The key %q is a template or an expression.", dockerauth.Show(e.Key))
-		return
 	case key.Host == "":
 		l.scanner.Skip(at, model.SkipNoHost, "The key %q has no host.", dockerauth.Show(e.Key))
 		return
@@ -233,7 +230,7 @@ func (l *lister) notARegistry(e *dockerauth.Entry, at model.Source) bool {
 		l.scanner.Skip(at, model.SkipMarker, "docker stores a token of its login to Docker Hub here.")
 	case strings.HasSuffix(e.Key, "hub-tool-token"), e.Key == "cloud.openshift.com":
 		l.scanner.Skip(at, model.SkipNotARegistry, "The entry %q is for another service than a registry.", dockerauth.Show(e.Key))
-	case e.Problem != "":
+	case e.Problem != "", scanner.IsTemplate(e.Key):
 		l.addUnusable(l.scanner, e, consequence(l.Rules, e))
 	default:
 		return false

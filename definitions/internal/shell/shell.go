@@ -15,7 +15,6 @@ import (
 const (
 	MaxScript = 1 << 20 // bytes of a script that are read
 	maxWords  = 200     // of a command that can be recognized
-	maxName   = 100     // bytes of the name of a variable
 )
 
 // Word is a word of a command. Text is what is literal of it.

@@ -73,9 +73,8 @@ func TestWarningOfALocalStore(t *testing.T) {
 	if got := warningOf(warning, false); got != warning {
 		t.Errorf("at a server: %q", got)
 	}
-	const local = "By the settings of this command, the address is not allowed, since it is private. Allow it. " +
-		"The server of the store may have others."
-	if got := warningOf(warning, true); got != local {
+	const local = " This is by the settings of this command: the server of the store may have others."
+	if got := warningOf(warning, true); got != warning+local {
 		t.Errorf("of a local store: %q", got)
 	}
 }

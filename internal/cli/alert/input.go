@@ -98,8 +98,7 @@ func (p Commands) createAlert() *cobra.Command {
 // sends the alerts, may have others.
 func warningOf(warning string, local bool) string {
 	if local {
-		warning = strings.Replace(warning, "Nothing will be sent: the", "By the settings of this command, the", 1) +
-			" The server of the store may have others."
+		warning += " This is by the settings of this command: the server of the store may have others."
 	}
 	return warning
 }
